@@ -21,13 +21,15 @@ const pieces = fc.array(
 
 it('D2-24: whichever pieces of a stream are shared, its record has what was sent, up to 256 KiB, and its length', () => {
   fc.assert(
-    fc.property(pieces, (written) => {
+    fc.property(pieces, fc.boolean(), (written, endsShared) => {
       const { res, capture } = stream();
       for (const { bytes, isShared } of written) {
         if (isShared) capture.writeShared(Buffer.from(bytes));
         else res.write(bytes);
       }
-      res.end(Buffer.from('!'));
+      if (endsShared) capture.endShared(Buffer.from('!'));
+      else res.end(Buffer.from('!'));
+      res.end('ignored');
       const sent = Buffer.concat([...written.map(({ bytes }) => bytes), Buffer.from('!')]);
       expect(Buffer.from(capture.response.content)).toEqual(sent.subarray(0, KEPT_BYTES));
       expect(capture.response.totalBytes).toBe(sent.length);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GRAPHIQL_OPTIONS, renderGraphiql } from '../../src/faces/graphql/execution/graphiql.ts';
 import { type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
@@ -18,10 +17,6 @@ describe('GraphiQL', () => {
     expect(page.text).toContain('<title>Portcullis</title>');
     const loaded = [...page.text.slice(0, 20_000).matchAll(/<(?:script|link)[^>]*(?:src|href)="(?<from>[^"]+)"/g)];
     expect(loaded.map(({ groups }) => groups?.from).filter((from) => /^(?:https?:)?\/\//.test(from ?? ''))).toEqual([]);
-  });
-
-  it('DG-04: is made once, whoever asks for it', () => {
-    expect(renderGraphiql(GRAPHIQL_OPTIONS)).toBe(renderGraphiql(GRAPHIQL_OPTIONS));
   });
 
   it('DG-04: a POST that accepts a page is an operation, which needs one', async () => {

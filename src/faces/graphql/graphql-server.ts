@@ -2,7 +2,9 @@ import { anotherClass } from '../../access/identity/invalid-token.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
+import { sendFile } from '../shared/served-files.ts';
 import { bringsForm } from './execution/form-type.ts';
+import { GRAPHIQL_FILES } from './execution/graphiql.ts';
 import type { GraphqlDeps, GraphqlRuntime } from './runtime.ts';
 
 /** Serves GraphQL behind the gateway. */
@@ -48,8 +50,8 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
       // Lets the client receive a response that is sent before the upload has been read.
       if (bringsForm(req)) lingerOnClose(exchange);
       if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
-        runtime()
-          .then((running) => running.showPage(exchange))
+        GRAPHIQL_FILES.find('')
+          ?.then((page) => sendFile(exchange, page))
           .catch(failed);
         return;
       }

@@ -7,7 +7,6 @@ import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import { createEngine } from './execution/engine.ts';
 import { ErrorMask } from './execution/error-masking.ts';
-import { GRAPHIQL_HEADERS, GRAPHIQL_OPTIONS, renderGraphiql } from './execution/graphiql.ts';
 import type { OperationDurations } from './execution/operation-durations.ts';
 import { OperationObserver } from './execution/operation-observer.ts';
 import type { PersistedDocuments } from './execution/persisted-file.ts';
@@ -67,8 +66,6 @@ export interface GraphqlRuntime {
    * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
    */
   answer(exchange: Exchange, principal: Principal): Promise<void>;
-  /** Answers a browser's GET with the GraphiQL page. */
-  showPage(exchange: Exchange): Promise<void>;
   accept(exchange: Exchange): void;
   stop(): Promise<void>;
 }
@@ -103,8 +100,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
     batching: { limit: MAX_BATCH },
     parserAndValidationCache: { documentCache: new DocumentCache(), errorCache: new DocumentCache() },
     maskedErrors: false,
-    graphiql: deps.graphiql && GRAPHIQL_OPTIONS,
-    renderGraphiQL: renderGraphiql,
+    graphiql: false,
     landingPage: false,
     cors: false,
     logging: false,
@@ -134,11 +130,6 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
         // Yoga rejects when the client has disconnected, and then nobody is left to receive the error.
         if (!res.destroyed) throw error;
       }
-    },
-    async showPage({ req, res }) {
-      const page = await yoga.handleNodeRequestAndResponse(req, res);
-      for (const [name, value] of Object.entries(GRAPHIQL_HEADERS)) page.headers.set(name, value);
-      await sendResponse(page, res);
     },
     accept: (exchange) => sockets.accept(exchange),
     async stop() {

@@ -22,7 +22,7 @@ export const headers: Record<string, oas31.HeaderObject> = {
   },
   'Retry-After': { description: 'Whole seconds to wait before the next attempt.', required: true, schema: seconds },
   ETag: {
-    description: "The rule's version as an entity tag.",
+    description: 'An entity tag: of a rule its version, of a document its digest.',
     required: true,
     schema: { type: 'string' },
     example: '"1"',

@@ -1,6 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CachedFiles, KEPT, PAGE, REVALIDATED, SCRIPT, type ServedFiles, STYLE } from '../shared/served-files.ts';
+import {
+  CachedFiles,
+  JSON_TEXT,
+  KEPT,
+  PAGE,
+  REVALIDATED,
+  SCRIPT,
+  type ServedFiles,
+  STYLE,
+} from '../shared/served-files.ts';
 import { IDS } from './examples.ts';
 
 interface Source {
@@ -17,7 +26,7 @@ const PNG = 'image/png';
 const SOURCES: ReadonlyMap<string, Source> = new Map([
   ['', own(join(UI, 'index.html'), PAGE)],
   ['initializer.js', own(join(UI, 'initializer.js'), SCRIPT)],
-  ['openapi.json', own(DOCUMENT, 'application/json; charset=utf-8')],
+  ['openapi.json', own(DOCUMENT, JSON_TEXT)],
   ['swagger-ui-bundle.js', packaged('swagger-ui-bundle.js', SCRIPT)],
   ['swagger-ui.css', packaged('swagger-ui.css', STYLE)],
   ['favicon-32x32.png', packaged('favicon-32x32.png', PNG)],

@@ -29,7 +29,9 @@ import { type ErrorMessage, errorEnvelope, invalidRequest } from '../../platform
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
+import { CachedFiles, JSON_TEXT, KEPT } from '../shared/served-files.ts';
 import { route } from './route.ts';
+import { serveFiles } from './serve-files.ts';
 
 /** The services that these routes call. */
 interface OAuthServices {
@@ -309,15 +311,22 @@ const getServerMetadata = route({
         'The metadata.',
         'ServerMetadata',
         { ...serverMetadata('https://gateway.example', PATHS), scopes_supported: ['accounts:read'] },
-        headersOf('Cache-Control'),
+        headersOf('Cache-Control', 'ETag'),
       ),
+      304: {
+        description: 'Unchanged: the client has the version that `If-None-Match` names.',
+        headers: headersOf('Cache-Control', 'ETag'),
+      },
     },
   },
   handlers: ({ publicUrl }: OAuthServices) => [
-    (_req, res) => {
-      res.setHeader('Cache-Control', 'public, max-age=3600');
-      res.json(serverMetadata(publicUrl.value, PATHS));
-    },
+    serveFiles(
+      new CachedFiles(async () => ({
+        bytes: Buffer.from(JSON.stringify(serverMetadata(publicUrl.value, PATHS))),
+        type: JSON_TEXT,
+        cacheControl: KEPT,
+      })),
+    ),
   ],
 });
 

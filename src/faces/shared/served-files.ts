@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
+import type { AuditedOperation, Exchange } from '../../gateway/exchange/exchange.ts';
 
 /** The content of a file that is served. */
 export interface FileContent {
   bytes: Buffer;
   type: string;
   cacheControl: string;
-  /** The `Content-Security-Policy` that it is served with. */
-  policy: string;
+  /** The `Content-Security-Policy` that it is served with; undefined for data that no page loads. */
+  policy?: string;
 }
 
 /** A file as it is served. */
@@ -28,6 +29,7 @@ export const KEPT = 'public, max-age=3600';
 export const SCRIPT = 'text/javascript; charset=utf-8';
 export const STYLE = 'text/css; charset=utf-8';
 export const PAGE = 'text/html; charset=utf-8';
+export const JSON_TEXT = 'application/json; charset=utf-8';
 
 /** Holds files that are served; each is read on its first request, and cached. */
 export class CachedFiles implements ServedFiles {
@@ -51,4 +53,37 @@ export class CachedFiles implements ServedFiles {
     reading.catch(() => this.#files.delete(name));
     return reading;
   }
+}
+
+/**
+ * Sends a file, or 304 to a client that has the current version. All responses share its bytes. The files are public,
+ * so the audit record contains only their length.
+ */
+export function sendFile({ req, res, audit }: Exchange, { bytes, type, etag, cacheControl, policy }: ServedFile): void {
+  audit.operations = showLength;
+  res.setHeader('Cache-Control', cacheControl);
+  res.setHeader('ETag', etag);
+  if (policy !== undefined) {
+    res.setHeader('Content-Security-Policy', policy);
+    res.setHeader('X-Content-Type-Options', 'nosniff');
+    res.setHeader('Referrer-Policy', 'no-referrer');
+    res.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
+  }
+  if (hasTag(req.headers['if-none-match'], etag)) {
+    res.statusCode = 304;
+    res.end();
+    return;
+  }
+  res.setHeader('Content-Type', type);
+  res.setHeader('Content-Length', bytes.length);
+  audit.capture.endShared(bytes);
+}
+
+function showLength(): AuditedOperation[] {
+  return [{ request: {}, response: { text: '' } }];
+}
+
+/** Checks whether an `If-None-Match` header names an entity tag, by weak comparison (RFC 9110, section 13.1.2). */
+function hasTag(header: string | undefined, etag: string): boolean {
+  return (header ?? '').split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
 }

@@ -65,10 +65,11 @@ export function storable(text: string): string {
 function bodyText(
   { text, maskedNames: names }: AuditedBody,
   type: string | undefined,
-  { content, truncated }: Capture['request'],
+  captured: Capture['request'],
   wellFormed: boolean,
 ): string | null {
   if (text !== undefined) return storedText(text);
+  const { content, truncated } = captured;
   return storedText(maskBody(type, content, { maxBytes: MAX_BODY_BYTES, truncated, wellFormed, names }));
 }
 

@@ -59,6 +59,7 @@ export class Capture {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #write: ServerResponse['write'];
+  readonly #end: ServerResponse['end'];
   #onEnd: OnEnd | undefined;
   #isRecorded = false;
   /** Whether the response is complete: sent, or about to be. */
@@ -73,6 +74,7 @@ export class Capture {
     this.#req = req;
     this.#res = res;
     this.#write = res.write;
+    this.#end = res.end;
     // Starts at once: bytes that arrive while the request waits for earlier ones belong to its body.
     this.#tapRequest();
   }
@@ -96,6 +98,14 @@ export class Capture {
     if (this.isEnded) return false;
     this.response.pushShared(bytes);
     return Reflect.apply(this.#write, this.#res, [bytes]);
+  }
+
+  /** Ends a response with bytes that many responses share: neither the record nor the connection has a copy. */
+  endShared(bytes: Buffer): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    if (this.#req.method !== 'HEAD') this.response.pushShared(bytes);
+    this.#record(this.#req.socket.destroyed, () => this.#finish([bytes]));
   }
 
   /** Records the end of a request whose response was not written by this process, such as a WebSocket's. */
@@ -124,16 +134,6 @@ export class Capture {
 
   #tapResponse(): void {
     const { method, socket } = this.#req;
-    const { end } = this.#res;
-    const finish = (given: readonly unknown[]): void => {
-      try {
-        Reflect.apply(end, this.#res, given);
-      } catch (error) {
-        // The response cannot be sent: the client must not wait for it.
-        this.#res.destroy();
-        throw error;
-      }
-    };
     const keep = (chunk: unknown, encoding: unknown): unknown => {
       const bytes = bytesOf(chunk, encoding);
       if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
@@ -151,18 +151,28 @@ export class Capture {
       this.isEnded = true;
       if (this.response.totalBytes === 0 && isShortAscii(chunk, rest[0])) {
         if (method !== 'HEAD') this.response.pushText(chunk);
-        this.#record(socket.destroyed, () => finish([chunk, 'latin1', ...onSentOf(rest)]));
+        this.#record(socket.destroyed, () => this.#finish([chunk, 'latin1', ...onSentOf(rest)]));
         return this.#res;
       }
       const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
       const [body, ...others] = [...(this.#lastWrite ?? []), last, ...rest];
       const given = Buffer.isBuffer(body) ? asOneWrite(body, others) : [body, ...others];
       // A handler may respond to the loss of its client before the response object notices it.
-      this.#record(socket.destroyed, () => finish(given));
+      this.#record(socket.destroyed, () => this.#finish(given));
       return this.#res;
     };
     this.#res.write = tappedWrite as ServerResponse['write'];
     this.#res.end = tappedEnd as ServerResponse['end'];
+  }
+
+  #finish(given: readonly unknown[]): void {
+    try {
+      Reflect.apply(this.#end, this.#res, given);
+    } catch (error) {
+      // The response cannot be sent: the client must not wait for it.
+      this.#res.destroy();
+      throw error;
+    }
   }
 
   /** Checks whether the response has as many bytes as its Content-Length. */

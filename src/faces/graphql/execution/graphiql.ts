@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GraphiQLOptions } from 'graphql-yoga';
+import { CachedFiles, PAGE, REVALIDATED, type ServedFiles } from '../../shared/served-files.ts';
 
 const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');
 const OPENING_CALL = 'YogaGraphiQL.renderYogaGraphiQL(';
@@ -35,20 +36,11 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The headers of the GraphiQL page. */
-export const GRAPHIQL_HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': CONTENT_SECURITY_POLICY,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-};
-
 /**
  * The options of GraphiQL: subscriptions use SSE, and the headers editor offers an Authorization header. Headers persist
  * in the storage that `ui/opening.js` gives it, which lives as long as the browser's tab.
  */
-export const GRAPHIQL_OPTIONS: GraphiQLOptions = {
+const GRAPHIQL_OPTIONS: GraphiQLOptions = {
   title: 'Portcullis',
   defaultQuery: QUERY,
   headers: '{\n  "Authorization": "Bearer "\n}',
@@ -56,27 +48,24 @@ export const GRAPHIQL_OPTIONS: GraphiQLOptions = {
   subscriptionsProtocol: 'SSE',
 };
 
-let made: Promise<string> | undefined;
+/** GraphiQL as one self-contained page of about 9 MB, under the empty name. It needs no token. */
+export const GRAPHIQL_FILES: ServedFiles = new CachedFiles(async () => ({
+  bytes: Buffer.from(await makePage()),
+  type: PAGE,
+  cacheControl: REVALIDATED,
+  policy: CONTENT_SECURITY_POLICY,
+}));
 
 /**
- * Returns GraphiQL as one self-contained page of about 9 MB, which is rendered on first use, for Yoga, whose own page
- * loads GraphiQL from a CDN. `ui/opening.js` opens it.
+ * Renders the page, which `ui/opening.js` opens; the page of Yoga itself loads GraphiQL from a CDN.
  * @throws Error when the package opens its page in a way that this code does not know.
  */
-export function renderGraphiql(options: GraphiQLOptions): Promise<string> {
-  made ??= makePage(options).catch((error: unknown) => {
-    made = undefined;
-    throw error;
-  });
-  return made;
-}
-
-async function makePage(options: GraphiQLOptions): Promise<string> {
+async function makePage(): Promise<string> {
   const [{ renderGraphiQL }, script] = await Promise.all([
     import('@graphql-yoga/render-graphiql'),
     readFile(OPENING_SCRIPT, 'utf8'),
   ]);
-  const rendered = renderGraphiQL(options);
+  const rendered = renderGraphiQL(GRAPHIQL_OPTIONS);
   const at = rendered.lastIndexOf(OPENING_CALL);
   if (at < 0) throw new Error('the page of GraphiQL is not opened as expected');
   const call = 'openGraphiql(YogaGraphiQL.renderYogaGraphiQL,';

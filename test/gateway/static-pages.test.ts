@@ -1,0 +1,57 @@
+import { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+
+/** Static pages and files of every kind, each with the clause that it serves, if any. */
+const PAGES: [clause: string, path: string][] = [
+  ['DG-04', '/graphql'],
+  ['4.9-04', '/swagger/'],
+  ['4.9-04', '/swagger/openapi.json'],
+  ['4.9-04', '/swagger/swagger-ui-bundle.js'],
+  ['4.9-04', '/swagger/favicon-32x32.png'],
+  ['The console', '/console/'],
+  ['The console', '/console/main.ts'],
+  ['The console', '/console/packages/preact/dist/preact.mjs'],
+  ['D3-12', '/.well-known/oauth-authorization-server'],
+];
+
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis({ env: { CONSOLE: 'on' } });
+});
+afterAll(() => p[Symbol.asyncDispose]());
+afterEach(() => void vi.restoreAllMocks());
+
+function get(path: string, tags?: string): Promise<Answer> {
+  const headers = { accept: 'text/html,*/*', ...(tags === undefined ? {} : { 'if-none-match': tags }) };
+  return p.call('GET', path, { headers });
+}
+
+describe.each(PAGES)('%s: %s', (_clauses, path) => {
+  it('is rendered once: all responses send one buffer, and no copy of it', async () => {
+    await get(path);
+    const ended = vi.spyOn(ServerResponse.prototype, 'end');
+    const copied = vi.spyOn(Buffer, 'from');
+    const concatenated = vi.spyOn(Buffer, 'concat');
+    const answers = await Promise.all(Array.from({ length: 5 }, () => get(path)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
+    const sent = ended.mock.calls.map(([body]: unknown[]) => body);
+    expect(sent).toHaveLength(5);
+    expect([new Set(sent).size, Buffer.isBuffer(sent[0])]).toEqual([1, true]);
+    const isCopied = [copied, concatenated].some(({ mock }) => mock.calls.flat(2).includes(sent[0] as Buffer));
+    expect(isCopied).toBe(false);
+  });
+
+  it('has an entity tag, with which a client that has the page gets 304 and no body', async () => {
+    const { headers, text } = await get(path);
+    const tag = headers.get('etag') ?? '';
+    expect(tag).toMatch(/^"[\w-]{43}"$/);
+    expect(headers.get('cache-control')).toMatch(/^no-cache$|max-age=3600/);
+    for (const tags of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+      const again = await get(path, tags);
+      expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', tag]);
+    }
+    const other = await get(path, '"other"');
+    expect([other.status, other.text === text]).toEqual([200, true]);
+  });
+});
