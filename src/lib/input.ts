@@ -22,10 +22,28 @@ export function textInput(): z.ZodString {
 }
 
 /**
+ * Returns the schema of a text that can be stored in at most `max` characters. A character is a Unicode code point here,
+ * as in PostgreSQL and in JSON Schema.
+ */
+export function boundedTextInput(max: number): z.ZodString {
+  return textInput().max(max, `must have at most ${max} characters`);
+}
+
+/** Checks whether a text has more than `max` characters, counted as Unicode code points. */
+export function isLonger(text: string, max: number): boolean {
+  return text.length > max && (text.length > 2 * max || Array.from(text).length > max);
+}
+
+/** Returns a text that is cut if it has more than `max` characters. */
+export function cutTo(text: string, max: number): string {
+  return isLonger(text, max) ? text.slice(0, max).toWellFormed() : text;
+}
+
+/**
  * Returns the schema of a search text, which is limited to 1,000 characters because each comparison costs its length.
  */
 export function searchInput(): z.ZodString {
-  return textInput().max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`);
+  return boundedTextInput(MAX_SEARCH_LENGTH);
 }
 
 /**

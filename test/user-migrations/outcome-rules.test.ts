@@ -5,8 +5,8 @@ import {
   type JudgedRow,
   outcomesOf,
   type RowOutcome,
-  tooLong,
 } from '../../src/domain/user-migrations/migration-outcome.rules.ts';
+import { isLonger } from '../../src/lib/input.ts';
 
 const FREE = { email: false, externalId: false, address: false };
 
@@ -115,18 +115,20 @@ describe('what no table can hold of a row', () => {
     ['an external id of 513 characters', { external_id: 'é'.repeat(513) }, 'external_id has more than 512 characters'],
     ['nothing', {}, undefined],
     ['a wallet of 128 characters beyond the basic plane', { wallet_address: '😀'.repeat(128) }, undefined],
-    ['a long name', { name: 'n'.repeat(100_000) }, undefined],
+    ['a long name', { name: '😀'.repeat(1_024), surname: 'n'.repeat(1_024) }, undefined],
+    ['a name of 1,025 characters', { name: 'n'.repeat(1_025) }, 'name has more than 1024 characters'],
+    ['a surname of 1,025 characters', { surname: '😀'.repeat(1_025) }, 'surname has more than 1024 characters'],
   ])('D7-02 D2-22: %s', (_name, more, fault) => {
     expect(faultOf({ ...good, ...more })).toBe(fault);
   });
 
   it('D7-02: characters are counted, not halves of them', () => {
-    expect([tooLong('😀😀', 2), tooLong('😀😀😀', 2), tooLong('ab', 2), tooLong('abc', 2), tooLong('', 0)]).toEqual([
-      false,
-      true,
-      false,
-      true,
-      false,
-    ]);
+    expect([
+      isLonger('😀😀', 2),
+      isLonger('😀😀😀', 2),
+      isLonger('ab', 2),
+      isLonger('abc', 2),
+      isLonger('', 0),
+    ]).toEqual([false, true, false, true, false]);
   });
 });

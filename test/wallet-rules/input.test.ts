@@ -116,6 +116,8 @@ const invalid: [string, string, unknown, string][] = [
     limit({ auto_transfer_rule: auto({ rule_logic: 1 }).auto_transfer_rule }),
     LOGIC,
   ],
+  ['2.6-01 D7-13', 'a name of 1,025 characters', limit({ name: '💶'.repeat(1_025) }), 'name'],
+  ['D7-13', 'a field of 1,025 characters', logic(leaf({ field: 'f'.repeat(1_025) })), `${LOGIC}.field`],
   ['D2-22', 'a name with U+0000', limit({ name: 'a\0b' }), 'name'],
   ['D2-22', 'a name with a lone surrogate', limit({ name: '\ud800' }), 'name'],
   ['D2-22', 'a field with U+0000', logic(leaf({ field: '\0' })), `${LOGIC}.field`],
@@ -123,7 +125,7 @@ const invalid: [string, string, unknown, string][] = [
 
 const valid: [string, string, unknown][] = [
   ['2.6-01', 'an empty name', limit({ name: '' })],
-  ['2.6-01', 'a long name', limit({ name: '💶'.repeat(10_000) })],
+  ['2.6-01', 'a long name', limit({ name: '💶'.repeat(1_024) })],
   ['2.6-05', 'the least priority', limit({ priority: 1 })],
   ['2.6-05', 'the highest priority', limit({ priority: 100 })],
   ['2.6-08', 'a transfer that waits for an approval', auto({ type: 'auto_with_approve' })],

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { objectInput, textInput } from '../../lib/input.ts';
+import { boundedTextInput, objectInput } from '../../lib/input.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { SCOPE_TOKEN } from '../identity/permissions.rules.ts';
 
 const ENTRY = /^([0-9a-f.:]+)(?:\/(0|[1-9]\d{0,2}))?$/i;
@@ -15,9 +16,10 @@ function isAddressOrNetwork(text: string): boolean {
   return family !== 0 && Number(prefix ?? 0) <= (family === 6 ? 128 : 32);
 }
 
-const MAX_NAME = 255;
-const MAX_ENTRIES = 1_000;
-const MAX_SCOPE = 255;
+/** The greatest number of scopes, and of addresses, of a client. */
+export const MAX_ENTRIES = 1_000;
+/** The greatest length of a scope, in characters. */
+export const MAX_SCOPE_LENGTH = 255;
 const WHOLE_NUMBER = 'must be a whole number, at most 2147483647';
 const MAX_OVERLAP_SECONDS = 30 * 86_400;
 const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){0,127})?$/i;
@@ -32,15 +34,14 @@ const limitInput = z.int32(WHOLE_NUMBER).min(1, 'must be at least 1: leave it ou
  * 2.2).
  */
 export const clientInput = objectInput({
-  name: textInput()
-    .max(MAX_NAME, `must have at most ${MAX_NAME} characters`)
-    .refine((name) => name.trim() !== '', 'must not be empty'),
+  name: boundedTextInput(MAX_LENGTHS.clients.name).refine((name) => name.trim() !== '', 'must not be empty'),
   grant_types: z.array(z.enum(GRANT_TYPES)).min(1, 'must have at least one grant').transform(withoutDuplicates),
   scopes: z
     .array(
-      textInput()
-        .max(MAX_SCOPE, `must have at most ${MAX_SCOPE} characters`)
-        .regex(SCOPE_TOKEN, 'must be a scope token of RFC 6749: visible ASCII without quotes and backslashes'),
+      boundedTextInput(MAX_SCOPE_LENGTH).regex(
+        SCOPE_TOKEN,
+        'must be a scope token of RFC 6749: visible ASCII without quotes and backslashes',
+      ),
     )
     .max(MAX_ENTRIES, `must have at most ${MAX_ENTRIES} scopes`)
     .transform(withoutDuplicates),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { objectInput, textInput } from '../../lib/input.ts';
-import { MAX_USERNAME_LENGTH } from '../supervisors/supervisors.service.ts';
+import { boundedTextInput, objectInput, textInput } from '../../lib/input.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { isRole } from './administration.ts';
 
 const MIN_PASSWORD = 8;
@@ -15,9 +15,10 @@ const role = z.string('must be a string').refine(isRole, 'must be admin, operato
 
 /** The schema of a supervisor to create. */
 export const supervisorInput = objectInput({
-  username: textInput()
-    .max(MAX_USERNAME_LENGTH, `must have at most ${MAX_USERNAME_LENGTH} characters`)
-    .refine((text) => text.trim() !== '', 'must not be empty'),
+  username: boundedTextInput(MAX_LENGTHS.supervisors.username).refine(
+    (text) => text.trim() !== '',
+    'must not be empty',
+  ),
   password,
   role,
 });

@@ -4,8 +4,6 @@ import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { permissionsOfRole } from '../identity/permissions.rules.ts';
 
-export const MAX_USERNAME_LENGTH = 255;
-
 /** A supervisor as used by the token endpoint. */
 export interface SupervisorRecord {
   supervisorId: string;
@@ -25,10 +23,7 @@ export class Supervisors {
     this.#db = db;
   }
 
-  /**
-   * Returns the supervisor with this username, ignoring case; undefined when the tenant has none. Usernames have at
-   * most `MAX_USERNAME_LENGTH` characters.
-   */
+  /** Returns the supervisor with this username, ignoring case; undefined when the tenant has none. */
   async findByUsername(nodeId: string, username: string): Promise<SupervisorRecord | undefined> {
     const [row] = await this.#db.forNode(nodeId).run((k) =>
       k
@@ -36,7 +31,7 @@ export class Supervisors {
         .selectAll()
         .where((eb) => eb(eb.fn<string>('lower', ['username']), '=', eb.fn<string>('lower', [eb.val(username)]))),
     );
-    return row && username.length <= MAX_USERNAME_LENGTH ? toRecord(row) : undefined;
+    return row && toRecord(row);
   }
 
   /** Returns the supervisor with this id; undefined when the tenant has none. */

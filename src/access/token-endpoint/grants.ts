@@ -1,7 +1,8 @@
-import { isUuid } from '../../lib/input.ts';
+import { isLonger, isUuid } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import { type LoginLocks, lockName } from '../sessions/login-locks.ts';
 import type { Passwords } from '../sessions/passwords.ts';
@@ -9,7 +10,7 @@ import type { RefreshClaims } from '../sessions/refresh.rules.ts';
 import { isOfClient, type RefreshTokens } from '../sessions/refresh-tokens.ts';
 import type { Revocations, SpentTokens } from '../sessions/revocations.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import { MAX_USERNAME_LENGTH, type SupervisorRecord, type Supervisors } from '../supervisors/supervisors.service.ts';
+import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
 import type { TokenIssuer, TokenResponse } from '../tokens/token-issuer.ts';
 import type { GrantType, TokenRequest } from './token-request.input.ts';
 
@@ -99,7 +100,7 @@ async function authenticate(
   // The database may fold case differently, so failures are counted under the stored username.
   const name = supervisor?.username ?? username;
   const isLocked = await locks.isLocked(nodeId, name);
-  const isCounted = !isLocked && username.length <= MAX_USERNAME_LENGTH;
+  const isCounted = !isLocked && !isLonger(username, MAX_LENGTHS.supervisors.username);
   const matches = await passwords.verify(nodeId, password, supervisor?.passwordHash);
   if (supervisor?.active && matches && isCounted) {
     await locks.unlock(nodeId, name);

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
+import { boundedTextInput, objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { decodeUtf8, integerOf, JsonError, parsedOr, parseJson } from '../../lib/json.ts';
 import { type Issue, issuesOf } from '../../platform/errors.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { TRANSACTION_COLLECTIONS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
 
 /** A time as it was received, with the instant that it names. */
@@ -30,16 +31,14 @@ type ParsedNotification =
   | { readonly ok: true; readonly notification: Notification }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-const ID_CHARACTERS = 128;
 const INT32 = { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
 const MAX_UINT64 = 2n ** 64n - 1n;
 const TIME = 'must be an ISO 8601 date and time such as 2026-11-21T10:30:00Z';
 const STATUSES = 'must be 1 (Started), 2 (InProgress), 3 (Done), 4 (Error) or 5 (PendingReceipt)';
 
-// Counts Unicode code points, as PostgreSQL does, not UTF-16 units.
-const id = textInput()
-  .refine((value) => value !== '' && [...value].length <= ID_CHARACTERS, `must have 1 to ${ID_CHARACTERS} characters`)
-  .meta({ minLength: 1, maxLength: ID_CHARACTERS });
+const MAX_ID_LENGTH = MAX_LENGTHS.transaction_ids.id;
+const ID = `must have 1 to ${MAX_ID_LENGTH} characters`;
+const id = textInput().min(1, ID).max(MAX_ID_LENGTH, ID);
 
 const time = z
   .string(TIME)
@@ -170,10 +169,7 @@ export function parseDelivery(delivery: Delivery): ParsedDelivery {
 }
 
 /** The schema of a transaction id: 1 to 128 characters, unique across all tenants and collections. */
-export const transactionIdInput = textInput()
-  .min(1, 'must not be empty')
-  .refine((id) => [...id].length <= ID_CHARACTERS, `must have at most ${ID_CHARACTERS} characters`)
-  .meta({ maxLength: ID_CHARACTERS });
+export const transactionIdInput = boundedTextInput(MAX_ID_LENGTH).min(1, 'must not be empty');
 
 /** The schema of the messages on the topic `transactions.registered` (decisions: the mirror). */
 export const registrationInput = objectInput({

@@ -1,13 +1,14 @@
 import { TOPICS } from '../../events/bus/topics.ts';
 import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
+import { isLonger } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { Taken } from '../users/user-store.ts';
 import type { UserRow } from '../users/users.service.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 
+/** The greatest length of a wallet's address before it is lower-cased, in characters. */
 export const MAX_WALLET_LENGTH = 128;
-/** The greatest length, in characters, of an email or an external id; the unique indexes can hold it in any script. */
-export const MAX_IDENTIFIER_LENGTH = 512;
 
 /** A reason for which a user is not migrated (specification section 7.4). */
 export type SkipReason =
@@ -73,24 +74,16 @@ export function outcomesOf(rows: readonly JudgedRow[]): RowOutcome[] {
 
 /** Returns why a row cannot be stored in any table, as a text for its sender; undefined when it can. */
 export function faultOf(row: RowText): string | undefined {
-  const texts = { email: row.email, external_id: row.external_id, name: row.name, surname: row.surname };
-  for (const [name, text] of Object.entries(texts)) {
-    if (text !== undefined && hasForbiddenText(text)) return `${name} contains U+0000 or a lone surrogate`;
+  const { wallet_address, ...texts } = row;
+  for (const name of ['email', 'external_id', 'name', 'surname'] as const) {
+    if (hasForbiddenText(texts[name] ?? '')) return `${name} contains U+0000 or a lone surrogate`;
   }
-  for (const [name, text] of Object.entries({ email: row.email, external_id: row.external_id })) {
-    if (text !== undefined && tooLong(text, MAX_IDENTIFIER_LENGTH)) {
-      return `${name} has more than ${MAX_IDENTIFIER_LENGTH} characters`;
-    }
+  const { users } = MAX_LENGTHS;
+  for (const name of ['email', 'external_id', 'name', 'surname'] as const) {
+    if (isLonger(texts[name] ?? '', users[name])) return `${name} has more than ${users[name]} characters`;
   }
-  if (tooLong(row.wallet_address, MAX_WALLET_LENGTH)) {
-    return `wallet_address has more than ${MAX_WALLET_LENGTH} characters`;
-  }
-  return undefined;
-}
-
-/** Checks whether a text has more than `max` characters, counted as Unicode code points. */
-export function tooLong(text: string, max: number): boolean {
-  return text.length > max && (text.length > 2 * max || Array.from(text).length > max);
+  if (!isLonger(wallet_address, MAX_WALLET_LENGTH)) return undefined;
+  return `wallet_address has more than ${MAX_WALLET_LENGTH} characters`;
 }
 
 /** The identifier that is taken when a unique index is violated, by the name of the index. */

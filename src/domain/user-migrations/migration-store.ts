@@ -1,7 +1,9 @@
 import type { Insertable, Selectable } from 'kysely';
+import { cutTo } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { textColumn } from '../../platform/database/sql-state.ts';
 import type { Tables } from '../../tables/tables.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { MigrationTableRow } from './migration-pages.service.ts';
 
 /** The columns of a completed user migration, without those that the store adds. */
@@ -70,7 +72,8 @@ export class MigrationStore {
   /** Stores a completed user migration and returns it. */
   async record(nodeId: string, done: DoneMigration, atMs: number): Promise<MigrationTableRow> {
     const at = new Date(atMs).toISOString();
-    const values = { ...done, status: 'done' as const, created_at: at, finished_at: at };
+    const created_by = storedCaller(done.created_by);
+    const values = { ...done, created_by, status: 'done' as const, created_at: at, finished_at: at };
     const [migration] = await this.#db
       .forNode(nodeId)
       .run((k) => k.insertInto('migrations').values(values).returningAll());
@@ -125,7 +128,13 @@ export class MigrationStore {
           .where('migration_id', '=', id),
       );
       if (Number(stored?.chunks) !== chunks) throw new Error('the file came too slowly: its first parts are gone');
-      const migration = { id, status: 'running' as const, total: rows, created_by: createdBy, created_at: iso(atMs) };
+      const migration = {
+        id,
+        status: 'running' as const,
+        total: rows,
+        created_by: storedCaller(createdBy),
+        created_at: iso(atMs),
+      };
       const [recorded] = await scoped.run((k) => k.insertInto('migrations').values(migration).returningAll());
       if (!recorded) throw new Error('a migration is recorded');
       const job = {
@@ -279,6 +288,11 @@ export class MigrationStore {
     if (!migration) throw new Error('a job has a migration');
     return migration;
   }
+}
+
+/** Returns the `sub` of a caller's token as it is stored: another issuer's may be of any length. */
+function storedCaller(createdBy: string): string {
+  return cutTo(createdBy, MAX_LENGTHS.migrations.created_by);
 }
 
 function iso(ms: number): string {

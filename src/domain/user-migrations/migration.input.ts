@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { objectInput, textInput } from '../../lib/input.ts';
+import { boundedTextInput, isLonger, objectInput } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
-import { MAX_IDENTIFIER_LENGTH, MAX_WALLET_LENGTH, tooLong } from './migration-outcome.rules.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
+import { MAX_WALLET_LENGTH } from './migration-outcome.rules.ts';
 
 /** The greatest number of rows in a bulk request (specification section 8). */
 export const MAX_BULK_ROWS = 500;
@@ -15,25 +16,18 @@ const walletInput = text()
   .transform((wallet) => wallet.trim())
   .meta({ minLength: 1, pattern: '^[^\\x00]*[^\\s\\x00][^\\x00]*$' });
 
-const identifierInput = textInput()
-  .refine(
-    (identifier) => !tooLong(identifier, MAX_IDENTIFIER_LENGTH),
-    `must have at most ${MAX_IDENTIFIER_LENGTH} characters`,
-  )
-  .meta({ maxLength: MAX_IDENTIFIER_LENGTH });
-
 /**
  * The schema of a single user to migrate (specification section 4.6). A user without email and external id is valid
  * here; that is an outcome of its own.
  */
 export const migrateUserInput = objectInput({
   wallet_address: walletInput
-    .refine((wallet) => !tooLong(wallet, MAX_WALLET_LENGTH), `must have at most ${MAX_WALLET_LENGTH} characters`)
+    .refine((wallet) => !isLonger(wallet, MAX_WALLET_LENGTH), `must have at most ${MAX_WALLET_LENGTH} characters`)
     .meta({ maxLength: MAX_WALLET_LENGTH }),
-  email: identifierInput.optional(),
-  external_id: identifierInput.optional(),
-  name: textInput().optional(),
-  surname: textInput().optional(),
+  email: boundedTextInput(MAX_LENGTHS.users.email).optional(),
+  external_id: boundedTextInput(MAX_LENGTHS.users.external_id).optional(),
+  name: boundedTextInput(MAX_LENGTHS.users.name).optional(),
+  surname: boundedTextInput(MAX_LENGTHS.users.surname).optional(),
   kyc_sent: kycSent,
 });
 

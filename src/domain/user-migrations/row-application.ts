@@ -1,7 +1,9 @@
+import { cutTo } from '../../lib/input.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState, violatedConstraint } from '../../platform/database/sql-state.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { UserStore } from '../users/user-store.ts';
 import type { UserRow } from '../users/users.service.ts';
 import type { FileRow } from './csv.rules.ts';
@@ -20,7 +22,7 @@ import type { RowOutcomeRow } from './migration-store.ts';
 
 /**
  * Returns the outcome of a row as it is stored. Its identifiers are stored as sent, with U+0000 and lone surrogates
- * replaced. `index` counts from 1.
+ * replaced; one that is too long is cut. `index` counts from 1.
  */
 export function outcomeRowOf({ input, outcome, user }: AppliedRow, index: number): RowOutcomeRow {
   const reason = outcome.status === 'created' ? null : outcome.reason;
@@ -35,7 +37,7 @@ export function faultRowOf({ index, fault, email, externalId }: Extract<FileRow,
 }
 
 function storable(text: string | undefined): string | null {
-  return text ? text.replaceAll('\0', '\ufffd').toWellFormed() : null;
+  return text ? cutTo(text, MAX_LENGTHS.users.email).replaceAll('\0', '\ufffd').toWellFormed() : null;
 }
 
 /** A row with its outcome; `user` is defined when it was created. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { isJsonNumber, literalOf, MAX_DIGITS, readDecimal } from '../../lib/decimal.ts';
-import { objectInput, sameName, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
+import { boundedTextInput, objectInput, sameName, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { ExactNumber } from '../../lib/json.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import {
   AUTO_TRANSFER_TYPES,
   OPERATORS,
@@ -16,6 +17,8 @@ import { operatorOf, spellingsOf } from './evaluate.rules.ts';
 export const MAX_DEPTH = 8;
 /** The most conditions of a condition tree. */
 export const MAX_LEAVES = 64;
+/** The greatest length of a condition's field, in characters. */
+export const MAX_FIELD_LENGTH = 1_024;
 const GROUPS = ['and', 'or', 'not'] as const;
 const LEAF_MEMBERS = ['field', 'op', 'value', 'network_currency_id'] as const;
 
@@ -180,7 +183,12 @@ export const walletRuleTextInput = ruleInput({
 
 /** Builds the schema of a condition from the schema of its value. */
 function leafInput<Value extends z.ZodType<string>>(value: Value) {
-  return objectInput({ field: textInput(), op: operator, value, network_currency_id: uuidInput() });
+  return objectInput({
+    field: boundedTextInput(MAX_FIELD_LENGTH),
+    op: operator,
+    value,
+    network_currency_id: uuidInput(),
+  });
 }
 
 /** Builds the schema of a condition tree from the schema of a condition. */
@@ -215,7 +223,7 @@ function ruleInput({ rule_logic, amount, max_amount }: RuleNumbers) {
     time_period_value: wholeNumberInput(1, MAX_INT32),
   });
   const members = objectInput({
-    name: textInput(),
+    name: boundedTextInput(MAX_LENGTHS.wallet_rules.name),
     type: z.enum(RULE_TYPES, `must be one of ${RULE_TYPES.join(', ')}`),
     network_id: uuidInput(),
     network_currency_id: uuidInput(),

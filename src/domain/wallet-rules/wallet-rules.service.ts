@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { Caller } from '../../access/identity/principal.ts';
 import { correlationKey } from '../../audit/mask-keys.ts';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
-import { isUuid } from '../../lib/input.ts';
+import { cutTo, isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
@@ -10,6 +10,7 @@ import { sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 
 /** A wallet rule as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -182,7 +183,12 @@ export class WalletRules {
   ): Promise<WalletRuleRow | undefined> {
     const { db } = this.#parts;
     const scoped = db.forNode(nodeId);
-    const author = { subject, client_id: clientId ?? null, correlation_id: correlationKey(correlationId) };
+    const author = {
+      // The claims of another issuer's token may be of any length.
+      subject: cutTo(subject, MAX_LENGTHS.wallet_rule_versions.subject),
+      client_id: clientId === undefined ? null : cutTo(clientId, MAX_LENGTHS.wallet_rule_versions.client_id),
+      correlation_id: correlationKey(correlationId),
+    };
     return db.transaction(async () => {
       const [rule] = await scoped.run(write);
       if (!rule) return undefined;

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Database } from '../../src/platform/database/database.ts';
+import { MAX_LENGTHS, MAX_SIZES } from '../../src/tables/text-lengths.ts';
+import { scratchDatabase } from '../harness/databases.ts';
+
+/** The columns with texts, lists, JSON or bytes that have no check of their length, by the reason. */
+const UNCHECKED: Record<string, Record<string, readonly string[]>> = {
+  'reference topics are not bounded': {
+    accounts: ['name', 'type'],
+    assets: ['name', 'symbol', 'type', 'contract_address', 'status'],
+    chains: ['name'],
+    network_currencies: ['symbol'],
+    networks: ['name'],
+    nodes: ['name'],
+    reference_parked: ['value', 'kind', 'waits_for_kind', 'reason'],
+    reference_tombstones: ['kind'],
+  },
+  'notifications are bounded by their body': {
+    parked_notifications: ['id', 'body', 'body_sha256', 'correlation_id', 'traceparent'],
+    transaction_events: ['transaction', 'correlation_id', 'traceparent'],
+    transactions: [
+      ...['error', 'transaction_hash', 'contract_address', 'created_text', 'updated_text'],
+      ...['status_key', 'transaction_hash_key', 'contract_address_key', 'gas_used_key'],
+    ],
+  },
+  'the gateway cuts what an audit record keeps': {
+    audit_records: [
+      ...['correlation_id', 'method', 'path', 'query', 'headers', 'remote_address', 'real_ip'],
+      ...['request_body', 'response_body', 'previous_hash', 'hash', 'salts', 'erased'],
+    ],
+    audit_seals: ['kind', 'body', 'signature'],
+  },
+  'the release before stores the identifiers of a failed row as they were sent': {
+    migration_rows: ['email', 'external_id'],
+  },
+  'their values are the product’s own': {
+    access_changes: ['kind', 'subject', 'item'],
+    bus_messages: ['topic', 'key', 'value', 'headers'],
+    bus_offsets: ['group_id', 'topic'],
+    client_quotas: ['month'],
+    client_secrets: ['hash'],
+    clients: ['grant_types', 'status'],
+    idempotent_answers: ['scope', 'body_sha256', 'headers', 'body'],
+    migration_files: ['bytes'],
+    migration_jobs: ['columns'],
+    migration_rows: ['status', 'reason'],
+    migrations: ['status'],
+    outbox: ['topic', 'key', 'event_type', 'payload', 'correlation_id', 'traceparent'],
+    spent_refresh_tokens: ['digest'],
+    supervisors: ['password_hash', 'role', 'status'],
+    transactions: ['collection', 'registered_by'],
+    users: ['identity_number', 'kyc_token_tx_hash'],
+    wallet_rule_versions: ['type', 'status', 'sign_and_approve_rule', 'permissionless_transfer_limit_rule'],
+    wallet_rules: ['type', 'status', 'sign_and_approve_rule', 'permissionless_transfer_limit_rule'],
+  },
+  'they refer to a column with a check': {
+    transaction_events: ['transaction_id'],
+    transaction_lookups: ['id'],
+    transactions: ['id'],
+  },
+};
+
+let database: Database;
+beforeAll(async () => {
+  database = await scratchDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+function named(limits: Record<string, Record<string, unknown>>): string[] {
+  return Object.entries(limits).flatMap(([table, columns]) => Object.keys(columns).map((name) => `${table}.${name}`));
+}
+
+it('D7-13: the database checks the length of each text that callers store, as the product declares it', async () => {
+  const checks = await database.db.unscoped('test').raw<{ name: string; text: string }>(
+    (sql) => sql`
+      select c.conrelid::regclass::text || '.' || a.attname as name, pg_get_constraintdef(c.oid) as text
+      from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+      where c.contype = 'c' and pg_get_constraintdef(c.oid) ~ '_length\\('`,
+  );
+  const read = ({ name, text }: { name: string; text: string }) => [name, Number(/<= (\d+)/.exec(text)?.[1])];
+  const declared = [MAX_LENGTHS, MAX_SIZES].flatMap((limits) =>
+    Object.entries(limits).flatMap(([table, columns]) =>
+      Object.entries(columns).map(([column, max]) => [`${table}.${column}`, max]),
+    ),
+  );
+  expect(Object.fromEntries(checks.map(read))).toEqual(Object.fromEntries(declared));
+});
+
+it('D7-13: every column of texts, lists, JSON and bytes has a check, or a reason not to have one', async () => {
+  const columns = await database.db.unscoped('test').raw<{ name: string }>(
+    (sql) => sql`
+      select c.table_name || '.' || c.column_name as name from information_schema.columns c
+      join information_schema.tables t using (table_schema, table_name)
+      where table_schema = 'public' and t.table_type = 'BASE TABLE' and data_type in ('text', 'ARRAY', 'json', 'jsonb', 'bytea')
+        and table_name !~ '^(audit_records_|mikro_orm)'`,
+  );
+  const reasoned = Object.values(UNCHECKED).flatMap((tables) =>
+    Object.entries(tables).flatMap(([table, names]) => names.map((name) => `${table}.${name}`)),
+  );
+  const known = [...named(MAX_LENGTHS), ...named(MAX_SIZES), ...reasoned];
+  expect(columns.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
+});
