@@ -117,6 +117,11 @@ function signedBy(secret: string, token: string, forge: Forge): string {
   return signed(forge.p, payloadOf(token), { secret });
 }
 
+function withKey(kid: string) {
+  return (token: string, forge: Forge, caller: Caller) =>
+    signed(forge.p, payloadOf(token), { secret: forge.secret(caller), header: { kid } });
+}
+
 function by(other: Caller) {
   return (token: string, forge: Forge) => signedBy(forge.secret(other), token, forge);
 }
@@ -187,9 +192,12 @@ export const STATES: readonly TokenState[] = [
   },
   { ...written('of the user secret', 'bad', by('api')), callers: OTHERS, becomes: 'api' },
   forged('of the secret of nobody', (token, forge) => signedBy('x'.repeat(40), token, forge)),
-  forged('with the key id of another class', (token, forge, caller) =>
-    signed(forge.p, payloadOf(token), { secret: forge.secret(caller), header: { kid: 'discover.0000000000000000' } }),
-  ),
+  { ...forged('with an unknown key id', withKey('discover.0000000000000000')), callers: USER },
+  { ...written('with an unknown key id', 'good', withKey('discover.0000000000000000')), callers: OTHERS },
+  claiming('of one node in an array', 'bad', ({ p }) => ({ aud: [p.demo.node_id] }), USER),
+  claiming('of one node in an array', 'good', ({ p }) => ({ aud: [p.demo.node_id] }), OTHERS),
+  claiming('valid in half a minute', 'bad', (forge) => ({ nbf: seconds(forge, 30) }), USER),
+  claiming('valid in half a minute', 'good', (forge) => ({ nbf: seconds(forge, 30) }), OTHERS),
   forged('with alg none', (token) => `${encoded({ alg: 'none' })}.${token.split('.')[1]}.`),
   forged('with alg HS512', (token, forge, caller) =>
     signed(forge.p, payloadOf(token), { secret: forge.secret(caller), header: { alg: 'HS512' }, hash: 'sha512' }),

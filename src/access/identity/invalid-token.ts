@@ -1,13 +1,17 @@
 import { AppError } from '../../platform/errors.ts';
 
 /**
- * The reason for which an access token is refused. `malformed`: not issued by this installation, or its signature is
- * invalid. `another_class`: valid, but not for this endpoint. `not_admitted`: its tenant or client does not exist.
+ * The reason for which an access token is refused. `malformed`: not a JWT in its one spelling. `signature`: made with
+ * none of the keys that its class and key id allow. `another_class`: valid, but not for this endpoint. `audience`: not
+ * one known tenant, or another than its client's. `not_admitted`: its client does not exist.
  */
 type TokenFault =
   | 'malformed'
+  | 'signature'
   | 'another_class'
   | 'invalid_claims'
+  | 'audience'
+  | 'not_yet_valid'
   | 'expired'
   | 'not_admitted'
   | 'revoked'

@@ -291,14 +291,6 @@ export class AccessDirectory {
   }
 
   /**
-   * Checks whether the client that a token names belongs to the token's tenant. If so, a token that is not admitted has
-   * been revoked.
-   */
-  async isOfItsClient({ clientId, nodeId }: Principal): Promise<boolean> {
-    return clientId !== undefined && (await this.client(clientId))?.nodeId === nodeId;
-  }
-
-  /**
    * Checks that a token of this client, or of a login through it, has been revoked neither by the client's state nor by
    * the deny list.
    */

@@ -1,14 +1,14 @@
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import { anotherClass, InvalidTokenError, unlessInvalid } from '../identity/invalid-token.ts';
+import { InvalidTokenError, unlessInvalid } from '../identity/invalid-token.ts';
 import type { Principal, SignedToken } from '../identity/principal.ts';
-import { hasExpired, principalFromClaims } from '../tokens/claims.rules.ts';
+import { principalFromClaims } from '../tokens/claims.rules.ts';
 import type { TokenVerifier } from '../tokens/token-verifier.ts';
 import type { AccessDirectory } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';
 
 interface AuthenticatorDependencies {
   verifier: Pick<TokenVerifier, 'verify'>;
-  directory: Pick<AccessDirectory, 'admits' | 'isOfItsClient'>;
+  directory: Pick<AccessDirectory, 'admits' | 'client'>;
   sessions: Pick<Sessions, 'isLive'>;
   nowMs(): number;
 }
@@ -67,9 +67,7 @@ export class TokenAuthenticator {
   principalOf(token: SignedToken): Principal {
     const known = this.#principals.get(token);
     if (known) return known;
-    const nowMs = this.#deps.nowMs();
-    const principal = principalFromClaims(token.tokenClass, token.claims, nowMs);
-    if (!principal) throw faultOf(token, nowMs);
+    const principal = principalFromClaims(token.tokenClass, token.claims, this.#deps.nowMs());
     this.#principals.set(token, principal);
     return principal;
   }
@@ -95,16 +93,14 @@ export class TokenAuthenticator {
 
   /**
    * Throws the error for a token that is not admitted: when its client belongs to its tenant, it was valid before and
-   * has been revoked.
+   * has been revoked; otherwise its tenant is unknown or another client's, or its client is unknown.
    */
-  async #refuse(principal: Principal): Promise<never> {
-    throw new InvalidTokenError((await this.#deps.directory.isOfItsClient(principal)) ? 'revoked' : 'not_admitted');
+  async #refuse({ tokenClass, clientId, nodeId }: Principal): Promise<never> {
+    const client = clientId === undefined ? undefined : await this.#deps.directory.client(clientId);
+    if (client?.nodeId === nodeId) throw new InvalidTokenError('revoked');
+    const isOfNoClient = tokenClass === 'user' && clientId !== undefined && !client;
+    throw new InvalidTokenError(isOfNoClient ? 'not_admitted' : 'audience');
   }
-}
-
-function faultOf({ claims }: SignedToken, nowMs: number): InvalidTokenError {
-  if (hasExpired(claims, nowMs)) return new InvalidTokenError('expired');
-  return claims.token_use === 'refresh' ? anotherClass('refresh', 'access') : new InvalidTokenError('invalid_claims');
 }
 
 function liveOnly(principal: Principal, isLive: boolean): Principal {

@@ -1,26 +1,46 @@
 import { isUuid } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
+import { anotherClass, InvalidTokenError } from '../identity/invalid-token.ts';
 import type { Principal } from '../identity/principal.ts';
 
 /** The latest time that a `Date` can represent, in ms since 1970. */
 const LAST_INSTANT_MS = 8.64e15;
+/** How far, in ms, the clock of an issuer of legacy or discover tokens may be ahead of this process's clock. */
+const MAX_SKEW_MS = 60_000;
 
 type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the principal of an access token; undefined when its claims are not acceptable: it has expired, is not yet
- * valid, is a refresh token, has no subject, has an audience that is not a tenant's id, or is of the user class and has
- * no `token_use`.
+ * Returns the claims of a legacy or discover token as a user token would have them. Their issuers are other programs:
+ * a claim that is null counts as absent, an `aud` of one element as that element, and a `scope` may be an array of names.
  */
-export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowMs: number): Principal | undefined {
+export function respeltClaims(claims: Claims): Claims {
+  const given: Record<string, unknown> = Object.fromEntries(
+    Object.entries(claims).filter(([, claim]) => claim !== null),
+  );
+  if (Array.isArray(given.aud) && given.aud.length === 1) [given.aud] = given.aud;
+  if (Array.isArray(given.scope) && given.scope.every(isClaimText)) given.scope = given.scope.join(' ');
+  return given;
+}
+
+/**
+ * Returns the principal of an access token.
+ * @throws InvalidTokenError with the reason when it has expired, is not yet valid, is a refresh token, has an audience
+ * that is not a tenant's id, has no subject, or is of the user class and has no `token_use`.
+ */
+export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowMs: number): Principal {
+  const { sub, aud, exp, nbf, iat, scope, client_id: clientId, sid, jti, family } = claims;
+  if (typeof exp === 'number' && exp * 1000 <= nowMs) throw new InvalidTokenError('expired');
+  if (claims.token_use === 'refresh') throw anotherClass('refresh', 'access');
+  const latestMs = tokenClass === 'user' ? nowMs : nowMs + MAX_SKEW_MS;
+  if (typeof nbf === 'number' && nbf * 1000 > latestMs) throw new InvalidTokenError('not_yet_valid');
+  if (typeof aud !== 'string' || !isUuid(aud)) throw new InvalidTokenError('audience');
   const tokenUse = tokenUseOf(tokenClass, claims.token_use);
-  const times = timesOf(claims, nowMs);
-  const { sub, aud, scope, client_id: clientId, sid, jti, family, iat } = claims;
-  if (!tokenUse || !times || !isClaimText(sub) || sub === '') return undefined;
-  if (typeof aud !== 'string' || !isUuid(aud)) return undefined;
-  if (!isOptionalText(scope) || !isOptionalText(clientId) || !isOptionalText(sid)) return undefined;
-  if (!isOptionalText(jti) || !isOptionalText(family)) return undefined;
+  const invalid = new InvalidTokenError('invalid_claims');
+  if (!tokenUse || ![exp, nbf, iat].every(isOptionalTime) || !isClaimText(sub) || sub === '') throw invalid;
+  if (!isOptionalText(scope) || !isOptionalText(clientId) || !isOptionalText(sid)) throw invalid;
+  if (!isOptionalText(jti) || !isOptionalText(family)) throw invalid;
   const permissions = tokenUse === 'forgot_password' ? [] : (scope ?? '').split(' ').filter((name) => name !== '');
   return {
     tokenClass,
@@ -33,13 +53,8 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
     familyId: family,
     issuedAt: typeof iat === 'number' ? iat : undefined,
     permissions: new Set(permissions),
-    expiresAtMs: times.expiresAtMs,
+    expiresAtMs: typeof exp === 'number' ? Math.min(exp * 1000, LAST_INSTANT_MS) : undefined,
   };
-}
-
-/** Checks whether a token has expired, whatever else is wrong with it. */
-export function hasExpired({ exp }: Claims, nowMs: number): boolean {
-  return typeof exp === 'number' && exp * 1000 <= nowMs;
 }
 
 function tokenUseOf(tokenClass: TokenClass, use: unknown): Principal['tokenUse'] | undefined {
@@ -55,13 +70,8 @@ function tokenUseOf(tokenClass: TokenClass, use: unknown): Principal['tokenUse']
   }
 }
 
-function timesOf(claims: Claims, nowMs: number): { expiresAtMs: number | undefined } | undefined {
-  const { exp, nbf, iat } = claims;
-  if (iat !== undefined && typeof iat !== 'number') return undefined;
-  if (nbf !== undefined && (typeof nbf !== 'number' || nbf * 1000 > nowMs)) return undefined;
-  if (exp === undefined) return { expiresAtMs: undefined };
-  if (typeof exp !== 'number' || !Number.isFinite(exp) || exp * 1000 <= nowMs) return undefined;
-  return { expiresAtMs: Math.min(exp * 1000, LAST_INSTANT_MS) };
+function isOptionalTime(value: unknown): boolean {
+  return value === undefined || Number.isFinite(value);
 }
 
 /** Checks whether a claim is absent or a text that can be stored. */

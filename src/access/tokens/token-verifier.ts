@@ -4,6 +4,7 @@ import { compactVerify } from 'jose/jws/compact/verify';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { anotherClass, InvalidTokenError } from '../identity/invalid-token.ts';
 import type { SignedToken } from '../identity/principal.ts';
+import { respeltClaims } from './claims.rules.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 
 /** The total length of the tokens of one generation, in characters; their claims take about as much memory again. */
@@ -46,14 +47,16 @@ export class TokenVerifier {
         return ofAccepted(signed, accepted);
       }
     }
-    throw new InvalidTokenError('malformed');
+    throw new InvalidTokenError('signature');
   }
 
-  #candidates(token: string): Iterable<JwtKey> {
+  /** Returns the keys that may have signed a token. An unknown key id is that of another issuer, or of none. */
+  #candidates(token: string): JwtKey[] {
     const keyId = keyIdOf(token);
-    if (keyId === undefined) return this.#keys.byKeyId.values();
-    const key = this.#keys.byKeyId.get(keyId);
-    return key ? [key] : [];
+    const key = typeof keyId === 'string' ? this.#keys.byKeyId.get(keyId) : undefined;
+    if (key) return [key];
+    const all = [...this.#keys.byKeyId.values()];
+    return keyId === undefined ? all : all.filter(({ tokenClass }) => tokenClass !== 'user');
   }
 
   #outlived(token: string): SignedToken | undefined {
@@ -87,14 +90,12 @@ function isCanonical(token: string): boolean {
   return signature !== undefined && Buffer.from(signature, 'base64url').toString('base64url') === signature;
 }
 
-function keyIdOf(token: string): string | undefined {
+function keyIdOf(token: string): unknown {
   try {
-    const { kid }: { kid?: unknown } = decodeProtectedHeader(token);
-    if (kid === undefined || typeof kid === 'string') return kid;
+    return decodeProtectedHeader(token).kid;
   } catch {
-    // A malformed header has no key id either.
+    throw new InvalidTokenError('malformed');
   }
-  throw new InvalidTokenError('malformed');
 }
 
 async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | undefined> {
@@ -102,7 +103,8 @@ async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | und
     const { payload } = await compactVerify(token, key.key, { algorithms: ['HS256'] });
     const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'));
     if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
-    return { tokenClass: key.tokenClass, claims: { ...claims } };
+    const { tokenClass } = key;
+    return { tokenClass, claims: tokenClass === 'user' ? { ...claims } : respeltClaims({ ...claims }) };
   } catch (error) {
     if (error instanceof JOSEError || error instanceof SyntaxError) return undefined;
     throw error;
