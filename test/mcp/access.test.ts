@@ -34,10 +34,6 @@ describe('who comes in', () => {
     );
   });
 
-  it('4.9-06: two Authorization headers are none', async () => {
-    expect((await raw({ authorization: [`Bearer ${secret}`, `Bearer ${secret}`] })).status).toBe(401);
-  });
-
   it('4.9-06 D3-24: a token is no secret: of a client, of a login, of a refresh', async () => {
     const grant = { grant_type: 'client_credentials', ...p.demo.client };
     const pair = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;

@@ -46,15 +46,13 @@ export function isOriginTaken(allowed: readonly string[], origin: string | undef
 }
 
 /**
- * Authenticates an agent: returns the client whose secret the request carries, after its client guards have passed. A
- * request with several `Authorization` headers counts as one without any, because Node would return only the first.
+ * Authenticates an agent: returns the client whose secret the request carries, after its client guards have passed.
  * @throws AppError 401 for a secret of no active client, 429 after too many wrong ones; 403 for a foreign Host or
  * Origin; otherwise the refusal of a client guard.
  */
 async function admit(parts: McpServerParts, exchange: Exchange): Promise<ClientRecord> {
-  const { headers, headersDistinct } = exchange.req;
-  const given = headersDistinct.authorization ?? [];
-  const secret = bearerOf(given.length === 1 ? given[0] : undefined);
+  const { headers } = exchange.req;
+  const secret = bearerOf(headers.authorization);
   async function recheck(): Promise<void> {
     if (!(await parts.directory.clientOfSecret(secret))) throw new InvalidTokenError('wrong_secret');
   }

@@ -25,7 +25,7 @@ import { originOf } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { runSteps, type Step } from '../../lib/steps.ts';
-import { type ErrorMessage, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
+import { type ErrorMessage, errorEnvelope } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
@@ -87,17 +87,13 @@ const beforeCall: readonly RequestHandler[] = [noStore, readBody];
 
 /**
  * Returns the state with which the steps of a request begin.
- * @throws AppError 400 for a body that cannot be read, and for two `Authorization` headers, of which Node would return
- * only the first.
+ * @throws AppError 400 for a body that cannot be read.
  */
 function clientCallOf(req: Request): ClientCall {
-  const { authorization } = req.headers;
   const exchange = exchangeOf(req);
-  if (authorization !== undefined && (req.headersDistinct.authorization?.length ?? 0) > 1)
-    throw invalidRequest([{ path: 'Authorization', message: 'must be given once' }]);
   return {
     parameters: parametersOf(req.headers, bytesOf(req)),
-    authorization,
+    authorization: req.headers.authorization,
     realIp: exchange.realIp,
     origin: originOf(exchange),
     headers: [],

@@ -183,17 +183,17 @@ function isHost(text: string): boolean {
 }
 
 /**
- * Returns the issue of a head that Node's parser accepts but RFC 9112 does not: another version, or a Host or framing
- * that two recipients could read differently, such as a body after the head of an upgrade, where the frames of the new
- * protocol begin. Returns undefined for a valid head.
+ * Returns the issue of a head that Node's parser accepts but RFC 9112 does not: another version, or a field or framing
+ * that two recipients could read differently, such as two values of Authorization, or a body after the head of an
+ * upgrade, where the frames of the new protocol begin. Returns undefined for a valid head.
  */
 export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade = false): Issue | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { path: '', message: 'must be HTTP/1.1' };
   const { host, 'transfer-encoding': coding } = headers;
   if (host === undefined && httpVersion === '1.1') return { path: 'Host', message: 'is required' };
-  if (host !== undefined && (!isHost(host) || hosts(rawHeaders) > 1)) {
-    return { path: 'Host', message: 'must be one host' };
-  }
+  const path = ambiguousField(rawHeaders, headers);
+  if (path !== undefined && path !== 'Host') return { path, message: 'must be given once' };
+  if (path !== undefined || (host !== undefined && !isHost(host))) return { path: 'Host', message: 'must be one host' };
   if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked')) {
     return { path: 'Transfer-Encoding', message: 'must be chunked, in HTTP/1.1' };
   }
@@ -208,12 +208,22 @@ export function announcesBody({ headers }: Pick<Head, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Counts the Host fields, because Node's parser ignores all but the first (RFC 9112 section 3.2). */
-function hosts(rawHeaders: readonly string[]): number {
-  let count = 0;
+/** The fields that have one value, by the length of their names: most others are passed over without a comparison. */
+const SINGLE = new Map(['Host', 'Content-Type', 'Authorization', 'X-Target-Server'].map((name) => [name.length, name]));
+
+/**
+ * Returns the name of a field that has several values, of which Node's parser would take the first or join them all; a
+ * second Host is one too (RFC 9112 section 3.2). A value that is repeated counts as one.
+ */
+function ambiguousField(rawHeaders: readonly string[], headers: Head['headers']): string | undefined {
+  const values: Record<string, string | undefined> = {};
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+    const name = SINGLE.get(rawHeaders[at]?.length ?? 0);
+    if (name === undefined || rawHeaders[at]?.toLowerCase() !== name.toLowerCase()) continue;
+    const { [at + 1]: value } = rawHeaders;
+    if (values[name] !== undefined && (name === 'Host' || value !== values[name])) return name;
+    if (values[name] !== undefined) headers[name.toLowerCase()] = value;
+    values[name] = value;
   }
-  return count;
+  return undefined;
 }
