@@ -111,7 +111,7 @@ export function refuse(
     return;
   }
   for (const [name, value] of Object.entries(refusal.headers))
-    if (!value.startsWith('Basic ') || !isOfScript(req)) res.setHeader(name, value);
+    if (!value.startsWith('Basic ') || !isOfPage(req)) res.setHeader(name, value);
   if (!req.complete && announcesBody(req)) {
     res.setHeader('Connection', 'close');
     lingerOnClose(exchange);
@@ -123,12 +123,11 @@ export function refuse(
 }
 
 /**
- * Checks whether a script of a page in a browser makes a request (Fetch Metadata, `Sec-Fetch-Mode`). For a challenge of
- * HTTP Basic the browser would show a window of its own instead of the page's error. Node's own fetch sends the same
- * header, and clients of OAuth on it need the challenge.
+ * Checks whether a page in a browser makes a request (Fetch Metadata, `Sec-Fetch-Site`, which only browsers send; `none`
+ * is one by the user). For a challenge of HTTP Basic the browser would show a window of its own, not the page's error.
  */
-function isOfScript({ headers }: Exchange['req']): boolean {
-  return headers['sec-fetch-mode'] === 'cors' && headers['user-agent'] !== 'node';
+function isOfPage({ headers: { 'sec-fetch-site': site = 'none' } }: Exchange['req']): boolean {
+  return site !== 'none';
 }
 
 /** Checks whether an error occurred only because the request was refused meanwhile. */
@@ -160,21 +159,10 @@ function logFailure(exchange: Exchange, error: unknown, log: Log): void {
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
-/**
- * The request headers that browsers may send; listed because `*` excludes Authorization (Fetch standard, section
- * 3.3.3).
- */
-const REQUEST_HEADERS = [
-  'authorization',
-  'content-type',
-  'x-target-server',
-  'x-correlation-id',
-  'idempotency-key',
-  'if-match',
-  'mcp-session-id',
-  'mcp-protocol-version',
-  'last-event-id',
-].join(', ');
+/** The most names that a preflight gets allowed. */
+const MAX_NAMES = 64;
+/** Matches the name of a header field (RFC 9110 section 5.1). */
+const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 const windows = ['', '-Second', '-Minute', '-Hour'];
 const EXPOSED_HEADERS = [
@@ -205,11 +193,16 @@ export function cors(origins: readonly string[]): (request: Exchange) => void {
   };
 }
 
-/** Answers an OPTIONS request on any path: with the headers of a CORS preflight if it names an origin. */
+/**
+ * Answers an OPTIONS request on any path: with the headers of a CORS preflight if it names an allowed origin. Whatever
+ * fields it asks for are allowed by name, since `*` excludes Authorization (Fetch standard, section 3.3.3).
+ */
 export function answerPreflight({ req, res }: Exchange): void {
-  if (req.headers.origin !== undefined) {
+  if (res.hasHeader('Access-Control-Allow-Origin')) {
+    const asked = (req.headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim());
+    const names = asked.filter((name) => FIELD_NAME.test(name)).slice(0, MAX_NAMES);
     res.setHeader('Access-Control-Allow-Methods', METHODS);
-    res.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS);
+    if (names.length > 0) res.setHeader('Access-Control-Allow-Headers', names.join(', '));
     res.setHeader('Access-Control-Max-Age', '600');
   }
   res.statusCode = 204;
