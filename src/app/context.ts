@@ -11,7 +11,7 @@ import type { EventBus } from '../events/bus/event-bus.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
-import { WrongPasswords } from '../faces/rest/webhooks.rest.ts';
+import { RejectedWebhooks } from '../faces/rest/webhooks.rest.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Log } from '../lib/log.ts';
 import type { Config } from '../platform/config/config.ts';
@@ -132,7 +132,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     ...access,
     ...domain,
     streams,
-    wrongPasswords: new WrongPasswords({ log, nowMs }),
+    rejectedWebhooks: new RejectedWebhooks({ log, nowMs }),
     cursors: new PageCursors(cursorKeyOf(secrets)),
     /**
      * The base of all URLs that the process gives out; its value is empty until the process listens, unless it is

@@ -36,7 +36,7 @@ export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Tel
 
 /** Returns the metrics of a process: those that every process has, and those of its role. */
 export function metricsOf(context: Context): Metric[] {
-  const { config, database, telemetry, limits, throttle, wrongPasswords, guards, nowMs } = context;
+  const { config, database, telemetry, limits, throttle, rejectedWebhooks, guards, nowMs } = context;
   const { requests, operations, bus, exported } = telemetry;
   const always = [
     buildInfo(context),
@@ -55,7 +55,8 @@ export function metricsOf(context: Context): Metric[] {
     limits.countedAlone,
     guards.decisions,
     throttle.wrongSecrets,
-    wrongPasswords.counted,
+    rejectedWebhooks.rejections,
+    rejectedWebhooks.wrongPasswords,
     ...streamMetrics(context),
     gasFeeMetric(context),
   ];

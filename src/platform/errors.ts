@@ -109,6 +109,9 @@ export function invalidRequest(issues?: Issue[]): AppError {
   return new AppError(400, 'invalid_request', issues ? { issues } : {});
 }
 
+/** The challenge of HTTP Basic, whose credentials are in UTF-8 (RFC 7617 section 2.1). */
+export const BASIC_CHALLENGE = { 'WWW-Authenticate': 'Basic realm="portcullis", charset="UTF-8"' };
+
 /** Makes the error for a request without a bearer token (401, RFC 6750 section 3.1). */
 export function noToken(): AppError {
   return new AppError(401, 'unauthorized', { headers: { 'WWW-Authenticate': 'Bearer' } });

@@ -444,12 +444,12 @@ function notification(what: string, changes: object, ...says: string[]): Mistake
 
 const notifications: Mistake[] = [
   {
-    ...notification('a Bearer token', {}, 'Basic realm="portcullis"'),
+    ...notification('a Bearer token', {}, 'Basic realm="portcullis", charset="UTF-8"'),
     request: ({ token }) => ({ to: 'POST /v2/webhooks/custodial', token, json: {} }),
     status: 401,
   },
   {
-    ...notification('wrong credentials', {}, 'Basic realm="portcullis"'),
+    ...notification('wrong credentials', {}, 'Basic realm="portcullis", charset="UTF-8"'),
     request: ({ p }) => ({ to: 'POST /v2/webhooks', headers: { authorization: basicOf(p.demo.client) }, json: {} }),
     status: 401,
     closed: 'no guessing',

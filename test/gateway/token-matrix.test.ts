@@ -192,7 +192,7 @@ async function judge(
       return expectRefusal(answer, 403, 'forbidden', missing(ENDPOINTS[route]));
     case 'basic':
       expect([route, answer.status]).toEqual([route, 401]);
-      return expectRefusal(answer, 401, 'unauthorized', 'Basic realm="portcullis"');
+      return expectRefusal(answer, 401, 'unauthorized', 'Basic realm="portcullis", charset="UTF-8"');
     case 'secret':
       expect([route, answer.status]).toEqual([route, 401]);
       return expectRefusal(answer, 401, 'unauthorized', challenge);

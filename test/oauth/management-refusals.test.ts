@@ -25,7 +25,7 @@ describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s refuses', (path)
       await postForm(p, path, { token: 'x' }, basicOf({ client_id, client_secret: 'wrong' })),
     ]) {
       expect(refusal(answer)).toEqual(expected);
-      expect(answer.headers.get('www-authenticate')).toBe('Basic realm="portcullis"');
+      expect(answer.headers.get('www-authenticate')).toBe('Basic realm="portcullis", charset="UTF-8"');
       expect(answer.headers.get('cache-control')).toBe('no-store');
     }
     const wrong = await p.call('POST', path, { json: { token: 'x', client_id, client_secret: 'wrong' } });

@@ -46,7 +46,7 @@ describe.each(PATHS)('POST %s', (path) => {
         headers: { 'content-type': 'text/plain', ...(authorization === undefined ? {} : { authorization }) },
       });
       expect(answer).toMatchObject({ status: 401, json: { code: -1, domain: 0, message: 'unauthorized' } });
-      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]+"$/);
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]+", charset="UTF-8"$/);
     }
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSignedAs } from '../../src/faces/rest/webhooks.rest.ts';
+import { signatureFault } from '../../src/faces/rest/webhooks.rest.ts';
 import { signingKey } from '../../src/platform/config/forms.ts';
 
 /** Messages whose signatures others have published, in the specification of Standard Webhooks and by its first sender. */
@@ -22,9 +22,9 @@ const PUBLISHED = [
 const [ONE, OTHER] = PUBLISHED;
 type Message = (typeof PUBLISHED)[number];
 
-function judge(message: Message, headers: Record<string, string | undefined> = {}, offMs = 0): boolean {
+function judge(message: Message, headers: Record<string, string | undefined> = {}, offMs = 0): string | undefined {
   const { secret, id, timestamp, body, signature } = message;
-  return isSignedAs(
+  return signatureFault(
     { keys: [keyOf(secret)], isRequired: true },
     {
       headers: { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature, ...headers },
@@ -41,64 +41,70 @@ function keyOf(secret: string): Buffer {
 
 describe('the signature of a notification', () => {
   it.each(PUBLISHED)('D6-15: the published signature of $id holds', (message) => {
-    expect(judge(message)).toBe(true);
+    expect(judge(message)).toBeUndefined();
   });
 
-  it.each<[name: string, signature: string, isGood: boolean]>([
-    ['a wrong one before it', `${OTHER.signature} ${ONE.signature}`, true],
-    ['one of another version before it', `v1a,${ONE.signature.slice(3)} ${ONE.signature}`, true],
-    ['a wrong one after it', `${ONE.signature} v1,`, true],
-    ['two spaces before it', `  ${ONE.signature}`, true],
-    ['another', OTHER.signature, false],
-    ['none', '', false],
-    ['the version alone', 'v1,', false],
-    ['no version', ONE.signature.slice(3), false],
-    ['another version', `v2,${ONE.signature.slice(3)}`, false],
-    ['a comma between two', `${OTHER.signature},${ONE.signature}`, false],
-    ['no padding', ONE.signature.slice(0, -1), false],
-    ['another spelling of its last bits', ONE.signature.replace('0=', '1='), false],
-    ['more after it', `${ONE.signature}=`, false],
-    ['its letters in another case', ONE.signature.toUpperCase(), false],
-  ])('D6-15: of several signatures one is enough, as it was written: %s', (_name, signature, isGood) => {
-    expect(judge(ONE, { 'webhook-signature': signature })).toBe(isGood);
+  it.each<[name: string, signature: string, fault: string | undefined]>([
+    ['a wrong one before it', `${OTHER.signature} ${ONE.signature}`, undefined],
+    ['one of another version before it', `v1a,${ONE.signature.slice(3)} ${ONE.signature}`, undefined],
+    ['a wrong one after it', `${ONE.signature} v1,`, undefined],
+    ['two spaces before it', `  ${ONE.signature}`, undefined],
+    ['another', OTHER.signature, 'signature'],
+    ['none', '', 'signature'],
+    ['the version alone', 'v1,', 'signature'],
+    ['no version', ONE.signature.slice(3), 'signature'],
+    ['another version', `v2,${ONE.signature.slice(3)}`, 'signature'],
+    ['a comma between two', `${OTHER.signature},${ONE.signature}`, 'signature'],
+    ['no padding', ONE.signature.slice(0, -1), 'signature'],
+    ['another spelling of its last bits', ONE.signature.replace('0=', '1='), 'signature'],
+    ['more after it', `${ONE.signature}=`, 'signature'],
+    ['its letters in another case', ONE.signature.toUpperCase(), 'signature'],
+  ])('D6-15: of several signatures one is enough, as it was written: %s', (_name, signature, fault) => {
+    expect(judge(ONE, { 'webhook-signature': signature })).toBe(fault);
   });
 
-  it.each<[seconds: number, ms: number, isGood: boolean]>([
-    [300, 0, true],
-    [300, 999, true],
-    [301, 0, false],
-    [-300, 0, true],
-    [-301, 999, false],
-    [-301, 0, false],
-    [86_400, 0, false],
-  ])('D6-15: %i s and %i ms after its timestamp: %s', (seconds, ms, isGood) => {
-    expect(judge(ONE, {}, seconds * 1_000 + ms)).toBe(isGood);
+  it.each<[seconds: number, ms: number, fault: string | undefined]>([
+    [300, 0, undefined],
+    [300, 999, undefined],
+    [301, 0, 'stale'],
+    [-300, 0, undefined],
+    [-301, 999, 'future'],
+    [-301, 0, 'future'],
+    [86_400, 0, 'stale'],
+    [-86_400, 0, 'future'],
+  ])('D6-15 D2-31: %i s and %i ms after its timestamp: %s', (seconds, ms, fault) => {
+    expect(judge(ONE, {}, seconds * 1_000 + ms)).toBe(fault);
   });
 
   it.each(['', ' ', '1731705121.0', '+1731705121', '01731705121 ', '0x6737b3a1', '1.731705121e9', 'NaN', '-1', '٣'])(
     'D6-15: the timestamp %j is none, whatever was signed',
-    (timestamp) => expect(judge(ONE, { 'webhook-timestamp': timestamp })).toBe(false),
+    (timestamp) =>
+      expect(judge(ONE, { 'webhook-timestamp': timestamp })).toBe(timestamp === '' ? 'incomplete' : 'signature'),
   );
 
   it.each([
-    ['webhook-id', undefined],
-    ['webhook-timestamp', undefined],
-    ['webhook-signature', undefined],
-    ['webhook-id', ''],
-    ['webhook-timestamp', ''],
-    ['webhook-signature', ''],
-    ['webhook-id', OTHER.id],
-    ['webhook-timestamp', '1731705122'],
-  ])('D6-15: %s as %j is refused', (name, value) => expect(judge(ONE, { [name]: value })).toBe(false));
+    ['webhook-id', undefined, 'incomplete'],
+    ['webhook-timestamp', undefined, 'incomplete'],
+    ['webhook-signature', undefined, 'incomplete'],
+    ['webhook-id', '', 'incomplete'],
+    ['webhook-timestamp', '', 'incomplete'],
+    ['webhook-signature', '', 'signature'],
+    ['webhook-id', OTHER.id, 'signature'],
+    ['webhook-timestamp', '1731705122', 'signature'],
+    ['webhook-timestamp', '9'.repeat(400), 'future'],
+    ['webhook-timestamp', '0', 'stale'],
+    // Milliseconds, where the specification has seconds.
+    ['webhook-timestamp', '1731705121000', 'future'],
+  ])('D6-15 D2-31: %s as %j is refused: %s', (name, value, fault) => expect(judge(ONE, { [name]: value })).toBe(fault));
 
   it('D6-15: none of the headers is good only where none is required, and only without any of them', () => {
     const message = { body: Buffer.from('{}'), receivedAtMs: 0 };
     const keys = [keyOf(ONE.secret)];
     const none = { 'content-type': 'application/json' };
-    expect(isSignedAs({ keys, isRequired: false }, { ...message, headers: none })).toBe(true);
-    expect(isSignedAs({ keys, isRequired: true }, { ...message, headers: none })).toBe(false);
+    expect(signatureFault({ keys, isRequired: false }, { ...message, headers: none })).toBeUndefined();
+    expect(signatureFault({ keys, isRequired: true }, { ...message, headers: none })).toBe('incomplete');
     for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
-      expect(isSignedAs({ keys, isRequired: false }, { ...message, headers: { [name]: '' } })).toBe(false);
+      expect(signatureFault({ keys, isRequired: false }, { ...message, headers: { [name]: '' } })).toBe('incomplete');
     }
   });
 });

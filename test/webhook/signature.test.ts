@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Log } from '../../src/lib/log.ts';
 import { recordsOf } from '../audit/records.ts';
+import { scrape } from '../observability/scrape.ts';
 import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from './signing.ts';
 import { basic, notification, PATHS, type WebhookStand, webhookStand } from './stand.ts';
 
 const NOW = Date.parse('2026-11-21T10:40:00.500Z');
 const UNAUTHORIZED = { status: 401, text: '{"code":-1,"domain":0,"message":"unauthorized"}' };
+const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"';
 const UNSIGNED = { optional: 200, required: 401 } as const;
 
 const lines: unknown[] = [];
@@ -13,22 +15,27 @@ const line: Log['info'] = (fields, message) => void lines.push({ ...fields, mess
 const log: Log = { debug: line, info: line, warn: line, error: line };
 
 /** What a sender might do beside signing as it should, and the answer. */
-const table: [name: string, headers: (body: string) => Record<string, string>, status: number][] = [
+const table: [name: string, headers: (body: string) => Record<string, string>, status: number, reason?: string][] = [
   ['signed', (body) => signatureHeaders(SECRET, body, { atMs: NOW }), 200],
   ['signed by the previous secret', (body) => signatureHeaders(PREVIOUS, body, { atMs: NOW }), 200],
   ['signed by both', (body) => both(body, SECRET, PREVIOUS), 200],
   ['signed by a stranger and by us', (body) => both(body, FOREIGN, SECRET), 200],
-  ['signed by a stranger', (body) => signatureHeaders(FOREIGN, body, { atMs: NOW }), 401],
-  ['signed over other bytes', (body) => signatureHeaders(SECRET, ` ${body}`, { atMs: NOW }), 401],
+  ['signed by a stranger', (body) => signatureHeaders(FOREIGN, body, { atMs: NOW }), 401, 'signature'],
+  ['signed over other bytes', (body) => signatureHeaders(SECRET, ` ${body}`, { atMs: NOW }), 401, 'signature'],
   ['signed 300 s ago', (body) => signatureHeaders(SECRET, body, { atMs: NOW - 300_000 }), 200],
-  ['signed 301 s ago', (body) => signatureHeaders(SECRET, body, { atMs: NOW - 301_000 }), 401],
+  ['signed 301 s ago', (body) => signatureHeaders(SECRET, body, { atMs: NOW - 301_000 }), 401, 'stale'],
   ['signed 300 s ahead', (body) => signatureHeaders(SECRET, body, { atMs: NOW + 300_000 }), 200],
-  ['signed 301 s ahead', (body) => signatureHeaders(SECRET, body, { atMs: NOW + 301_000 }), 401],
-  ['without its id', (body) => without(body, 'webhook-id'), 401],
-  ['without its timestamp', (body) => without(body, 'webhook-timestamp'), 401],
-  ['without its signature', (body) => without(body, 'webhook-signature'), 401],
-  ['with the id alone', () => ({ 'webhook-id': 'msg_1' }), 401],
-  ['with an id of another', (body) => ({ ...signatureHeaders(SECRET, body, { atMs: NOW }), 'webhook-id': 'x' }), 401],
+  ['signed 301 s ahead', (body) => signatureHeaders(SECRET, body, { atMs: NOW + 301_000 }), 401, 'future'],
+  ['without its id', (body) => without(body, 'webhook-id'), 401, 'incomplete'],
+  ['without its timestamp', (body) => without(body, 'webhook-timestamp'), 401, 'incomplete'],
+  ['without its signature', (body) => without(body, 'webhook-signature'), 401, 'incomplete'],
+  ['with the id alone', () => ({ 'webhook-id': 'msg_1' }), 401, 'incomplete'],
+  [
+    'with an id of another',
+    (body) => ({ ...signatureHeaders(SECRET, body, { atMs: NOW }), 'webhook-id': 'x' }),
+    401,
+    'signature',
+  ],
 ];
 
 function both(body: string, first: string, second: string): Record<string, string> {
@@ -52,12 +59,14 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
   afterAll(() => stand[Symbol.asyncDispose]());
 
   describe.each(PATHS)('POST %s', (path) => {
-    it.each(table)('D6-15 4.5-05: %s', async (_name, headers, status) => {
+    it.each(table)('D6-15 4.5-05 D2-31: %s', async (_name, headers, status, reason) => {
       const body = JSON.stringify(notification());
       const published = stand.bus.deadlinesMs.length;
-      const answer = await stand.post(path, body, headers(body));
+      const id = `signature-${mode}-${path}-${_name}`;
+      const answer = await stand.post(path, body, { ...headers(body), 'x-correlation-id': id });
       if (status === 401) expect(answer).toMatchObject(UNAUTHORIZED);
-      if (status === 401) expect(answer.headers.get('www-authenticate')).toBe('Basic realm="portcullis"');
+      if (status === 401) expect(answer.headers.get('www-authenticate')).toBe(CHALLENGE);
+      expect(lines).toContainEqual(expect.objectContaining({ correlation_id: id, status, reason }));
       expect([answer.status, stand.bus.deadlinesMs.length - published]).toEqual([status, status === 200 ? 1 : 0]);
     });
 
@@ -77,6 +86,13 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
       }
     });
 
+    it('D2-31: a notification without a signature that must have one is incomplete', async () => {
+      const id = `unsigned-${mode}-${path}`;
+      await stand.post(path, JSON.stringify(notification()), { 'x-correlation-id': id });
+      const reason = mode === 'required' ? 'incomplete' : undefined;
+      expect(lines).toContainEqual(expect.objectContaining({ correlation_id: id, reason }));
+    });
+
     it('D6-15 4.5-03: a good signature stands for no credentials, and bad credentials are told the same', async () => {
       const body = JSON.stringify(notification());
       const signed = signatureHeaders(SECRET, body, { atMs: NOW });
@@ -88,6 +104,28 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
       const body = JSON.stringify(notification({ padding: 'x'.repeat(262_144) }));
       expect((await stand.post(path, body, signatureHeaders(FOREIGN, body, { atMs: NOW }))).status).toBe(400);
     });
+  });
+
+  it('D2-31: the metric and the audit record name the reason', async () => {
+    const before = await scrape(stand.portcullis.service);
+    const body = JSON.stringify(notification());
+    const cases: [reason: string, headers: Record<string, string>][] = [
+      ['password', { authorization: basic('chain-processor', 'x') }],
+      ['signature', signatureHeaders(FOREIGN, body, { atMs: NOW })],
+      ['stale', signatureHeaders(FOREIGN, body, { atMs: NOW - 301_000 })],
+      ['future', signatureHeaders(SECRET, body, { atMs: NOW + 301_000 })],
+      ['incomplete', without(body, 'webhook-id')],
+    ];
+    for (const [reason, headers] of cases) {
+      await stand.post(PATHS[1], body, { ...headers, 'x-correlation-id': `${mode}-${reason}` });
+    }
+    const after = await scrape(stand.portcullis.service);
+    for (const [reason] of cases) {
+      const counts = [before, after].map((one) => one.value('portcullis_webhook_rejections_total', { reason }) ?? 0);
+      expect([reason, Number(counts[1]) - Number(counts[0])]).toEqual([reason, 1]);
+      const [record] = await recordsOf(stand.portcullis, `${mode}-${reason}`);
+      expect(record?.headers).toMatchObject({ ':reason': reason });
+    }
   });
 
   it('D6-15: neither secret is in a log line, an audit record or an answer', async () => {

@@ -1,4 +1,4 @@
-import { AppError, type ErrorEnvelope, errorEnvelope } from '../../platform/errors.ts';
+import { AppError, BASIC_CHALLENGE, type ErrorEnvelope, errorEnvelope } from '../../platform/errors.ts';
 import { grantInputs } from './token-request.input.ts';
 
 /** An error code of RFC 6749, section 5.2, or of section 4.1.2.1 for statuses that the former does not cover. */
@@ -34,7 +34,7 @@ interface OAuthEnvelope extends ErrorEnvelope {
  * Returns the 401 error for a client that is not authenticated, with a challenge when the caller may use HTTP Basic.
  */
 export function invalidClient(isChallenged: boolean): OAuthError {
-  return new OAuthError(401, 'invalid_client', isChallenged ? { 'WWW-Authenticate': 'Basic realm="portcullis"' } : {});
+  return new OAuthError(401, 'invalid_client', isChallenged ? BASIC_CHALLENGE : {});
 }
 
 /**

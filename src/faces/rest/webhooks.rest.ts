@@ -7,7 +7,7 @@ import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { callerOf } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, BASIC_CHALLENGE } from '../../platform/errors.ts';
 import { NOTIFICATION } from '../openapi/examples.ts';
 import { headersOf } from '../openapi/openapi-headers.ts';
 import { responses } from '../openapi/openapi-responses.ts';
@@ -58,26 +58,35 @@ interface Signed {
   receivedAtMs: number;
 }
 
+/** Why a notification is rejected. */
+type Rejection = 'password' | 'signature' | 'stale' | 'future' | 'incomplete';
+
 /**
- * Checks in constant time whether a notification is signed as the policy requires (Standard Webhooks: HMAC-SHA256 of
- * `id.timestamp.body`, of which one valid `v1` signature is enough). It fails if some but not all of the headers are
- * present, or if the timestamp differs by more than 300 s. Without any of the headers it succeeds unless a signature is
- * required.
+ * Returns why a notification is not signed as the policy requires, or undefined if it is (Standard Webhooks: HMAC-SHA256
+ * of `id.timestamp.body`, of which one valid `v1` signature is enough; compared in constant time). `incomplete`: one of
+ * the headers is missing, or all of them where a signature is required. `stale` and `future`: the timestamp is more than
+ * 300 s off.
  */
-export function isSignedAs({ keys, isRequired }: SignaturePolicy, { headers, body, receivedAtMs }: Signed): boolean {
-  if (keys.length === 0) return true;
+export function signatureFault(
+  { keys, isRequired }: SignaturePolicy,
+  { headers, body, receivedAtMs }: Signed,
+): Rejection | undefined {
+  if (keys.length === 0) return undefined;
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
-  if (id === undefined && timestamp === undefined && signatures === undefined) return !isRequired;
-  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') return false;
-  if (id === '' || !isNear(timestamp, receivedAtMs)) return false;
+  const isUnsigned = id === undefined && timestamp === undefined && signatures === undefined;
+  if (isUnsigned && !isRequired) return undefined;
+  if (!id || !timestamp || typeof signatures !== 'string') return 'incomplete';
+  if (typeof timestamp !== 'string' || !/^\d+$/.test(timestamp)) return 'signature';
+  const aheadS = Number(timestamp) - Math.floor(receivedAtMs / 1_000);
+  if (Math.abs(aheadS) > TOLERANCE_S) return aheadS > 0 ? 'future' : 'stale';
   const head = Buffer.from(`${id}.${timestamp}.`, 'latin1');
   const expected = keys.map((key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`);
   const given = signatures.split(' ');
-  return expected.reduce((found, one) => given.reduce((any, other) => isEqual(one, other) || any, found), false);
-}
-
-function isNear(timestamp: string, nowMs: number): boolean {
-  return /^\d{1,12}$/.test(timestamp) && Math.abs(Math.floor(nowMs / 1_000) - Number(timestamp)) <= TOLERANCE_S;
+  const isSigned = expected.reduce(
+    (found, one) => given.reduce((any, other) => isEqual(one, other) || any, found),
+    false,
+  );
+  return isSigned ? undefined : 'signature';
 }
 
 function isEqual(one: string, other: string): boolean {
@@ -87,37 +96,48 @@ function isEqual(one: string, other: string): boolean {
 
 const MANY = 20;
 
-interface WrongPasswordsParts {
+interface RejectedWebhooksParts {
   log: Log;
   nowMs(): number;
 }
 
 /**
- * Counts wrong passwords at the webhook by caller, for monitoring. They are never answered with 429, because the
- * statuses of the webhook are a closed list.
+ * Counts rejected notifications by reason, and wrong passwords by caller, for monitoring. They are never answered with
+ * 429, because the statuses of the webhook are a closed list.
  */
-export class WrongPasswords {
-  /** The metric, for the registry of the process. */
-  readonly counted = new Counter({
+export class RejectedWebhooks {
+  readonly rejections = new Counter({
+    name: 'portcullis_webhook_rejections_total',
+    help: 'Notifications that were answered with 401, by reason: password, signature, stale, future, incomplete.',
+    labelNames: ['reason'],
+    registers: [],
+  });
+  readonly wrongPasswords = new Counter({
     name: 'portcullis_webhook_wrong_passwords_total',
     help: 'Wrong passwords at the webhook: repeated where their address had sent twenty within the minute, else single.',
     labelNames: ['kind'],
     registers: [],
   });
-  readonly #parts: WrongPasswordsParts;
+  readonly #parts: RejectedWebhooksParts;
   readonly #byCaller = new MemoryFailureCounts();
 
-  constructor(parts: WrongPasswordsParts) {
+  constructor(parts: RejectedWebhooksParts) {
     this.#parts = parts;
-    for (const kind of ['single', 'repeated']) this.counted.inc({ kind }, 0);
+    for (const kind of ['single', 'repeated']) this.wrongPasswords.inc({ kind }, 0);
+  }
+
+  /** Counts a notification and returns the error to reject it with. */
+  add(reason: Rejection): AppError {
+    this.rejections.inc({ reason });
+    return new AppError(401, 'unauthorized', { reason, headers: BASIC_CHALLENGE });
   }
 
   /** Counts a wrong password, and logs every twentieth of one caller within a minute. */
-  add(address: string): void {
+  addPassword(address: string): void {
     const { log, nowMs } = this.#parts;
     const caller = callerOf(address);
     const { count } = this.#byCaller.count(caller, nowMs());
-    this.counted.inc({ kind: count > MANY ? 'repeated' : 'single' });
+    this.wrongPasswords.inc({ kind: count > MANY ? 'repeated' : 'single' });
     if (count % MANY > 0) return;
     log.warn({ real_ip: caller, count }, 'many wrong webhook passwords came from an address within a minute');
   }
@@ -127,7 +147,7 @@ export class WrongPasswords {
 interface WebhookServices {
   notifications: NotificationPublisher;
   webhookCredentials: BasicCredentials;
-  wrongPasswords: Pick<WrongPasswords, 'add'>;
+  rejectedWebhooks: Pick<RejectedWebhooks, 'add' | 'addPassword'>;
   webhookSignature: SignaturePolicy;
   /** When the alias was deprecated and when it will be removed, in ISO 8601; `webhook_alias` of `gateway.yaml`. */
   webhookAlias: { deprecated_at: string; sunset: string };
@@ -139,21 +159,22 @@ const DEADLINE_MS = 4_000;
 /**
  * Returns handlers that check the Basic credentials, then the signature, then the body, and publish the notification.
  */
-function taking({ notifications, webhookCredentials, wrongPasswords, webhookSignature }: WebhookServices) {
+function taking({ notifications, webhookCredentials, rejectedWebhooks, webhookSignature }: WebhookServices) {
   const isCaller = basicCredentials(webhookCredentials);
 
   function authenticate(req: Request, _res: Response, next: NextFunction): void {
     const { authorization } = req.headers;
     if (!isCaller(authorization)) {
-      if (authorization !== undefined) wrongPasswords.add(exchangeOf(req).realIp);
-      throw unauthenticated();
+      if (authorization !== undefined) rejectedWebhooks.addPassword(exchangeOf(req).realIp);
+      throw rejectedWebhooks.add('password');
     }
     next();
   }
 
   function verify(req: Request, _res: Response, next: NextFunction): void {
     const signed = { headers: req.headers, body: bytesOf(req), receivedAtMs: exchangeOf(req).startedAtMs };
-    if (!isSignedAs(webhookSignature, signed)) throw unauthenticated();
+    const fault = signatureFault(webhookSignature, signed);
+    if (fault) throw rejectedWebhooks.add(fault);
     next();
   }
 
@@ -172,10 +193,6 @@ function taking({ notifications, webhookCredentials, wrongPasswords, webhookSign
   }
 
   return [authenticate, readBody, verify, accept];
-}
-
-function unauthenticated(): AppError {
-  return new AppError(401, 'unauthorized', { headers: { 'WWW-Authenticate': 'Basic realm="portcullis"' } });
 }
 
 /** Returns the OpenAPI operation of either path; the responses of the alias have additional headers. */
