@@ -1,7 +1,6 @@
-const NEWLINE = 0x0a;
-const RETURN = 0x0d;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
+const [NEWLINE, RETURN, QUOTE, COMMA] = [0x0a, 0x0d, 0x22, 0x2c];
+/** Matches a record whose fields are all blank, which counts as an empty line. */
+const BLANK = /^(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
 /** The greatest length of a record in bytes, without its line end, as the server has it; and with it. */
 const MAX_RECORD_BYTES = 16 * 1024;
 const MAX_BYTES = MAX_RECORD_BYTES + 2;
@@ -25,9 +24,10 @@ function recordAt(bytes: Bytes, start: number, columns: number | undefined) {
       fields += 1;
       field = 'fresh';
     } else if (byte === NEWLINE) {
-      const length = (at > start && bytes[at - 1] === RETURN ? at - 1 : at) - start;
-      const isWrong = length > MAX_RECORD_BYTES || (length > 0 && columns !== undefined && fields !== columns);
-      return isWrong ? undefined : { next: Math.min(at + 1, bytes.length), fields, isEmpty: length === 0 };
+      const record = bytes.subarray(start, at > start && bytes[at - 1] === RETURN ? at - 1 : at);
+      const isEmpty = record.every((byte) => byte <= COMMA || byte > 0x7f) && BLANK.test(new TextDecoder().decode(record));
+      const isWrong = record.length > MAX_RECORD_BYTES || (!isEmpty && columns !== undefined && fields !== columns);
+      return isWrong ? undefined : { next: Math.min(at + 1, bytes.length), fields, isEmpty };
     } else if (field === 'closed' && (byte !== RETURN || (bytes[at + 1] ?? NEWLINE) !== NEWLINE)) {
       return undefined;
     } else {
@@ -39,7 +39,7 @@ function recordAt(bytes: Bytes, start: number, columns: number | undefined) {
 
 /**
  * Cuts the header and the wanted records out of a CSV file, byte for byte, and counts its records from 1 as the server
- * does: lines end with LF or CRLF, empty ones are none. One slice of the file is in memory.
+ * does: lines end with LF or CRLF, blank ones are none. One slice of the file is in memory.
  * @param take gets the parts of each slice in their order
  * @returns how many records there are
  */

@@ -12,7 +12,7 @@ import { csvOf, newNode, stateOf } from '../user-migrations/files-stand.ts';
 import { portcullis } from './in-process.ts';
 
 // Each command opens a database, and some are processes, on machines that are busy with other tests.
-async function fileWith(folder: TestFolder, content: string): Promise<string> {
+async function fileWith(folder: TestFolder, content: string | Buffer): Promise<string> {
   const path = join(folder.path, `${randomUUID()}.csv`);
   await writeFile(path, content);
   return path;
@@ -36,12 +36,12 @@ describeReal('postgres', 'users import', () => {
   it('D7-09 D1-12: migrates a file, tells the counters and names the lines at fault, and ends with 1 for them', async () => {
     const file = await fileWith(
       folder,
-      csvOf(20, { 7: '0x7,g@x.y', 9: '0x1,again@x.y,,', 12: `${'x'.repeat(200)},l@x.y,,` }),
+      csvOf(20, { 7: '0x7,g@x.y,,,x', 9: '0x1,again@x.y,,', 12: `${'x'.repeat(200)},l@x.y,,` }),
     );
     const plain = await portcullis(['users', 'import', file, '--node', node], env);
     expect(plain).toMatchObject({
       code: 1,
-      err: 'line 7: has 2 fields, not 4\nline 12: wallet_address has more than 128 characters\n',
+      err: 'line 7: has 5 fields, not 4\nline 12: wallet_address has more than 128 characters\n',
     });
     expect(plain.out.split('\n')).toEqual([
       '20 rows: 17 created, 1 skipped, 2 failed.',
@@ -58,7 +58,7 @@ describeReal('postgres', 'users import', () => {
       skipped: 18,
       failed: 2,
       failures: [
-        { index: 7, reason: 'line 7: has 2 fields, not 4' },
+        { index: 7, reason: 'line 7: has 5 fields, not 4' },
         { index: 12, reason: 'wallet_address has more than 128 characters' },
       ],
     });
@@ -71,8 +71,37 @@ describeReal('postgres', 'users import', () => {
     expect((await portcullis(['users', 'import', fresh, '--node', node], env)).code).toBe(0);
   });
 
+  it.each([
+    [
+      '.ods',
+      Buffer.from('PK\x03\x04\x14\0\0\x08', 'latin1'),
+      'is a workbook (.xlsx, .ods, .xls): save it as CSV in UTF-8',
+    ],
+    ['UTF-16', Buffer.from('wallet_address,email\n', 'utf16le'), 'is in UTF-16: save it as CSV in UTF-8'],
+    [
+      'sep=',
+      '\ufeffsep=;\nwallet_address;email\n',
+      'begins with a line sep=: delete it, and separate fields by commas',
+    ],
+    ['CR alone', 'wallet_address,email\r0x1,a@x.y\r', 'ends lines with CR alone: save it with LF or CRLF line ends'],
+  ])('D7-12 D1-12: refuses %s with the cause and what to do', async (_name, content, cause) => {
+    const file = await fileWith(folder, content);
+    const { code, err } = await portcullis(['users', 'import', file, '--node', node], env);
+    expect({ code, err }).toEqual({ code: 1, err: `portcullis: the file ${cause}\n` });
+  });
+
+  it('D7-12 D1-12: counts neither blank records nor empty lines of a spreadsheet', async () => {
+    const file = await fileWith(
+      folder,
+      `wallet_address,email,\r\n0xs1,s1@x.y,\r\n${',,\r\n'.repeat(700)}0xs2,a,b,c\r\n`,
+    );
+    const { out, err } = await portcullis(['users', 'import', file, '--node', node], env);
+    expect(out).toMatch(/^2 rows: 1 created, 0 skipped, 1 failed\.$/m);
+    expect(err).toBe('line 2: has a value in column 3, which has no name in the header\n');
+  });
+
   it('D7-09 D1-12: ends with 1 for a file whose failed rows would take too much room, and tells what it has kept', async () => {
-    const file = await fileWith(folder, `wallet_address,email\n0xkept,kept@x.y\n${'abc\n'.repeat(30_000)}`);
+    const file = await fileWith(folder, `wallet_address,email\n0xkept,kept@x.y\n${'a,b,c\n'.repeat(30_000)}`);
     const { code, out, err } = await portcullis(['users', 'import', file, '--node', node], env);
     expect(code).toBe(1);
     expect(err).toContain('and 6,490 more failed rows\n');
@@ -116,9 +145,9 @@ it('D7-09 D1-12: it migrates a file into an embedded database', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   const { node_id: node } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
-  const file = await fileWith(folder, csvOf(20, { 7: '0x7,g@x.y' }));
+  const file = await fileWith(folder, csvOf(20, { 7: '0x7,g@x.y,,,x' }));
   const { code, out, err } = await portcullis(['users', 'import', file, '--node', node], env);
-  expect({ code, err }).toEqual({ code: 1, err: 'line 7: has 2 fields, not 4\n' });
+  expect({ code, err }).toEqual({ code: 1, err: 'line 7: has 5 fields, not 4\n' });
   expect(out).toMatch(/^20 rows: 19 created, 0 skipped, 1 failed\.$/m);
 });
 

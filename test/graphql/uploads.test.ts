@@ -39,7 +39,7 @@ describe('an upload to the whole service', () => {
 
   afterAll(() => p[Symbol.asyncDispose]());
 
-  async function upload(csv: string): Promise<Answer> {
+  async function upload(csv: string | Blob): Promise<Answer> {
     const response = await fetch(`${p.url}/graphql`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}` },
@@ -80,6 +80,24 @@ describe('an upload to the whole service', () => {
     const answer = await upload(`colour,size\n${'red,1\n'.repeat(200_000)}`);
     expect(answer.json.data.result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['file'] }] });
     expect(await chunks()).toEqual([]);
+  });
+
+  it.each([
+    ['.xlsx', Buffer.from('PK\x03\x04\x14\0\x06\0', 'latin1'), 'is a workbook'],
+    ['UTF-16', Buffer.from('\ufeffwallet_address,email\n', 'utf16le'), 'is in UTF-16'],
+    ['sep=', 'sep=,\nwallet_address,email\n', 'begins with a line sep='],
+    ['CR alone', 'wallet_address,email\r0xa1,a@x.y\r', 'ends lines with CR alone'],
+  ])('D7-12 DG-03: %s is a ValidationError that names the cause and what to do', async (_name, file, cause) => {
+    const { result } = (await upload(new Blob([file]))).json.data;
+    expect(result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['file'] }] });
+    expect(result.issues[0].message).toContain(cause);
+    expect(await chunks()).toEqual([]);
+  });
+
+  it('D7-12 DG-09: blank records of a spreadsheet are no rows', async () => {
+    const answer = await upload(`wallet_address,email,\r\n0xb1,b1@example.com,\r\n${',,\r\n'.repeat(7_000)}0xb2\r\n`);
+    const migration = await finished(answer.json.data.result.id);
+    expect(migration).toMatchObject({ status: 'DONE', total: 2, success: 1, skipped: 1, failed: 0 });
   });
 
   it('DG-09: a connection goes on after an upload', async () => {

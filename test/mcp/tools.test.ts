@@ -224,6 +224,14 @@ describe('each tool', () => {
     expect(bad.error?.issues).toEqual([expect.objectContaining({ path: 'csv' })]);
   });
 
+  it.each([
+    ['sep=;\nwallet_address;email\n', 'begins with a line sep='],
+    ['wallet_address,email\r0x1,a@x.y\r', 'ends lines with CR alone'],
+  ])('D7-12 D8-06: the text of a file %j is refused with the cause', async (csv, cause) => {
+    const { error } = await agent.call('start_user_migration', { csv });
+    expect(error?.issues).toEqual([{ path: 'csv', message: expect.stringContaining(cause) }]);
+  });
+
   it('D7-09 D8-06: users are found, read and erased', async () => {
     const user = newUser({ surname: `Surname ${randomUUID()}` });
     const { id: user_id } = (await agent.call('migrate_user', user)).given;

@@ -16,7 +16,12 @@ it.each([
   ['bytes, not characters', [{ ...FAILED, email: 'é\ufffd😀' }], FAILED_ROW_BYTES + 9],
   ['several', [FAILED, { ...FAILED, reason: 'why' }], 2 * FAILED_ROW_BYTES + 3],
   [
-    'no row that did not fail',
+    'a row without an identifier',
+    [{ ...FAILED, status: 'skipped' as const, reason: 'missing_email_and_external_id' }],
+    FAILED_ROW_BYTES + 29,
+  ],
+  [
+    'no other row',
     [
       { ...FAILED, status: 'created' as const, email: 'a@x.y' },
       { ...FAILED, status: 'skipped' as const, reason: 'duplicate_email' },
@@ -55,6 +60,6 @@ it('the row at which a migration ends says so under its number', () => {
     ...FAILED,
     index: 7,
     reason:
-      'line 7: the migration has ended here: its failed rows would take more than 10 times the bytes read of the file',
+      'line 7: the migration has ended here: its failed rows and those without an identifier would take more than 10 times the bytes read of the file',
   });
 });

@@ -9,18 +9,23 @@ import { steppedDb } from './stepped-db.ts';
 const HEADER = 'wallet_address,email\n';
 const GOOD = 10;
 const LINES = 30_000;
+const MISSING = 3_300;
 const AFTER_LEASE_MS = 11_000;
-/** Users, and then 120 KB of lines that are none, but for a user in the first batch that is too much. */
+/**
+ * Users, and then 120 KB of lines that are none: half of the rows that fit have no identifier. There is one user among
+ * the first ones that do not fit.
+ */
 const ATTACK = [
   HEADER,
   ...Array.from({ length: GOOD }, (_, at) => `0x${at},user-${at}@x.y\n`),
-  'abc\n'.repeat(6_600),
+  'abc\n'.repeat(MISSING),
+  'a,b,c\n'.repeat(6_600 - MISSING),
   '0xlate,late@x.y\n',
   'abc\n'.repeat(LINES - 6_601),
 ].join('');
 /** The batches that fit into 1 MB: 13 of 500 rows, 149 bytes each. */
 const APPLIED = 6_500;
-const REASON = `line ${APPLIED + 1}: the migration has ended here: its failed rows would take more than 10 times the bytes read of the file`;
+const REASON = `line ${APPLIED + 1}: the migration has ended here: its failed rows and those without an identifier would take more than 10 times the bytes read of the file`;
 
 let database: Database;
 beforeAll(async () => {
@@ -31,14 +36,15 @@ afterAll(() => database[Symbol.asyncDispose]());
 /** That a node has what the attack may leave, and nothing else. */
 async function expectEnded(nodeId: string): Promise<void> {
   const { migrations, rows, users, events, chunks, jobs } = await stateOf(database.db, nodeId);
-  const failed = APPLIED - GOOD + 1;
-  expect(migrations).toMatchObject([{ status: 'failed', total: GOOD + LINES, success: GOOD, skipped: 0, failed }]);
+  const failed = APPLIED - GOOD - MISSING + 1;
+  const counts = { total: GOOD + LINES, success: GOOD, skipped: MISSING, failed };
+  expect(migrations).toMatchObject([{ status: 'failed', ...counts }]);
   expect(migrations[0]?.finished_at).not.toBeNull();
   expect(users).toHaveLength(GOOD);
   expect(events).toHaveLength(GOOD);
   expect(rows.map(({ index }) => index)).toEqual(Array.from({ length: APPLIED + 1 }, (_, at) => at + 1));
   expect(rows.filter(({ status }) => status === 'created')).toHaveLength(GOOD);
-  expect(rows.at(-2)).toMatchObject({ status: 'failed', reason: `line ${APPLIED}: has 1 field, not 2` });
+  expect(rows.at(-2)).toMatchObject({ status: 'failed', reason: `line ${APPLIED}: has 3 fields, not 2` });
   expect(rows.at(-1)).toMatchObject({ status: 'failed', reason: REASON, email: null, user_id: null });
   expect({ chunks, jobs }).toEqual({ chunks: [], jobs: [] });
 }
@@ -55,7 +61,10 @@ describe('a file whose failed rows would take much more room than itself', () =>
     expect(await files.progress(caller.nodeId, id)).toMatchObject({ processed: APPLIED + 1, done: true });
     const fields = { correlation_id: caller.correlationId, migration_id: id, row: APPLIED + 1 };
     expect(logged).toEqual([
-      [fields, 'a migration has failed: its failed rows would take more than 10 times the bytes read of its file'],
+      [
+        fields,
+        'a migration has failed: its failed rows and those without an identifier would take more than 10 times the bytes read of its file',
+      ],
     ]);
     expect(await work(jobs)).toBe('none');
   });
@@ -86,7 +95,7 @@ describe('a file whose failed rows would take much more room than itself', () =>
       await work(filesOn(cutting, { nowMs: () => nowMs }).jobs).catch(() => undefined);
       if (isCut) {
         const { migrations, rows } = await stateOf(database.db, caller.nodeId);
-        expect(migrations).toMatchObject([{ status: 'running', failed: APPLIED - GOOD }]);
+        expect(migrations).toMatchObject([{ status: 'running', failed: APPLIED - GOOD - MISSING }]);
         expect(rows).toHaveLength(APPLIED);
       }
     }
@@ -97,7 +106,8 @@ describe('a file whose failed rows would take much more room than itself', () =>
 
 describe('a file that is applied to its end', () => {
   it.each([
-    ['1 MB of failed rows at most', 'abc\n'.repeat(6_600), 'failed'],
+    ['1 MB of failed rows at most', 'a,b,c\n'.repeat(6_600), 'failed'],
+    ['1 MB of rows without an identifier at most', 'abc\n'.repeat(6_600), 'skipped'],
     ['a failed row in 24 bytes, however many', 'a"b, user-1@example.org\n'.repeat(9_000), 'failed'],
     ['users who are there already, however many', '0x1,a@x.y\n'.repeat(9_000), 'skipped'],
   ])('has %s', async (_name, lines, outcome) => {

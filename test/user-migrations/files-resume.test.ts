@@ -13,7 +13,7 @@ const AFTER_LEASE_MS = 11_000;
 const ROWS = 1_250;
 /** Three batches, with duplicates across them, faults, and a record over two lines. */
 const FILE = csvOf(ROWS, {
-  3: 'bad',
+  3: 'b"ad',
   490: '0x490,user-490@x.y,"two\nlines",true',
   700: '0x700,USER-1@x.y,Again,',
   900: '0x900,c@x.y,"open,',

@@ -104,7 +104,7 @@ describe('what becomes of a file', () => {
   });
 
   it.each([
-    ['a field too few', '0x2,b@x.y', 'line 2: has 2 fields, not 4'],
+    ['a field too many', '0x2,b@x.y,Lee,true,x', 'line 2: has 5 fields, not 4'],
     ['a quote that is not closed', '0x2,b@x.y,"Bob,', 'line 2: has a quote that is not closed'],
     ['a stray quote', '0x2,b@x.y,B"ob,', 'line 2: has a quote inside of a field'],
     ['a blank wallet', '  ,b@x.y,Bob,', 'line 2: wallet_address must not be blank'],
@@ -147,7 +147,6 @@ describe('a file that is refused', () => {
     ['a column twice', 'wallet_address,email,walletAddress\n', 'has the column wallet_address twice: name it once'],
     ['semicolons', 'wallet_address;email\n', 'fields are separated by commas'],
     ['a header that is not UTF-8', Buffer.from('wallet_address,n\xe4me\n', 'latin1'), 'has a header that is not UTF-8'],
-    ['UTF-16', Buffer.from('\ufeffwallet_address,email\n', 'utf16le'), 'has a header that is not UTF-8'],
     ['a header with an open quote', '"wallet_address,email\n', 'has a header that has a quote that is not closed'],
     ['no line end for long', 'x'.repeat(600_000), 'has a header that has more than 16 KiB'],
   ])('D7-09: one with %s is refused, says why, and leaves nothing', async (_name, content, message) => {
@@ -177,7 +176,7 @@ describe('a migration that runs', () => {
   it('D7-09: its progress has the rows in all from the first, and the counters of what was applied', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
-    const { id } = await files.start(caller, fileOf(csvOf(1_200, { 5: 'bad', 900: '0x1,again@x.y,,' })));
+    const { id } = await files.start(caller, fileOf(csvOf(1_200, { 5: '0x5,a,b,c,d', 900: '0x1,again@x.y,,' })));
     expect(await files.progress(caller.nodeId, id)).toMatchObject({ processed: 0, total: 1_200, done: false });
     expect(await oneBatch(database.db)).toBe('more');
     expect(await files.progress(caller.nodeId, id)).toMatchObject({
@@ -192,7 +191,7 @@ describe('a migration that runs', () => {
     expect(ended?.migration).toMatchObject({ status: 'done', success: 1_198, skipped: 1, failed: 1 });
     expect(ended?.migration.finished_at).not.toBeNull();
     const [failure] = await new MigrationPages(database.db).failures(caller.nodeId, id, 10);
-    expect(failure).toMatchObject({ index: 5, reason: 'line 5: has 1 field, not 4' });
+    expect(failure).toMatchObject({ index: 5, reason: 'line 5: has 5 fields, not 4' });
     expect(await files.progress(caller.nodeId, caller.nodeId)).toBeUndefined();
     expect(await files.progress((await newNode(database.db)).nodeId, id)).toBeUndefined();
   });

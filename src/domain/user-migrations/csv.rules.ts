@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { RefusalError } from '../../platform/errors.ts';
+import { trimmed } from '../users/identifiers.rules.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 
 const NEWLINE = 0x0a;
@@ -92,15 +93,23 @@ const TOO_LONG = 'has more than 16 KiB';
 const UNCLOSED = 'has a quote that is not closed';
 /** The greatest length of a line end (CRLF), in bytes. */
 const LINE_END_BYTES = 2;
+/** Matches a record whose fields are all blank. */
+const BLANK =
+  /^(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
+const LAST_ASCII = 0x7f;
 
 /**
  * Parses a CSV file (RFC 4180) in UTF-8 that arrives in chunks, one record at a time. Lines end with LF or CRLF; empty
- * lines are skipped. A malformed record ends with the line on which it began, whatever quotes it opened, so it never
- * swallows others. One chunk and one record are in memory; the time is linear in the number of bytes.
+ * lines are skipped, and so are records whose fields are all blank. A malformed record ends with the line on which it
+ * began, whatever quotes it opened, so it never swallows others. One chunk and one record are in memory; the time is
+ * linear in the number of bytes.
  */
 export class CsvRecords {
-  /** The number of fields that every record must have; undefined accepts any number. */
-  columns: number | undefined;
+  /**
+   * The names of the columns; undefined accepts any fields. A record on one line may omit trailing fields, one over
+   * several lines must have every field. A field without a name must be blank.
+   */
+  columns: readonly string[] | undefined;
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #quoteAt = -1;
@@ -115,7 +124,7 @@ export class CsvRecords {
   /**
    * @param position The position in the file where the first chunk begins, in bytes; it must be the start of a record.
    */
-  constructor(position = 0, columns?: number) {
+  constructor(position = 0, columns?: readonly string[]) {
     this.#offset = position;
     this.#size = position;
     this.columns = columns;
@@ -149,8 +158,15 @@ export class CsvRecords {
     if (fields.some((field) => field.includes(REPLACED)) && !isUtf8(this.#bytes.subarray(start, end))) {
       return { fault: 'is not UTF-8' };
     }
-    const wrong = this.#wrongCount(fields.length);
-    return wrong === undefined ? { fields } : { fault: wrong };
+    const { columns } = this;
+    const unnamed = columns ? fields.findIndex((field, at) => !columns[at] && trimmed(field) !== '') : -1;
+    if (unnamed < 0) return { fields };
+    const isInHeader = columns && unnamed < columns.length;
+    return {
+      fault: isInHeader
+        ? `has a value in column ${unnamed + 1}, which has no name in the header`
+        : countFault(fields, columns ?? []),
+    };
   }
 
   /** Skips the record that `take` would return; returns false when there is none. */
@@ -175,7 +191,7 @@ export class CsvRecords {
       const found = this.#nextQuote(start) < newline ? this.#findQuoted(line) : line;
       if (!found) return undefined;
       this.#at = found.next;
-      if (end > start) return found;
+      if (found.fault !== undefined || !this.#isBlank(found)) return found;
     }
   }
 
@@ -191,9 +207,11 @@ export class CsvRecords {
     if (record.end > MAX_RECORD_BYTES) return { ...line, fault: UNCLOSED };
     const end = line.start + record.end;
     const next = line.start + record.next;
+    const { columns } = this;
     // With a wrong number of fields, a quote was probably left open: the further lines are then records of their own.
-    const wrong = next > line.next ? this.#wrongCount(record.spans.length) : undefined;
-    if (wrong !== undefined) return { ...line, fault: wrong };
+    const isWrong = next > line.next && columns && record.spans.length !== columns.length;
+    if (isWrong && !this.#isBlank({ start: line.start, end }))
+      return { ...line, fault: countFault(record.spans, columns) };
     const spans = record.spans.map((span) => ({
       ...span,
       start: span.start + line.start,
@@ -221,9 +239,11 @@ export class CsvRecords {
     });
   }
 
-  #wrongCount(fields: number): string | undefined {
-    if (this.columns === undefined || fields === this.columns) return undefined;
-    return `has ${fields} ${fields === 1 ? 'field' : 'fields'}, not ${this.columns}`;
+  #isBlank({ start, end }: Pick<Found, 'start' | 'end'>): boolean {
+    const first = this.#bytes[start] ?? 0;
+    // Blanks, quotes and commas of ASCII are all below the other characters that a record begins with.
+    if (first > COMMA && first <= LAST_ASCII) return false;
+    return BLANK.test(this.#bytes.toString('utf8', start, end));
   }
 
   #append(part: Buffer): void {
@@ -233,6 +253,10 @@ export class CsvRecords {
     this.#at = 0;
     this.#quoteAt = -1;
   }
+}
+
+function countFault({ length }: readonly unknown[], columns: readonly string[]): string {
+  return `has ${length} ${length === 1 ? 'field' : 'fields'}, not ${columns.length}`;
 }
 
 /** The columns that a file can have, by their REST names. */
@@ -260,20 +284,37 @@ const BOOLEANS = new Map([
 ]);
 
 /**
- * Returns the columns that a header names, in its order; it may use the names of REST or of GraphQL.
+ * The formats that programs save in place of CSV in UTF-8, by how a file begins (in Latin-1), and how to correct each.
+ */
+const OTHER_FORMATS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:PK[^ -~\s]|\xd0\xcf)/, 'is a workbook (.xlsx, .ods, .xls): save it as CSV in UTF-8'],
+  [/^(?:\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0)/, 'is in UTF-16: save it as CSV in UTF-8'],
+  [/^(?:\xef\xbb\xbf)?"?sep=/i, 'begins with a line sep=: delete it, and separate fields by commas'],
+  [/^[^\n]*\r(?!\n|$)/, 'ends lines with CR alone: save it with LF or CRLF line ends'],
+];
+const SEPARATORS = /^[^\n]*[;\t|]/;
+
+/**
+ * Returns the columns that a header names, in its order; it may use the names of REST or of GraphQL. A column with a
+ * blank name is ''. `head` is the beginning of the file in Latin-1.
  * @throws RefusalError `invalid` when the header is missing or malformed, with a message that says what to change.
  */
-export function columnsOf(header: CsvRecord | undefined): CsvColumn[] {
+export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColumn | '')[] {
+  const fileFault = (fault: string) => {
+    const [, other] = OTHER_FORMATS.find(([beginning]) => beginning.test(head)) ?? [];
+    const separator = SEPARATORS.test(head) ? '; fields are separated by commas' : '';
+    return new RefusalError({ kind: 'invalid', path: 'file', message: other ?? `${fault}${separator}` });
+  };
   if (!header) throw fileFault(`is empty: its first line names the columns, ${KNOWN}`);
   if ('fault' in header)
     throw fileFault(`has a header that ${header.fault}: write the names of columns, ${KNOWN}, in UTF-8`);
-  const columns = header.fields.map((name) => {
-    const column = BY_NAME.get(name.trim());
-    if (column) return column;
-    const separator = /[;\t|]/.test(name) ? '; fields are separated by commas' : '';
-    throw fileFault(`has the unknown column ${shown(name.trim())}: name some of ${KNOWN}${separator}`);
+  const columns = header.fields.map((field) => {
+    const name = trimmed(field);
+    const column = name === '' ? name : BY_NAME.get(name);
+    if (column === undefined) throw fileFault(`has the unknown column ${shown(name)}: name some of ${KNOWN}`);
+    return column;
   });
-  const twice = columns.find((column, at) => columns.indexOf(column) !== at);
+  const twice = columns.find((column, at) => column !== '' && columns.indexOf(column) !== at);
   if (twice) throw fileFault(`has the column ${twice} twice: name it once`);
   if (!columns.includes('wallet_address')) throw fileFault('lacks the column wallet_address: add it');
   return columns;
@@ -291,7 +332,7 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
   if (walletAtFault !== undefined) {
     return { index, fault: `line ${index}: wallet_address ${walletAtFault}`, email, externalId };
   }
-  const kycSent = BOOLEANS.get((at('kyc_sent') ?? '').trim().toLowerCase());
+  const kycSent = BOOLEANS.get(trimmed(at('kyc_sent') ?? '').toLowerCase());
   if (kycSent === undefined) {
     return { index, fault: `line ${index}: kyc_sent must be true or false`, email, externalId };
   }
@@ -303,10 +344,6 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
 function walletFault(wallet: string): string | undefined {
   if (hasForbiddenText(wallet)) return 'must not contain U+0000 or a lone surrogate';
   return wallet.trim() === '' ? 'must not be blank' : undefined;
-}
-
-function fileFault(message: string): RefusalError {
-  return new RefusalError({ kind: 'invalid', path: 'file', message });
 }
 
 function shown(name: string): string {

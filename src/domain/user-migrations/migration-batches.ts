@@ -22,7 +22,7 @@ export interface RowBatch {
   isLast: boolean;
 }
 
-/** The number of bytes read after which a batch is complete, even with few rows. */
+/** The number of bytes read after which a batch is complete, even with few rows or none. */
 const MAX_BATCH_BYTES = 512 * 1024;
 
 /** Reads a job's file in row batches, starting at the job's position. It holds at most two chunks. */
@@ -42,15 +42,15 @@ export class RowBatches {
     this.#store = store;
     this.#job = job;
     this.#columns = job.columns.split(',');
-    this.#records = new CsvRecords(position, this.#columns.length);
+    this.#records = new CsvRecords(position, this.#columns);
     this.#nextIndex = job.next_index;
     this.#seq = Math.floor(position / FILE_CHUNK_BYTES);
     this.#passed = position % FILE_CHUNK_BYTES;
   }
 
   /**
-   * Reads the next batch, which has no rows only at the end of the file. The promise may be awaited later, after the
-   * previous batch is applied: a rejection before then is not reported as unhandled.
+   * Reads the next batch, which may have no rows: at the end of the file, or if it is full of empty lines. The promise
+   * may be awaited later, after the previous batch is applied: a rejection before then is not reported as unhandled.
    */
   read(): Promise<RowBatch> {
     const batch = this.#read();
@@ -62,12 +62,12 @@ export class RowBatches {
     const from = this.#records.position;
     const rows: FileRow[] = [];
     for (;;) {
+      const isFull = rows.length === MAX_BULK_ROWS || this.#records.position - from >= MAX_BATCH_BYTES;
+      if (isFull) return this.#batch(from, rows, false);
       const record = this.#records.take();
       if (record) {
         rows.push(fileRowOf(record, this.#columns, this.#nextIndex));
         this.#nextIndex += 1;
-        const isFull = rows.length === MAX_BULK_ROWS || this.#records.position - from >= MAX_BATCH_BYTES;
-        if (isFull) return this.#batch(from, rows, false);
       } else if (this.#isEnded) return this.#batch(from, rows, true);
       else await this.#readChunk();
     }
@@ -96,7 +96,7 @@ export class RowBatches {
 export const FAILED_ROW_BYTES = 120;
 /**
  * The bytes that the failed rows of any file may take, however small it is, so that all rows of a small file are
- * recorded.
+ * recorded. Rows without an identifier count as failed here: a line may be as short.
  */
 const FREE_BYTES = 1_000_000;
 /**
@@ -105,9 +105,11 @@ const FREE_BYTES = 1_000_000;
  */
 const STORED_PER_READ = 10;
 
-/** Returns the number of bytes that it takes to store the failed rows among these. */
+/** Returns the number of bytes that it takes to store those of these rows that failed or have no identifier. */
 export function failedBytesOf(records: readonly RowOutcomeRow[]): number {
-  const failed = records.filter(({ status }) => status === 'failed');
+  const failed = records.filter(
+    ({ status, reason }) => status === 'failed' || reason === 'missing_email_and_external_id',
+  );
   const texts = failed.map(({ email, external_id, reason }) => `${email ?? ''}${external_id ?? ''}${reason ?? ''}`);
   return failed.length * FAILED_ROW_BYTES + Buffer.byteLength(texts.join(''));
 }
@@ -122,7 +124,7 @@ export function isTooMuch(failedBytes: number, readBytes: number): boolean {
  * row nor any later one was applied.
  */
 export function endRowOf(index: number): RowOutcomeRow {
-  const why = `its failed rows would take more than ${STORED_PER_READ} times the bytes read of the file`;
+  const why = `its failed rows and those without an identifier would take more than ${STORED_PER_READ} times the bytes read of the file`;
   const fault = `line ${index}: the migration has ended here: ${why}`;
   return faultRowOf({ index, fault, email: undefined, externalId: undefined });
 }

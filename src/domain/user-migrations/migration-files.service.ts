@@ -2,7 +2,7 @@ import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
-import { CsvRecords, columnsOf } from './csv.rules.ts';
+import { CsvRecords, columnsOf, MAX_RECORD_BYTES } from './csv.rules.ts';
 import { MigrationPages, type MigrationTableRow } from './migration-pages.service.ts';
 import { FILE_CHUNK_BYTES, type Lease, MigrationStore } from './migration-store.ts';
 import type { MigrationCaller } from './user-migrations.service.ts';
@@ -20,6 +20,8 @@ interface FileFacts {
 /** Reads a file while it is uploaded: finds its columns and counts its data rows. */
 class FileReading {
   #records: CsvRecords | undefined;
+  /** The beginning of the file in Latin-1. */
+  #head = '';
   #columns: readonly string[] | undefined;
   #position = 0;
   #rows = 0;
@@ -30,10 +32,13 @@ class FileReading {
    */
   push(chunk: Buffer): void {
     if (this.#records) this.#records.push(chunk);
-    else this.#records = recordsFrom(chunk);
+    else {
+      this.#head = chunk.toString('latin1', 0, MAX_RECORD_BYTES);
+      this.#records = recordsFrom(chunk);
+    }
     this.#read(this.#records);
     // A full chunk is longer than any valid header.
-    if (!this.#columns && chunk.length === FILE_CHUNK_BYTES) columnsOf({ fault: 'has more than 16 KiB' });
+    if (!this.#columns && chunk.length === FILE_CHUNK_BYTES) columnsOf({ fault: 'has more than 16 KiB' }, this.#head);
   }
 
   /**
@@ -43,15 +48,15 @@ class FileReading {
   end(): FileFacts {
     this.#records?.end();
     if (this.#records) this.#read(this.#records);
-    return { columns: this.#columns ?? columnsOf(undefined), position: this.#position, rows: this.#rows };
+    return { columns: this.#columns ?? columnsOf(undefined, this.#head), position: this.#position, rows: this.#rows };
   }
 
   #read(records: CsvRecords): void {
     if (!this.#columns) {
       const header = records.take();
       if (!header) return;
-      this.#columns = columnsOf(header);
-      records.columns = this.#columns.length;
+      this.#columns = columnsOf(header, this.#head);
+      records.columns = this.#columns;
       this.#position = records.position;
     }
     while (records.skip()) this.#rows += 1;

@@ -159,7 +159,7 @@ export class MigrationJobs {
             migration_id: job.migration_id,
             row: batch.nextIndex - batch.rows.length,
           },
-          'a migration has failed: its failed rows would take more than 10 times the bytes read of its file',
+          'a migration has failed: its failed rows and those without an identifier would take more than 10 times the bytes read of its file',
         );
         return 'finished';
       case 'moved':
