@@ -336,14 +336,14 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
   if (kycSent === undefined) {
     return { index, fault: `line ${index}: kyc_sent must be true or false`, email, externalId };
   }
-  const identifiers = { wallet_address: wallet.trim(), email, external_id: externalId };
+  const identifiers = { wallet_address: trimmed(wallet), email, external_id: externalId };
   return { index, input: { ...identifiers, name: at('name'), surname: at('surname'), kyc_sent: kycSent } };
 }
 
 /** Checks a wallet address for issues that would refuse a whole bulk request; returns undefined when there is none. */
 function walletFault(wallet: string): string | undefined {
   if (hasForbiddenText(wallet)) return 'must not contain U+0000 or a lone surrogate';
-  return wallet.trim() === '' ? 'must not be blank' : undefined;
+  return trimmed(wallet) === '' ? 'must not be blank' : undefined;
 }
 
 function shown(name: string): string {

@@ -3,6 +3,7 @@ import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
 import { isLonger } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
+import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
 import type { Taken } from '../users/user-store.ts';
 import type { UserRow } from '../users/users.service.ts';
 import type { MigrateUserInput } from './migration.input.ts';
@@ -99,7 +100,18 @@ function skipped(reason: SkipReason): RowOutcome {
 
 /** Returns a wallet address in the form in which it is stored and compared. */
 export function addressOf(walletAddress: string): string {
-  return walletAddress.trim().toLowerCase();
+  return trimmed(walletAddress).toLowerCase();
+}
+
+/** Returns a row, as sent, with its email and names in the form in which they are stored, and without blank identifiers. */
+export function normalRow(row: MigrateUserInput): MigrateUserInput {
+  return {
+    ...row,
+    email: emailOf(row.email ?? '') || undefined,
+    external_id: present(row.external_id),
+    name: row.name?.normalize(),
+    surname: row.surname?.normalize(),
+  };
 }
 
 /**
@@ -114,7 +126,7 @@ export function newUserOf(
   return {
     id,
     node_id: nodeId,
-    external_id: row.external_id || null,
+    external_id: row.external_id ?? null,
     name: row.name ?? '',
     surname: row.surname ?? '',
     email: row.email ?? '',

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { boundedTextInput, isLonger, objectInput } from '../../lib/input.ts';
+import { isLonger, objectInput, textInput } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
+import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
 import { MAX_WALLET_LENGTH } from './migration-outcome.rules.ts';
 
 /** The greatest number of rows in a bulk request (specification section 8). */
@@ -12,9 +13,16 @@ const kycSent = z.boolean('must be a boolean').default(false);
 
 const walletInput = text()
   .refine((wallet) => !hasForbiddenText(wallet), 'must not contain U+0000 or a lone surrogate')
-  .refine((wallet) => wallet.trim() !== '', 'must not be blank')
-  .transform((wallet) => wallet.trim())
-  .meta({ minLength: 1, pattern: '^[^\\x00]*[^\\s\\x00][^\\x00]*$' });
+  .overwrite(trimmed)
+  .min(1, 'must not be blank')
+  .meta({ pattern: '^[^\\x00]*[^\\s\\x00\\x85][^\\x00]*$' });
+
+/** Returns the schema of a text that stays as sent; `form` is what is stored of it, in at most `max` characters. */
+function storedTextInput(max: number, form: (sent: string) => string | undefined) {
+  return textInput()
+    .refine((sent) => !isLonger(form(sent) ?? '', max), `must have at most ${max} characters`)
+    .meta({ maxLength: max });
+}
 
 /**
  * The schema of a single user to migrate (specification section 4.6). A user without email and external id is valid
@@ -24,10 +32,10 @@ export const migrateUserInput = objectInput({
   wallet_address: walletInput
     .refine((wallet) => !isLonger(wallet, MAX_WALLET_LENGTH), `must have at most ${MAX_WALLET_LENGTH} characters`)
     .meta({ maxLength: MAX_WALLET_LENGTH }),
-  email: boundedTextInput(MAX_LENGTHS.users.email).optional(),
-  external_id: boundedTextInput(MAX_LENGTHS.users.external_id).optional(),
-  name: boundedTextInput(MAX_LENGTHS.users.name).optional(),
-  surname: boundedTextInput(MAX_LENGTHS.users.surname).optional(),
+  email: storedTextInput(MAX_LENGTHS.users.email, emailOf).optional(),
+  external_id: storedTextInput(MAX_LENGTHS.users.external_id, present).optional(),
+  name: storedTextInput(MAX_LENGTHS.users.name, (name) => name.normalize()).optional(),
+  surname: storedTextInput(MAX_LENGTHS.users.surname, (name) => name.normalize()).optional(),
   kyc_sent: kycSent,
 });
 

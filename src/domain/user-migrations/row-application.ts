@@ -4,6 +4,7 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState, violatedConstraint } from '../../platform/database/sql-state.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
+import { present } from '../users/identifiers.rules.ts';
 import { UserStore } from '../users/user-store.ts';
 import type { UserRow } from '../users/users.service.ts';
 import type { FileRow } from './csv.rules.ts';
@@ -14,6 +15,7 @@ import {
   type JudgedRow,
   kycEventOf,
   newUserOf,
+  normalRow,
   outcomesOf,
   type RowOutcome,
   TAKEN_BY_INDEX,
@@ -37,10 +39,11 @@ export function faultRowOf({ index, fault, email, externalId }: Extract<FileRow,
 }
 
 function storable(text: string | undefined): string | null {
-  return text ? cutTo(text, MAX_LENGTHS.users.email).replaceAll('\0', '\ufffd').toWellFormed() : null;
+  const kept = present(text);
+  return kept === undefined ? null : cutTo(kept, MAX_LENGTHS.users.email).replaceAll('\0', '\ufffd').toWellFormed();
 }
 
-/** A row with its outcome; `user` is defined when it was created. */
+/** A row as sent, with its outcome; `user` is defined when it was created. */
 export interface AppliedRow {
   input: MigrateUserInput;
   outcome: RowOutcome;
@@ -85,7 +88,8 @@ export class RowApplication {
    * users until its end.
    */
   async apply(request: RowsToApply): Promise<AppliedRow[]> {
-    const { nodeId, rows, atMs } = request;
+    const { nodeId, rows: sent, atMs } = request;
+    const rows = sent.map(normalRow);
     await this.#store.lock(nodeId);
     const judged = await this.#judge(nodeId, rows);
     const users = rows.map((row, index) => newUserOf(row, { id: uuidV7(atMs), nodeId, atMs, micros: index }));
@@ -94,7 +98,7 @@ export class RowApplication {
       const created = outcomes.flatMap(({ status }, index) => (status === 'created' ? [index] : []));
       const refused = await this.#insertAll(request, users, created);
       if (refused.length === 0) {
-        return rows.map((input, index) => appliedRow(input, outcomes[index], users[index]));
+        return sent.map((input, index) => appliedRow(input, outcomes[index], users[index]));
       }
       for (const { row, error } of refused) this.#learn(request, judged[row], row, error);
     }
@@ -107,8 +111,8 @@ export class RowApplication {
       rows.map((row, index) =>
         faults[index] === undefined
           ? {
-              email: row.email || null,
-              externalId: row.external_id || null,
+              email: row.email ?? null,
+              externalId: row.external_id ?? null,
               address: addressOf(row.wallet_address),
             }
           : { email: null, externalId: null, address: null },
@@ -116,8 +120,8 @@ export class RowApplication {
     );
     return rows.map((row, index) => ({
       identity: {
-        emailKey: found[index]?.emailKey ?? (row.email || undefined),
-        externalId: row.external_id || undefined,
+        emailKey: found[index]?.emailKey ?? row.email,
+        externalId: row.external_id,
         address: addressOf(row.wallet_address),
       },
       taken: {

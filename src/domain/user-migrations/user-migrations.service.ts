@@ -3,6 +3,7 @@ import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
+import { present } from '../users/identifiers.rules.ts';
 import type { UserRow } from '../users/users.service.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 import type { SkipReason } from './migration-outcome.rules.ts';
@@ -108,8 +109,8 @@ function countsOf(rows: readonly AppliedRow[]) {
 /** Returns the result of a bulk migration as REST shows it (specification section 2.9). */
 export function bulkResultView({ total, success, skipped, failed, rows }: AppliedMigration) {
   const results = rows.map(({ input, outcome, user }) => ({
-    ...(input.email ? { email: input.email } : {}),
-    ...(input.external_id ? { external_id: input.external_id } : {}),
+    ...(present(input.email) ? { email: input.email } : {}),
+    ...(present(input.external_id) ? { external_id: input.external_id } : {}),
     ...(user ? { user_id: user.id } : {}),
     status: outcome.status,
     ...(outcome.status === 'created' ? {} : { reason: outcome.reason }),

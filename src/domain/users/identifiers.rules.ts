@@ -10,3 +10,13 @@ export function trimmed(text: string): string {
   while (end > start && BLANK.test(text.charAt(end - 1))) end -= 1;
   return text.slice(start, end);
 }
+
+/** Returns an email in the form in which it is compared and stored. */
+export function emailOf(text: string): string {
+  return trimmed(text).normalize();
+}
+
+/** Returns an identifier as it was sent; undefined if it is blank, which counts as absent. */
+export function present(text: string | undefined): string | undefined {
+  return text === undefined || trimmed(text) === '' ? undefined : text;
+}

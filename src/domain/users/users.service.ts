@@ -3,6 +3,7 @@ import { isoFromPgOrNull } from '../../lib/instants.ts';
 import { containing } from '../../platform/database/conditions.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
+import { emailOf } from './identifiers.rules.ts';
 
 /** A user as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type UserRow = Selectable<Tables['users']>;
@@ -32,16 +33,22 @@ export interface UserFilter {
 
 const SEARCHED = ['name', 'surname', 'email', 'external_id', 'address'] as const;
 
+/** Returns the pattern for each column: the text in the form in which the column is stored. */
+function patternsOf(search: string): Partial<Record<(typeof SEARCHED)[number], string>> {
+  const name = containing(search.normalize());
+  const email = containing(emailOf(search) || search);
+  return { name, surname: name, email, external_id: containing(search), address: email };
+}
+
 /** Reads the users of a tenant by keyset, oldest first. */
 export class UserPages extends keysetList({
   rows: (k) => k.selectFrom('users').selectAll(),
-  given: ({ search, kycVerified }: UserFilter) => ({
-    kycVerified,
-    pattern: search === undefined ? undefined : containing(search),
-  }),
-  where: (eb, { kycVerified, pattern }) => [
+  given: ({ search, kycVerified }: UserFilter) => ({ kycVerified, ...(search !== undefined && patternsOf(search)) }),
+  where: (eb, { kycVerified, ...patterns }) => [
     ...(kycVerified === undefined ? [] : [eb('kyc_verified', '=', kycVerified)]),
-    ...(pattern === undefined ? [] : [eb.or(SEARCHED.map((column) => eb(column, 'ilike', pattern)))]),
+    ...(patterns.name === undefined
+      ? []
+      : [eb.or(SEARCHED.map((column) => eb(column, 'ilike', patterns[column] ?? '')))]),
   ],
   order: ['created_at', 'id'],
 }) {}

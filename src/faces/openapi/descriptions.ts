@@ -32,8 +32,11 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
   MigrateUser: {
     wallet_address: 'Trimmed and stored in lower case.',
-    email: 'Required where external_id is absent; unique in the node in any letter case.',
-    external_id: 'Required where email is absent; unique in the node.',
+    email:
+      'Required if external_id is absent or blank. Trimmed of white space and normalised to NFC; unique in the node in any letter case.',
+    external_id: 'Required if email is absent or blank. Unique in the node, compared exactly.',
+    name: 'Normalised to NFC.',
+    surname: 'Normalised to NFC.',
     kyc_sent: 'Marks the user as verified; no KYC token event is published then.',
   },
   AccountPage: { per_page: 'The requested limit.', total: 'The number over all pages.' },

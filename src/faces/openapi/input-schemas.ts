@@ -43,9 +43,12 @@ export function merged(...schemas: readonly JsonSchema[]): JsonSchema {
   };
 }
 
-/** Returns a schema that requires a member with another value than these, which count as absent. */
-function given(name: string, absent: readonly unknown[] = [null]): JsonSchema {
-  return { properties: { [name]: { not: { enum: [...absent] } } }, required: [name] };
+/** A text that is not blank. */
+const FILLED: JsonSchema = { type: 'string', pattern: '[^\\s\\x85]' };
+
+/** Returns a schema that requires a member with a value that does not count as absent. */
+function given(name: string, value: JsonSchema = { not: { enum: [null] } }): JsonSchema {
+  return { properties: { [name]: value }, required: [name] };
 }
 
 /** Returns a schema that requires the member `<type>_rule` of an object with this `type`. */
@@ -126,7 +129,7 @@ export const inputSchemas: Record<string, JsonSchema> = Object.fromEntries(
     }),
     Notification: read(notificationInput),
     MigrateUser: demanding(read(migrateUserInput), {
-      anyOf: [given('email', [null, '']), given('external_id', [null, ''])],
+      anyOf: [given('email', FILLED), given('external_id', FILLED)],
     }),
     MigrateUserRow: read(bulkRows.out.element),
     MigrateUsers: read(migrateUsersInput),

@@ -35,7 +35,7 @@ const migrateUser = route({
     tag,
     summary: 'Migrate a user that has a wallet',
     description:
-      'Without `kyc_sent` a KYC token event is published for the user; with it the user is marked as verified. An empty email or external_id counts as absent; one of them is needed.',
+      'Without `kyc_sent` a KYC token event is published for the user; with it the user is marked as verified. A blank email or external_id counts as absent; one of them is needed.',
     parameters,
     requestBody: {
       required: true,

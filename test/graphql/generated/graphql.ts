@@ -80,15 +80,15 @@ export type GrantType =
 
 /** A user who has a wallet already. One of `email` and `externalId` is needed. */
 export type MigrateUserInput = {
-  /** Unique in the node in any case of its letters; empty counts as absent. */
+  /** Unique in the node in any letter case, after it is trimmed and normalised to NFC; blank counts as absent. */
   email?: string | null | undefined;
-  /** An identifier of your own, unique in the node; empty counts as absent. */
+  /** An identifier of your own, unique in the node, compared exactly; blank counts as absent. */
   externalId?: string | null | undefined;
   /** Whether the KYC token was sent already: the user is verified then; false by default. */
   kycSent?: boolean | null | undefined;
-  /** The given name. */
+  /** The given name, normalised to NFC. */
   name?: string | null | undefined;
-  /** The family name. */
+  /** The family name, normalised to NFC. */
   surname?: string | null | undefined;
   /** Up to 128 characters; trimmed and lower-cased. */
   walletAddress: string;

@@ -177,10 +177,15 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
     description: 'A user who has a wallet already. One of `email` and `externalId` is needed.',
     fields: (t) => ({
       walletAddress: t.string({ required: true, description: 'Up to 128 characters; trimmed and lower-cased.' }),
-      email: t.string({ description: 'Unique in the node in any case of its letters; empty counts as absent.' }),
-      externalId: t.string({ description: 'An identifier of your own, unique in the node; empty counts as absent.' }),
-      name: t.string({ description: 'The given name.' }),
-      surname: t.string({ description: 'The family name.' }),
+      email: t.string({
+        description:
+          'Unique in the node in any letter case, after it is trimmed and normalised to NFC; blank counts as absent.',
+      }),
+      externalId: t.string({
+        description: 'An identifier of your own, unique in the node, compared exactly; blank counts as absent.',
+      }),
+      name: t.string({ description: 'The given name, normalised to NFC.' }),
+      surname: t.string({ description: 'The family name, normalised to NFC.' }),
       kycSent: t.boolean({
         description: 'Whether the KYC token was sent already: the user is verified then; false by default.',
       }),

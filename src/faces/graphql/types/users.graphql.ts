@@ -37,7 +37,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       }),
       name: t.exposeString('name', { description: 'The given name; empty where there is none.' }),
       surname: t.exposeString('surname', { description: 'The family name; empty where there is none.' }),
-      email: t.exposeString('email', { description: 'The email as sent; empty if there is none.' }),
+      email: t.exposeString('email', { description: 'The email, trimmed and in NFC; empty if there is none.' }),
       address: t.exposeString('address', { description: "The wallet's address, lower-cased." }),
       identityNumber: t.exposeString('identity_number', { description: 'Empty where there is none.' }),
       kyc: t.field({

@@ -62,7 +62,7 @@ function rowView({
 
 const USER_MEMBERS: Descriptions = {
   wallet_address: "The address of the user's wallet on the chain: up to 128 characters; trimmed and lower-cased.",
-  email: 'Unique in the node in any case of its letters. One of email and external_id is needed.',
+  email: 'Unique in the node in any letter case; trimmed. One of email and external_id is needed.',
   external_id: 'An identifier of your own, unique in the node. One of email and external_id is needed.',
   name: 'The given name.',
   surname: 'The family name.',

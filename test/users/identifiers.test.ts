@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { operate } from '../graphql/administration.ts';
+import {
+  MigrateUserDocument,
+  MigrateUsersDocument,
+  MigrationDocument,
+  UsersDocument,
+} from '../graphql/generated/graphql.ts';
+import { browserForm } from '../graphql/upload-requests.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Agent, connect } from '../mcp/agents.ts';
+import { rows } from '../oauth/clients.ts';
+import { migrationsOf } from '../user-migrations/calls.ts';
+
+interface Sent {
+  email?: string;
+  external_id?: string;
+  name?: string;
+  surname?: string;
+}
+
+let p: Portcullis;
+let token: string;
+let agent: Agent;
+let rest: Awaited<ReturnType<typeof migrationsOf>>;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  [token, agent] = await Promise.all([p.clientToken(), connect(p, p.demo.client.client_secret)]);
+  rest = await migrationsOf(p, token);
+});
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]();
+  await p[Symbol.asyncDispose]();
+});
+
+const wallet = () => `0x${randomUUID()}`;
+const field = (text = '') => `"${text.replaceAll('"', '""')}"`;
+const camel = ({ external_id: externalId, ...sent }: Sent) => ({ walletAddress: wallet(), externalId, ...sent });
+
+/** The rows of the newest migration: each as it was sent, with its outcome. */
+async function lastRows() {
+  const [migration] = await rows(p).run((k) =>
+    k.selectFrom('migrations').select('id').orderBy('created_at', 'desc').limit(1),
+  );
+  const id = migration?.id ?? '';
+  return rows(p).run((k) => k.selectFrom('migration_rows').selectAll().where('migration_id', '=', id).orderBy('index'));
+}
+
+/** Migrates users on each interface, one after another. Returns for each `created`, or why not. */
+const INTERFACES: Record<string, (users: Sent[]) => Promise<string[]>> = {
+  REST: (users) =>
+    inTurn(users, async (sent) => {
+      const { status, json } = await rest.one({ wallet_address: wallet(), ...sent });
+      return status === 201 ? 'created' : json.message;
+    }),
+  'REST in bulk': async (users) => {
+    const { results } = (await rest.many(users.map((sent) => ({ wallet_address: wallet(), ...sent })))).json;
+    return results.map(({ reason, status }: { reason?: string; status: string }) => reason ?? status);
+  },
+  GraphQL: (users) =>
+    inTurn(users, async (sent) => {
+      const { result } = await operate(p, token, MigrateUserDocument, { input: camel(sent) });
+      if (result.__typename === 'User') return 'created';
+      return result.__typename === 'DuplicateError' ? result.reason : 'missing_email_and_external_id';
+    }),
+  'GraphQL in bulk': async (users) => {
+    await operate(p, token, MigrateUsersDocument, { users: users.map(camel) });
+    return (await lastRows()).map(({ reason, status }) => reason ?? status);
+  },
+  MCP: (users) =>
+    inTurn(users, async (sent) => {
+      const { error } = await agent.call('migrate_user', { wallet_address: wallet(), ...sent });
+      return error?.code ?? 'created';
+    }),
+  'a file': async (users) => {
+    const lines = users.map(({ email, external_id, name, surname }) =>
+      [wallet(), ...[email, external_id, name, surname].map(field)].join(','),
+    );
+    const body = browserForm(`wallet_address,email,external_id,name,surname\n${lines.join('\n')}\n`);
+    const headers = { authorization: `Bearer ${token}` };
+    const { data } = await (await fetch(`${p.url}/graphql`, { method: 'POST', headers, body })).json();
+    return vi.waitFor(async () => {
+      const { migration } = await operate(p, token, MigrationDocument, { id: data.result.id, first: 100 });
+      expect(migration?.status).toBe('DONE');
+      return migration?.rows.edges.map(({ node: { reason, status } }) => reason ?? status) ?? [];
+    });
+  },
+};
+
+async function inTurn(users: readonly Sent[], migrateOne: (user: Sent) => Promise<string>): Promise<string[]> {
+  const outcomes: string[] = [];
+  for (const user of users) outcomes.push(await migrateOne(user));
+  return outcomes;
+}
+
+const EACH = Object.keys(INTERFACES);
+const migrate = (on: string, users: Sent[]) => INTERFACES[on]?.(users);
+const BULK = 'REST in bulk';
+
+async function storedUser(external_id: string) {
+  const [user] = await rows(p).run((k) =>
+    k.selectFrom('users').select(['email', 'name', 'surname']).where('external_id', '=', external_id),
+  );
+  return user;
+}
+
+/** Two spellings of an email, each made unique by a number: how it is stored, and how it is sent. */
+const SPELLINGS: [name: string, stored: (n: string) => string, sent: (n: string) => string][] = [
+  ['a space behind', (n) => `ada-${n}@example.com`, (n) => `ada-${n}@example.com `],
+  ['blanks around', (n) => `ada-${n}@example.com`, (n) => ` \t\r\nada-${n}@example.com\f\v`],
+  ['a no-break space', (n) => `ada-${n}@example.com`, (n) => `\u00a0ada-${n}@example.com\u202f`],
+  ['an ideographic space', (n) => `ada-${n}@example.com`, (n) => `\u3000ada-${n}@example.com\u3000`],
+  ['a next line character', (n) => `ada-${n}@example.com`, (n) => `ada-${n}@example.com\u0085`],
+  ['line and paragraph separators', (n) => `ada-${n}@example.com`, (n) => `\u2028ada-${n}@example.com\u2029`],
+  ['a byte order mark', (n) => `ada-${n}@example.com`, (n) => `\ufeffada-${n}@example.com`],
+  ['a byte order mark between spaces', (n) => `ada-${n}@example.com`, (n) => ` \ufeff ada-${n}@example.com`],
+  ['decomposed', (n) => `jürgen-${n}@example.com`, (n) => `ju\u0308rgen-${n}@example.com`],
+  ['decomposed, in capitals', (n) => `jürgen-${n}@example.com`, (n) => `JU\u0308RGEN-${n}@EXAMPLE.COM`],
+  ['the sign Ångström', (n) => `\u00e5-${n}@example.com`, (n) => `\u212b-${n}@example.com`],
+  ['Hangul in letters', (n) => `한-${n}@example.com`, (n) => `\u1112\u1161\u11ab-${n}@example.com`],
+  ['Vietnamese in another order', (n) => `ệ-${n}@example.com`, (n) => `e\u0302\u0323-${n}@example.com`],
+  ['Devanagari, which NFC takes apart', (n) => `\u0915\u093c-${n}@example.com`, (n) => `\u0958-${n}@example.com`],
+];
+
+describe('D7-11: an email is one, however it is spelt', () => {
+  it.each(EACH)('on %s', async (on) => {
+    const n = randomUUID();
+    await migrate(
+      BULK,
+      SPELLINGS.map(([, stored], at) => ({ email: stored(`${at}-${n}`) })),
+    );
+    const outcomes = await migrate(
+      on,
+      SPELLINGS.map(([, , sent], at) => ({ email: sent(`${at}-${n}`) })),
+    );
+    const expected = SPELLINGS.map(([name]) => [name, 'duplicate_email']);
+    expect(SPELLINGS.map(([name], at) => [name, outcomes?.[at]])).toEqual(expected);
+  });
+
+  it.each(EACH)('and is stored trimmed and composed, names composed, by %s', async (on) => {
+    const n = randomUUID();
+    const names = { name: ' Ju\u0308rgen ', surname: 'A\u030angstro\u0308m' };
+    const users = SPELLINGS.map(([, , sent], at) => ({
+      email: sent(`${at}-${n}`),
+      external_id: `${at}-${n}`,
+      ...names,
+    }));
+    await migrate(on, users);
+    for (const [at, [, stored]] of SPELLINGS.entries()) {
+      const user = await storedUser(`${at}-${n}`);
+      expect(user).toMatchObject({ name: ' J\u00fcrgen ', surname: '\u00c5ngstr\u00f6m' });
+      expect(user?.email.toLowerCase()).toBe(stored(`${at}-${n}`));
+      expect(user?.email).toBe(user?.email.normalize('NFC'));
+    }
+  });
+
+  it('within one bulk request, and in one file', async () => {
+    const n = randomUUID();
+    const emails = [`ö-${n}@x.y`, `o\u0308-${n}@x.y`, ` Ö-${n}@x.y\u00a0`, `O\u0308-${n}@x.y`];
+    const { results } = (await rest.many(emails.map((email) => ({ wallet_address: wallet(), email })))).json;
+    expect(results.map(({ reason }: { reason?: string }) => reason)).toEqual([
+      undefined,
+      ...Array(3).fill('duplicate_email'),
+    ]);
+    expect(results.map(({ email }: { email: string }) => email)).toEqual(emails);
+    expect((await lastRows()).map(({ email }) => email)).toEqual(emails);
+  });
+
+  it.each([
+    ['compatibility letters', 'ﬁ', 'fi'],
+    ['a full-width letter', 'ａ', 'a'],
+    ['a zero-width space', 'a\u200b', 'a'],
+    ['a dotless i', 'ı', 'i'],
+    ['sharp s', 'ß', 'ss'],
+    ['a space inside', 'a b', 'ab'],
+  ])('%s stay another email', async (_name, one, other) => {
+    const n = randomUUID();
+    expect(await migrate(BULK, [{ email: `${one}-${n}@x.y` }, { email: `${other}-${n}@x.y` }])).toEqual([
+      'created',
+      'created',
+    ]);
+  });
+});
+
+describe('D7-11 D7-02: blank identifiers count as absent, and external ids are exact', () => {
+  it.each(EACH)('on %s', async (on) => {
+    const blanks = [' ', '\t', '\u00a0', '\u3000\u2003', '\ufeff', '\u0085', '\u2028'];
+    const missing = blanks.map((blank) => ({ email: blank, external_id: blank }));
+    expect(await migrate(on, missing)).toEqual(blanks.map(() => 'missing_email_and_external_id'));
+    const n = randomUUID();
+    const spellings = [`ö-${n}`, `o\u0308-${n}`, `Ö-${n}`, ` ö-${n}`, `ö-${n}\u00a0`];
+    const exact = spellings.map((external_id) => ({ email: ' ', external_id }));
+    expect(await migrate(on, exact)).toEqual(spellings.map(() => 'created'));
+    for (const external_id of spellings) expect(await storedUser(external_id)).toMatchObject({ email: '' });
+    expect(await migrate(on, exact)).toEqual(spellings.map(() => 'duplicate_external_id'));
+  });
+
+  it('and results name neither of them', async () => {
+    const { text } = await rest.many([{ wallet_address: '0x1', email: ' ', external_id: '\u00a0' }]);
+    expect(JSON.parse(text).results).toEqual([{ status: 'skipped', reason: 'missing_email_and_external_id' }]);
+    expect(await lastRows()).toMatchObject([{ email: null, external_id: null }]);
+  });
+});
+
+describe('D7-11: the greatest length is that of what is stored', () => {
+  it.each(EACH)('on %s', async (on) => {
+    const [n, external_id] = [randomUUID(), randomUUID()];
+    const email = `${'ö'.repeat(512 - n.length)}${n}`;
+    expect(await migrate(on, [{ email: `  ${email.normalize('NFD')}  `, external_id }])).toEqual(['created']);
+    expect((await storedUser(external_id))?.email).toBe(email);
+  });
+
+  it('and a megabyte of blanks costs no time', async () => {
+    const email = `${' '.repeat(500_000)}x${' '.repeat(500_000)}y`;
+    const { json } = await rest.many([{ wallet_address: wallet(), email }]);
+    expect(json.results[0]).toMatchObject({ status: 'failed', reason: 'email has more than 512 characters' });
+  });
+});
+
+describe('D7-11: a search finds what is stored, however it is spelt', () => {
+  const n = randomUUID();
+  beforeAll(async () => {
+    await rest.one({
+      wallet_address: wallet(),
+      email: `zoë-${n}@x.y`,
+      name: `Zoë ${n}`,
+      external_id: `zoe\u0308-${n}`,
+    });
+  });
+
+  it.each([
+    ['composed', `zoë-${n}@x.y`],
+    ['decomposed', `ZOE\u0308-${n}@x.y`],
+    ['with blanks around', `\u00a0zoë-${n}@x.y \ufeff`],
+    ['a part of a name, decomposed', `Zoe\u0308 ${n}`],
+    ['an external id as it is', `oe\u0308-${n}`],
+  ])('%s', async (_name, search) => {
+    const { users } = await operate(p, token, UsersDocument, { filter: { search } });
+    expect(users.edges.map(({ node }) => node.email)).toEqual([`zoë-${n}@x.y`]);
+    const { given } = await agent.call('list_users', { search });
+    expect(given.data).toMatchObject([{ email: `zoë-${n}@x.y` }]);
+  });
+
+  it('blanks alone are searched as they are', async () => {
+    expect((await operate(p, token, UsersDocument, { filter: { search: '   ' } })).users.edges).toEqual([]);
+    expect((await operate(p, token, UsersDocument, { filter: { search: '' } })).users.edges.length).toBeGreaterThan(1);
+  });
+
+  it('a blank at the end of a name counts', async () => {
+    const { users } = await operate(p, token, UsersDocument, { filter: { search: `Zoë ${n} ` } });
+    expect(users.edges).toEqual([]);
+  });
+});
+
+it('D7-11 D7-02: a wallet address is trimmed of the same blanks', async () => {
+  const address = wallet();
+  expect((await rest.one({ wallet_address: `\u0085${address}\ufeff`, email: `${address}@x.y` })).json.address).toBe(
+    address,
+  );
+  expect((await rest.one({ wallet_address: '\u0085', email: 'a@x.y' })).status).toBe(400);
+});
