@@ -1,24 +1,26 @@
 import { z } from 'zod';
-import { boundedTextInput, objectInput, textInput } from '../../lib/input.ts';
+import { objectInput, textInput } from '../../lib/input.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { isRole } from './administration.ts';
 
 const MIN_PASSWORD = 8;
 const MAX_PASSWORD = 1_024;
 
-const password = textInput().refine((text) => {
-  const { length } = [...text];
-  return length >= MIN_PASSWORD && length <= MAX_PASSWORD;
-}, `must have ${MIN_PASSWORD} to ${MAX_PASSWORD} characters`);
+const password = textInput()
+  .normalize()
+  .refine((text) => {
+    const { length } = [...text];
+    return length >= MIN_PASSWORD && length <= MAX_PASSWORD;
+  }, `must have ${MIN_PASSWORD} to ${MAX_PASSWORD} characters`);
 
 const role = z.string('must be a string').refine(isRole, 'must be admin, operator or viewer');
 
-/** The schema of a supervisor to create. */
+/** The schema of a supervisor to create. Usernames and passwords are in NFC, as at the token endpoint. */
 export const supervisorInput = objectInput({
-  username: boundedTextInput(MAX_LENGTHS.supervisors.username).refine(
-    (text) => text.trim() !== '',
-    'must not be empty',
-  ),
+  username: textInput()
+    .normalize()
+    .max(MAX_LENGTHS.supervisors.username, `must have at most ${MAX_LENGTHS.supervisors.username} characters`)
+    .refine((text) => text.trim() !== '', 'must not be empty'),
   password,
   role,
 });

@@ -14,9 +14,16 @@ export const clientBesideBasicInput = objectInput({
   client_secret: z.never('must not be given twice').optional(),
 });
 
-/** The schemas of the parameters of each grant (specification section 4.1). */
+/**
+ * The schemas of the parameters of each grant (specification section 4.1). Keyboards and systems encode one letter in
+ * different ways, so usernames and passwords are compared in NFC.
+ */
 export const grantInputs = {
-  password: objectInput({ grant_type: z.literal('password'), username: required(), password: required() }),
+  password: objectInput({
+    grant_type: z.literal('password'),
+    username: required().normalize(),
+    password: required().normalize(),
+  }),
   client_credentials: objectInput({ grant_type: z.literal('client_credentials') }),
   refresh_token: objectInput({ grant_type: z.literal('refresh_token'), refresh_token: required() }),
 };

@@ -7,7 +7,10 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     scope: 'The permissions, separated by spaces.',
     created_at: 'When the token was issued, as a Unix timestamp.',
   },
-  PasswordGrant: { username: 'The login name of a supervisor.' },
+  PasswordGrant: {
+    username: 'The login name of a supervisor, normalised to NFC and compared in any letter case.',
+    password: 'Normalised to NFC.',
+  },
   TokenToManage: { token: 'An access token or a refresh token.' },
   Condition: {
     field: 'The field that is compared, such as `target.balance`.',

@@ -165,11 +165,11 @@ export type SignAndApproveRuleInput = {
 
 /** A supervisor. */
 export type SupervisorInput = {
-  /** 8 to 1024 characters. */
+  /** 8 to 1024 characters, after it is normalised to NFC. */
   password: string;
   /** `admin`, `operator` or `viewer`. */
   role: string;
-  /** The name to log in with: 1 to 255 characters; no two of a node differ by the case of their letters alone. */
+  /** The name to log in with, normalised to NFC: 1 to 255 characters; unique in the node in any letter case. */
   username: string;
 };
 

@@ -19,7 +19,10 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 const authScopes = { permission: 'clients:manage' } as const;
 const idOptions = { required: true, description: "The supervisor's UUID." } as const;
-const passwordOptions = { required: true, description: '8 to 1024 characters.' } as const;
+const passwordOptions = {
+  required: true,
+  description: '8 to 1024 characters, after it is normalised to NFC.',
+} as const;
 const roleOptions = { required: true, description: '`admin`, `operator` or `viewer`.' } as const;
 const changed =
   'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
@@ -106,7 +109,7 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
       username: t.string({
         required: true,
         description:
-          'The name to log in with: 1 to 255 characters; no two of a node differ by the case of their letters alone.',
+          'The name to log in with, normalised to NFC: 1 to 255 characters; unique in the node in any letter case.',
       }),
       password: t.string(passwordOptions),
       role: t.string(roleOptions),

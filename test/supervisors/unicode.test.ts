@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { portcullis } from '../cli/in-process.ts';
+import { createdSupervisor, grantStatus, operate } from '../graphql/administration.ts';
+import {
+  CreateSupervisorDocument,
+  SetSupervisorPasswordDocument,
+  SupervisorsDocument,
+  UnlockSupervisorDocument,
+} from '../graphql/generated/graphql.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { describeReal } from '../services/real.ts';
+
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+/** Spellings of one text by different keyboards and systems; the first is NFC. */
+const TEXTS: [name: string, composed: string, other: string][] = [
+  ['ü of a Mac', 'jürgen schäfer', 'ju\u0308rgen scha\u0308fer'],
+  ['the sign Ångström', '\u00c5ngström', '\u212bngstro\u0308m'],
+  ['Hangul in letters', '한국어비밀번호', '한국어비밀번호'.normalize('NFD')],
+  ['Vietnamese with its marks in another order', 'mật khẩu ệ', 'mâ\u0323t khâ\u0309u e\u0302\u0323'],
+  ['Japanese with a voiced mark', 'パスワードが', 'ハ\u309aスワート\u3099か\u3099'],
+  ['the Greek question mark', 'κωδικό;', 'κωδικο\u0301\u037e'],
+];
+
+const status = (username: string, password: string) =>
+  grantStatus(p, { grant_type: 'password', ...p.demo.client, username, password });
+
+function named(text: string): string {
+  return `${text} ${randomUUID()}`;
+}
+
+async function lockedUntil(id: string) {
+  const { supervisors } = await operate(p, token, SupervisorsDocument, { first: 100 });
+  return supervisors.edges.find(({ node }) => node.id === id)?.node.lockedUntil;
+}
+
+describe('D3-35: usernames and passwords are compared in NFC', () => {
+  it.each(TEXTS)('%s: set in one spelling, typed in the other', async (_name, composed, other) => {
+    expect([other.normalize(), composed.normalize()]).toEqual([composed, composed]);
+    for (const [set, typed] of [
+      [composed, other],
+      [other, composed],
+    ] as const) {
+      const id = randomUUID();
+      const supervisor = await createdSupervisor(p, token, { username: `${set} ${id}`, password: `${set} 1234` });
+      expect(supervisor.username).toBe(`${composed} ${id}`);
+      expect(await status(`${typed} ${id}`, `${typed} 1234`)).toBe(200);
+    }
+  });
+
+  it('a form body is read as JSON is', async () => {
+    const username = named('jürgen');
+    await createdSupervisor(p, token, { username, password: 'schlüssel' });
+    const given = { grant_type: 'password', ...p.demo.client, username, password: 'schlüssel' };
+    const body = new URLSearchParams(given).toString();
+    const decomposed = new URLSearchParams({
+      ...given,
+      username: username.normalize('NFD'),
+      password: 'schlu\u0308ssel',
+    });
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const form of [body, decomposed.toString()]) {
+      expect((await p.call('POST', '/v2/oauth/token', { body: form, headers })).status).toBe(200);
+    }
+  });
+
+  it('setSupervisorPassword takes either spelling, and compatibility letters are no other spelling', async () => {
+    const username = named('zoë');
+    const { id } = await createdSupervisor(p, token, { username });
+    const password = 'o\u0301ffice\ufb01le';
+    await operate(p, token, SetSupervisorPasswordDocument, { id, password });
+    expect(await status(username, '\u00f3ffice\ufb01le')).toBe(200);
+    expect(await status(username, '\u00f3fficefile')).toBe(401);
+  });
+
+  it('a username is one of the tenant in any spelling and letter case', async () => {
+    const username = named('Ängström');
+    await createdSupervisor(p, token, { username });
+    for (const taken of [username.normalize('NFD'), username.toUpperCase().normalize('NFD'), username.toLowerCase()]) {
+      const input = { username: taken, password: 'correct horse', role: 'viewer' };
+      const { result } = await operate(p, token, CreateSupervisorDocument, { input });
+      expect(result).toMatchObject({ __typename: 'DuplicateError', reason: 'duplicate_username' });
+    }
+  });
+
+  it('the greatest and least lengths are those of the composed text', async () => {
+    const id = randomUUID();
+    const username = `${'ü'.repeat(255 - id.length)}${id}`;
+    await createdSupervisor(p, token, {
+      username: username.normalize('NFD'),
+      password: 'ü'.repeat(1_024).normalize('NFD'),
+    });
+    expect(await status(username, 'ü'.repeat(1_024))).toBe(200);
+    const input = { username: named('kurz'), password: 'ü'.repeat(7).normalize('NFD'), role: 'viewer' };
+    const { result } = await operate(p, token, CreateSupervisorDocument, { input });
+    expect(result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['password'] }] });
+  });
+
+  it('D3-17: failures in any spelling and letter case count for one lockout, which one unlock ends', async () => {
+    const username = named('Jürgen');
+    const { id } = await createdSupervisor(p, token, { username, password: 'correct horse' });
+    const spellings = [username, username.normalize('NFD'), username.toUpperCase().normalize('NFD')];
+    for (const spelling of [...spellings, ...spellings.slice(1)]) expect(await status(spelling, 'wrong')).toBe(401);
+    for (const spelling of spellings) expect(await status(spelling, 'correct horse')).toBe(401);
+    expect(await lockedUntil(id)).not.toBeNull();
+    await operate(p, token, UnlockSupervisorDocument, { id });
+    expect(await lockedUntil(id)).toBeNull();
+    for (const spelling of spellings) expect(await status(spelling, 'correct horse')).toBe(200);
+  });
+
+  it('D3-17: a name that nobody has is locked in one form as well', async () => {
+    const username = named('Nöbody');
+    for (const spelling of [username, username.normalize('NFD'), username.toUpperCase(), username, username]) {
+      expect(await status(spelling, 'wrong')).toBe(401);
+    }
+    const found = await rows(p).run((k) =>
+      k
+        .selectFrom('login_failures')
+        .select('username')
+        .where('username', 'like', `%${username.slice(-36)}`),
+    );
+    expect(found).toEqual(Array(5).fill({ username: username.toLowerCase() }));
+  });
+});
+
+describeReal('postgres', 'D3-35 D1-12: usernames and passwords of the command line', () => {
+  it('are taken from flags and the standard input in any spelling', async () => {
+    const env = { DATA_DIR: p.dataDir, DATABASE_URL: p.env.DATABASE_URL ?? '' };
+    const run = (args: string[], line: string) => portcullis(['supervisor', ...args, '--json'], env, line);
+    const username = named('jürgen');
+    const flags = ['--node', p.demo.node_id, '--role', 'viewer', '--username', username.normalize('NFD')];
+    const created = await run(['create', ...flags], 'schlu\u0308ssel');
+    expect(JSON.parse(created.out)).toMatchObject({ username });
+    expect(await status(username, 'schlüssel')).toBe(200);
+    const { id } = JSON.parse(created.out);
+    await run(['set-password', id], 'o\u0308ffentlich');
+    expect(await status(username.normalize('NFD'), 'öffentlich')).toBe(200);
+  });
+});
