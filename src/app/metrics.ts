@@ -70,7 +70,7 @@ function buildInfo({ config, health }: Context): Metric {
   );
 }
 
-function partMetrics({ health, cache }: Context): Metric[] {
+function partMetrics({ health, cache, changes }: Context): Metric[] {
   return [
     gauge('portcullis_part_up', 'Whether the last probe of a part was answered (1) or not (0).', ['part'], (metric) => {
       for (const [part, state] of Object.entries(health.report().checks)) metric.set({ part }, state === 'ok' ? 1 : 0);
@@ -79,6 +79,18 @@ function partMetrics({ health, cache }: Context): Metric[] {
       'portcullis_cache_connections_total',
       'Connections to the cache that there have been, and changes of the masters of a Redis Cluster.',
       () => cache.generation,
+    ),
+    gauge(
+      'portcullis_cache_refusing',
+      '1 if Redis answered the last health check with an error, otherwise 0.',
+      [],
+      (metric) => metric.set(cache.isRefusing ? 1 : 0),
+    ),
+    gauge(
+      'portcullis_revocation_lag_seconds',
+      'Seconds since this process last began to read revocations that it has applied.',
+      [],
+      (metric) => metric.set(changes.ageMs / 1_000),
     ),
   ];
 }

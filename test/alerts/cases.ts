@@ -70,6 +70,7 @@ const wallets = asked('wallets');
 const unasked = asked('unasked');
 const attempts = (errorType: string) => `${CLIENT}_count{error_type="${errorType}",service="wallets",${GATEWAY_1}}`;
 const part = (name: string, at: string) => `portcullis_part_up{part="${name}",${at}}`;
+const revocationLag = `portcullis_revocation_lag_seconds{${GATEWAY_1}}`;
 const unregistered = `portcullis_transactions_unregistered{${WORKER}}`;
 const letters = `portcullis_dead_letters_total{messaging_destination_name="transactions.user",${WORKER}}`;
 const lost = `portcullis_audit_records_lost_total{reason="spool",${GATEWAY_1}}`;
@@ -166,6 +167,45 @@ export const CASES: readonly AlertCase[] = [
       labels: { ...onGateway, part: 'cache' },
       description: 'gateway-1:4001 gets no answer from Redis: login tokens are refused.',
       almostLasts: 1.75,
+    },
+  ),
+  lasting(
+    'PortcullisCacheAway',
+    2,
+    { [part('cache', GATEWAY_1)]: level(1, 0, 0), [`portcullis_cache_refusing{${GATEWAY_1}}`]: level(0, 0, 1) },
+    {
+      when: 'Redis does not merely refuse',
+      labels: { ...onGateway, part: 'cache' },
+      description: 'gateway-1:4001 gets no answer from Redis: login tokens are refused.',
+    },
+  ),
+  lasting(
+    'PortcullisCacheRefuses',
+    1,
+    { [`portcullis_cache_refusing{${GATEWAY_1}}`]: level(0, 1, 1) },
+    {
+      labels: onGateway,
+      description: 'gateway-1:4001 gets errors from Redis for writes or reads: logins and refreshes are answered 503.',
+      almostLasts: 0.75,
+    },
+  ),
+  lasting(
+    'PortcullisRevocationsLate',
+    1,
+    { [revocationLag]: level(0.5, 6, 4.5), [part('database', GATEWAY_1)]: level(1, 1, 1) },
+    {
+      labels: onGateway,
+      description: 'gateway-1:4001 last read revocations 6s ago: it answers requests with tokens 503.',
+    },
+  ),
+  lasting(
+    'PortcullisRevocationsLate',
+    1,
+    { [revocationLag]: level(0.5, 6, 6), [part('database', GATEWAY_1)]: level(1, 1, 0) },
+    {
+      when: 'the database answers',
+      labels: onGateway,
+      description: 'gateway-1:4001 last read revocations 6s ago: it answers requests with tokens 503.',
     },
   ),
   lasting(

@@ -6,6 +6,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { tokenOf } from '../faults/faults.ts';
 import type { Victim } from '../faults/lab.ts';
+import { redisCommand } from '../faults/redis-replica.ts';
 import { browserForm } from '../graphql/upload-requests.ts';
 import { withPostgres } from '../services/pg-client.ts';
 import { basic } from '../webhook/stand.ts';
@@ -95,6 +96,29 @@ export const FAULTS: readonly AlertFault[] = [
     fires: ['PortcullisCacheAway', 'PortcullisCountsAlone'],
     follows: {},
     make: killed(({ lab }) => lab.servers.redis),
+  },
+  {
+    name: 'Redis has no replica, and refuses writes',
+    runbook: 'redis.md#redis-refuses-commands',
+    fires: ['PortcullisCacheRefuses', 'PortcullisCountsAlone'],
+    follows: {},
+    async make({ lab }, end) {
+      const { redis } = lab.servers;
+      end.defer(() =>
+        redisCommand(redis.address(), 'CONFIG', 'SET', 'min-replicas-to-write', '0').then(() => undefined),
+      );
+      await redisCommand(redis.address(), 'CONFIG', 'SET', 'min-replicas-to-write', '1');
+    },
+  },
+  {
+    name: 'the table of revocations is locked',
+    runbook: 'postgresql.md#revocations-are-not-read',
+    fires: ['PortcullisRevocationsLate'],
+    follows: {
+      PortcullisErrors: 'requests with tokens are answered 503',
+      PortcullisSlow: 'they are so after two seconds',
+    },
+    make: (stand, end) => held(stand, end, 'lock table access_changes in access exclusive mode'),
   },
   {
     name: 'Redis is killed, PostgreSQL takes no counts, and a client comes whose quota is not known yet',
