@@ -80,7 +80,10 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
   };
   const audit = new AuditLog({ add: keep, commit: () => undefined }, log);
   const runtime = createGraphqlRuntime(served, {
-    services: { migrationProgress: { stop: () => undefined } } as unknown as GraphqlServices,
+    services: {
+      migrationProgress: { stop: () => undefined },
+      watch: { watch: () => () => undefined },
+    } as unknown as GraphqlServices,
     judge: async () => principal,
     recheck: async () => true,
     passGuards: () => undefined,
