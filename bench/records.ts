@@ -104,6 +104,7 @@ function recordOf(bodyBytes: number): AuditRecord {
     ...{ query: 'page=1&limit=10', status_code: 200, elapsed: 1.234_567, headers: head, remote_address: '127.0.0.1' },
     ...{ real_ip: '127.0.0.1', request_body: null, request_bytes: 0, response_body: body?.slice(0, bodyBytes) ?? null },
     ...{ response_bytes: bodyBytes, is_api: true, aborted: false },
+    ...{ subject: NODE_ID, client_id: NODE_ID, operation: '/v1/accounts', noted_users: null },
   };
 }
 

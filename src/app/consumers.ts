@@ -17,6 +17,7 @@ interface HousekeepingParts {
 
 const FIRST_AFTER_MS = 60_000;
 const EVERY_MS = 3_600_000;
+const DAY_MS = 24 * 3_600_000;
 
 /** The housekeeping: runs its tasks one after another, a minute after the start and then an hour after each end. */
 class Housekeeping {
@@ -62,6 +63,7 @@ function housekeepingOf({
   config,
   database: { db },
   auditSeals: seals,
+  auditErasure,
   idempotentResponses,
   nowMs,
   log,
@@ -70,6 +72,7 @@ function housekeepingOf({
   return new Housekeeping({
     tasks: {
       'audit records': () => audit.keep(),
+      erasures: () => auditErasure.repeat(nowMs() - config.auditRetentionDays * DAY_MS),
       'transaction events': () => deleteOldEvents({ db, nowMs, retentionDays: config.eventsRetentionDays }),
       'ended tokens': () => deleteExpiredRows({ db, nowMs }),
       'idempotent answers': () => idempotentResponses.prune(),

@@ -105,6 +105,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
       stack.adopt(new RpcProvider(url), (source) => source.close()),
     ]),
   );
+  const auditErasure = new AuditErasure(db, audit.auditSeals);
   const domain = buildDomain({
     database,
     bus,
@@ -113,7 +114,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     gasSources,
     registersByMutation: config.registrationByMutation,
     wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
-    auditErasure: new AuditErasure(db, audit.auditSeals),
+    auditErasure,
     // Other processes have spools of their own, which cannot be flushed from here.
     auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
   });
@@ -127,6 +128,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     cache,
     bus,
     ...audit,
+    auditErasure,
     auditPages: new AuditPages(db),
     health,
     ...access,

@@ -1,19 +1,14 @@
 import { randomInt } from 'node:crypto';
+import { setAuditRetention } from '../audit/audit-retention.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
 import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
 import { migrate, type OnSchemaMigration } from '../platform/database/schema-migrations.ts';
 import { sqlState } from '../platform/database/sql-state.ts';
 import { OwnerError } from '../platform/errors.ts';
-import { VERSION } from '../platform/health.ts';
 
 /** The role of `DATABASE_URL`, where another one owns the tables. */
 export interface ServiceRole {
   name: string;
-  /**
-   * The release that has first migrated with two roles, while the role of services may still change audit records, as the
-   * release before does. A later release ends it.
-   */
-  wideSince: string | undefined;
 }
 
 interface Migrated {
@@ -24,38 +19,35 @@ interface Migrated {
 }
 
 interface MigrateParts {
-  config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl'>;
+  config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl' | 'auditRetentionDays'>;
   /** The database as services open it. */
   database: Database;
   onMigration?: OnSchemaMigration;
-  /** The version of Portcullis that migrates. */
-  release?: string;
 }
 
 const PAGE = 'see docs/operations/database-roles.md';
 
 /**
  * Migrates the schema. If the owner of the tables has a URL of its own, the owner does it, and then grants the role of
- * `DATABASE_URL` what a service needs.
+ * `DATABASE_URL` what a service needs. Sets the retention that the database enforces.
  * @throws ConfigError if the two URLs do not fit together, OwnerError if the database refuses something to the owner.
  */
-export async function migrateByOwner({
-  config,
-  database,
-  onMigration,
-  release = VERSION,
-}: MigrateParts): Promise<Migrated> {
-  const { databaseUrl = '', migrateDatabaseUrl: url } = config;
-  if (url === undefined) return { migrations: await migrate(database, onMigration), service: undefined };
+export async function migrateByOwner({ config, database, onMigration }: MigrateParts): Promise<Migrated> {
+  const { databaseUrl = '', migrateDatabaseUrl: url, auditRetentionDays } = config;
+  const migrated = async (by: Database) => {
+    const migrations = await migrate(by, onMigration);
+    await setAuditRetention(by.db, auditRetentionDays);
+    return migrations;
+  };
+  if (url === undefined) return { migrations: await migrated(database), service: undefined };
   await using owner = await openDatabase({ url });
   const name = await serviceRole(database.db, owner.db, databaseUrl);
   try {
     return await owner.db.transaction(async () => {
-      const isEmpty = await checkRoles(owner.db, database.db, name);
-      const migrations = await migrate(owner, onMigration);
-      const wideSince = await wideSinceOf(owner.db, { isEmpty, release });
-      await grant(owner.db, name, wideSince !== undefined);
-      return { migrations, service: { name, wideSince } };
+      await checkRoles(owner.db, database.db, name);
+      const migrations = await migrated(owner);
+      await grant(owner.db, name);
+      return { migrations, service: { name } };
     });
   } catch (error) {
     throw error instanceof ConfigError ? error : new OwnerError(error);
@@ -92,11 +84,10 @@ interface Facts {
 }
 
 /**
- * Checks that both connections lead to the same database, and that the two roles are what they must be. Returns whether
- * the database has no tables yet.
+ * Checks that both connections lead to the same database, and that the two roles are what they must be.
  * @throws ConfigError that lists what is wrong.
  */
-async function checkRoles(owner: Db, service: Db, name: string): Promise<boolean> {
+async function checkRoles(owner: Db, service: Db, name: string): Promise<void> {
   const key = randomInt(2 ** 47);
   await unscoped(owner).raw((sql) => sql`select pg_advisory_xact_lock(${key})`);
   // Such a lock is of one database. Addresses say less: one of them may be that of a pooler.
@@ -120,7 +111,6 @@ async function checkRoles(owner: Db, service: Db, name: string): Promise<boolean
   );
   const faults = facts ? faultsOf(facts, name) : [];
   if (faults.length > 0) throw new ConfigError(faults);
-  return facts?.owner === null;
 }
 
 function faultsOf({ schema, migrator, owner, mayMigrate, isOwner, creates }: Facts, name: string): string[] {
@@ -138,34 +128,16 @@ function faultsOf({ schema, migrator, owner, mayMigrate, isOwner, creates }: Fac
   return all.filter(([isFault]) => isFault).map(([, message]) => message);
 }
 
-const SINCE = 'two roles since release ';
-const NARROW = 'the role of DATABASE_URL adds and reads audit records alone';
-
-/**
- * Returns the release that has first migrated with two roles, if services of the release before may still run on the
- * database; undefined if the role of services shall no more change audit records. A comment in the database remembers it.
- */
-async function wideSinceOf(
-  db: Db,
-  { isEmpty, release }: { isEmpty: boolean; release: string },
-): Promise<string | undefined> {
-  const [row] = await unscoped(db).raw(
-    (sql) => sql<{ comment: string | null }>`select obj_description('audit_seals'::regclass, 'pg_class') as comment`,
-  );
-  const comment = row?.comment ?? (isEmpty ? NARROW : SINCE + release);
-  const since = comment.startsWith(SINCE) ? comment.slice(SINCE.length) : undefined;
-  const isWide = since !== undefined && release.localeCompare(since, 'en', { numeric: true }) <= 0;
-  await unscoped(db).raw((sql) => sql`comment on table audit_seals is ${sql.lit(isWide ? comment : NARROW)}`);
-  return isWide ? since : undefined;
-}
+/** The tables of which a service's role may change no row. */
+const APART = ['mikro_orm_migrations', 'audit_records', 'audit_seals', 'wallet_rule_versions'];
 
 /** Gives the role of services what it needs, and takes from it what it does not. */
-async function grant(db: Db, name: string, isWide: boolean): Promise<void> {
+async function grant(db: Db, name: string): Promise<void> {
   const [row] = await unscoped(db).raw(
     (sql) => sql<{ schema: string; tables: string; apart: string; functions: string }>`
       with place as (select quote_ident(current_schema()) as schema),
         tables as (
-          select oid, relispartition or relname in ('mikro_orm_migrations', 'audit_records', 'audit_seals') as is_apart
+          select oid, relispartition or relname = any(${APART}) as is_apart
           from pg_class, place
           where relnamespace = schema::regnamespace and relkind in ('r', 'p') and pg_has_role(relowner, 'usage'))
       select schema,
@@ -179,8 +151,9 @@ async function grant(db: Db, name: string, isWide: boolean): Promise<void> {
     `grant usage on schema ${row?.schema} to`,
     `grant select, insert, update, delete on ${row?.tables} to`,
     `revoke all on ${row?.apart} from`,
-    'grant select on mikro_orm_migrations, audit_records, audit_seals to',
-    `grant insert${isWide ? ', update, delete' : ''} on audit_records to`,
+    `grant select on ${APART.join(', ')} to`,
+    'grant insert on audit_records to',
+    'grant usage on sequence audit_positions to',
     `grant execute on function ${row?.functions} to`,
   ];
   for (const text of statements) await unscoped(db).raw((sql) => sql`${sql.raw(text)} ${sql.id(name)}`);

@@ -1,11 +1,10 @@
-import { appendFile } from 'node:fs/promises';
 import { Counter } from 'prom-client';
 import { AuditChain } from '../audit/audit-chain.ts';
 import { jsonOf } from '../audit/audit-record.ts';
 import { AuditStore, AuditWriter } from '../audit/audit-writer.ts';
 import { ChainKeeper } from '../audit/chain-keeper.ts';
 import { RefusedRecords } from '../audit/refused-records.ts';
-import { AuditSeals, type Seal } from '../audit/seals.ts';
+import { AuditSeals } from '../audit/seals.ts';
 import { AuditSpool } from '../audit/spool.ts';
 import { SpoolTick } from '../audit/spool-tick.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
@@ -15,6 +14,7 @@ import { withTimeout } from '../lib/with-timeout.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import type { Database } from '../platform/database/database.ts';
+import { sealSink } from './stores.ts';
 
 /** The methods of the audit log that are called when a request or operation has ended. */
 export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
@@ -44,7 +44,7 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     db,
     nowMs,
     key: () => secrets.auditKeys[0],
-    sink: sinkOf(config, bus),
+    sink: sealSink(config, () => bus),
     onError: (error) => log.error({ err: error }, 'a seal of the audit is in the database alone'),
   });
   const spool = AuditSpool.open({ dir: config.auditSpoolDir, onDrained: (owner) => keeper.close(owner) });
@@ -112,15 +112,5 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     auditRefused: refused,
     auditLost: lost,
     audit: trail ?? new AuditLog(turn, log),
-  };
-}
-
-/** Returns what stores seals outside the database: in a file, or in a topic. */
-function sinkOf({ auditCheckpoints: place }: AuditParts['config'], bus: EventBus) {
-  if (place === undefined) return undefined;
-  return (seal: Seal) => {
-    const line = JSON.stringify(seal);
-    if ('file' in place) return appendFile(place.file, `${line}\n`, { mode: 0o600 });
-    return bus.publish([{ topic: place.topic, key: '', value: Buffer.from(line), headers: {} }]);
   };
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { notingUsers } from '../audit/noted-users.ts';
 import { consoleFiles } from '../faces/console/console-files.ts';
 import { swaggerFiles } from '../faces/openapi/swagger-files.ts';
 import { type Route, reaches, restApplication } from '../faces/rest/route.ts';
@@ -65,7 +66,8 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     onEnd,
     around: (exchange, run) => {
       requests.begun();
-      inRequest(() => exchange.found.nodeId, tracer ? () => runTraced(tracer, exchange, run) : run);
+      const noting = () => notingUsers(exchange.audit, run);
+      inRequest(() => exchange.found.nodeId, tracer ? () => runTraced(tracer, exchange, noting) : noting);
     },
     onClosed: (reason) => connections.refused(reason),
     onUnparsed: (unparsed, kept) => {

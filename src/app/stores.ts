@@ -1,3 +1,5 @@
+import { appendFile } from 'node:fs/promises';
+import type { Seal } from '../audit/seals.ts';
 import { EmbeddedBus, EmbeddedLogReader } from '../events/bus/embedded-bus.ts';
 import type { BusLog, EventBus, LogReader } from '../events/bus/event-bus.ts';
 import { ALL_TOPICS } from '../events/bus/topics.ts';
@@ -83,6 +85,20 @@ export async function openBus(config: Config, db: Db, log: Log, stack: AsyncDisp
     ? new (await import('../events/bus/kafka-bus.ts')).KafkaBus(connection, busLogOf(log))
     : new EmbeddedBus(db, busLogOf(log));
   return stack.adopt(bus, (opened) => opened.stop());
+}
+
+/** Returns what copies audit seals outside the database, to a file or a topic; undefined if none is configured. */
+export function sealSink(
+  { auditCheckpoints: place }: Pick<Config, 'auditCheckpoints'>,
+  bus: () => EventBus | Promise<EventBus>,
+) {
+  if (place === undefined) return undefined;
+  return async (seal: Seal): Promise<void> => {
+    const line = JSON.stringify(seal);
+    if ('file' in place) return appendFile(place.file, `${line}\n`, { mode: 0o600 });
+    const opened = await bus();
+    await opened.publish([{ topic: place.topic, key: '', value: Buffer.from(line), headers: {} }]);
+  };
 }
 
 /** Returns every topic that an installation needs. */

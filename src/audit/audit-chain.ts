@@ -1,12 +1,8 @@
 import { hash, randomFillSync } from 'node:crypto';
-import {
-  type AuditRecord,
-  columnsOf,
-  ERASABLE_COLUMNS,
-  erasableTexts,
-  fixedColumnsOf,
-  headersText,
-} from './audit-record.ts';
+import { type AuditRecord, ERASABLE_COLUMNS, erasableColumnsOf, fixedColumnsOf } from './audit-record.ts';
+
+/** The format of records and their hashes, which the first seal of a chain states. */
+export const CHAIN_FORMAT = 2;
 
 /** The hash before that of a chain's first record. */
 export const NO_HASH = '0'.repeat(64);
@@ -21,8 +17,8 @@ const SALTS_BYTES = SALTS_LENGTH / 2;
 const random = Buffer.allocUnsafe(SALTS_BYTES * 64);
 let used = random.length;
 
-/** Returns a new salt for each column that an erasure can blank, one after another in hexadecimal digits. */
-export function newSalts(): string {
+/** Returns a new salt for each column that an erasure removes, one after another in hexadecimal digits. */
+function newSalts(): string {
   if (used === random.length) {
     randomFillSync(random);
     used = 0;
@@ -32,21 +28,15 @@ export function newSalts(): string {
 }
 
 /**
- * Returns the digest of a column's text: SHA-256 of its salt and the text, in hexadecimal digits. Without the salt, which
- * an erasure removes, nobody can check a guess of the text. That of null is a dash and the salt.
+ * Returns the digests of the columns that an erasure removes: SHA-256 of the salt and the text, in hexadecimal digits, as
+ * `audit_erase` computes it too; for null a dash and the salt. Without the salt, nobody can check a guess of the text.
  */
-export function columnDigest(text: string | null, salt: string): string {
-  return text === null ? `-${salt}` : hash('sha256', salt + text);
-}
-
-/** Returns the digests of texts, given their salts one after another. */
-export function columnDigests(texts: readonly (string | null)[], salts: string): string[] {
-  return texts.map((text, index) => columnDigest(text, saltAt(salts, index)));
-}
-
-/** Returns the salt of the column with this index. */
-export function saltAt(salts: string, index: number): string {
-  return salts.slice(index * SALT_LENGTH, (index + 1) * SALT_LENGTH);
+export function columnDigests(record: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>, salts: string): string[] {
+  return ERASABLE_COLUMNS.map((column, index) => {
+    const salt = salts.slice(index * SALT_LENGTH, (index + 1) * SALT_LENGTH);
+    const text = record[column];
+    return text === null ? `-${salt}` : hash('sha256', salt + text);
+  });
 }
 
 /** The place of a record in the chain of a process: the first has index 0. Hashes are in hexadecimal digits. */
@@ -64,8 +54,8 @@ export function recordHash({ chain, index, previous }: ChainPlace, fixed: string
 
 /** A record that has no place in a chain yet. */
 export interface UnchainedRecord {
-  columns: string;
   fixed: string;
+  erasable: string;
   salts: string;
   digests: readonly string[];
   /** The number of characters of its columns. */
@@ -74,11 +64,8 @@ export interface UnchainedRecord {
 
 /** Makes a record ready for its place in a chain. */
 export function unchained(record: AuditRecord): UnchainedRecord {
-  const headers = headersText(record);
-  const columns = columnsOf(record, headers);
-  const salts = newSalts();
-  const digests = columnDigests(erasableTexts(record, headers), salts);
-  return { columns, fixed: fixedColumnsOf(record), salts, digests, length: columns.length };
+  const [fixed, erasable, salts] = [fixedColumnsOf(record), erasableColumnsOf(record), newSalts()];
+  return { fixed, erasable, salts, digests: columnDigests(record, salts), length: fixed.length + erasable.length };
 }
 
 /** The last record of a chain: its index, or -1, and its hash. */
@@ -114,10 +101,10 @@ export class AuditChain {
    */
   append(...records: UnchainedRecord[]): void {
     let head = this.#head;
-    const lines = records.map(({ columns, fixed, salts, digests }) => {
+    const lines = records.map(({ fixed, erasable, salts, digests }) => {
       const place = { chain: this.id, index: head.index + 1, previous: head.hash };
       head = { index: place.index, hash: recordHash(place, fixed, digests) };
-      return `${place.chain}\t${place.index}\t\\\\x${place.previous}\t\\\\x${head.hash}\t\\\\x${salts}\t${columns}`;
+      return `${place.chain}\t${place.index}\t\\\\x${place.previous}\t\\\\x${head.hash}\t\\\\x${salts}\t${fixed}\t${erasable}`;
     });
     this.#spool.append(...lines);
     this.#head = head;

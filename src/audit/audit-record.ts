@@ -6,26 +6,36 @@ export interface AuditRecord {
   correlation_id: string;
   method: string;
   path: string;
-  query: string | null;
   status_code: number;
   /** The duration of the request, in ms. */
   elapsed: number;
   headers: Record<string, unknown>;
   remote_address: string;
   real_ip: string;
-  request_body: string | null;
   request_bytes: number;
-  response_body: string | null;
   response_bytes: number;
   is_api: boolean;
   aborted: boolean;
+  /** The `sub` of the token; null without one. */
+  subject: string | null;
+  client_id: string | null;
+  /** The path pattern of the endpoint, or the schema names of the operation's root fields; never the caller's text. */
+  operation: string | null;
+  /** The ids of the users whose rows the request created, changed, returned or matched as a duplicate; null if none. */
+  noted_users: readonly string[] | null;
+  query: string | null;
+  request_body: string | null;
+  response_body: string | null;
 }
 
-/** The columns of a record that tell of its request, in the order in which a line of the spool has them after those of its place in the chain. */
+/** The columns that an erasure removes, in the order of their salts and digests. */
+export const ERASABLE_COLUMNS = ['query', 'request_body', 'response_body'] as const;
+
+/** The columns of a record that describe its request, in the order of a line of the spool. */
 export const RECORD_COLUMNS = [
-  ...['at', 'id', 'node_id', 'correlation_id', 'method', 'path', 'query', 'status_code', 'elapsed', 'headers'],
-  ...['remote_address', 'real_ip', 'request_body', 'request_bytes', 'response_body', 'response_bytes'],
-  ...['is_api', 'aborted'],
+  ...['at', 'id', 'node_id', 'correlation_id', 'method', 'path', 'status_code', 'elapsed', 'headers'],
+  ...['remote_address', 'real_ip', 'request_bytes', 'response_bytes', 'is_api', 'aborted'],
+  ...['subject', 'client_id', 'operation', 'noted_users', ...ERASABLE_COLUMNS],
 ] as const;
 
 /** The columns of `audit_records` that a line of the spool has, in its order. */
@@ -33,40 +43,24 @@ export const AUDIT_COLUMNS = ['chain_id', 'chain_index', 'previous_hash', 'hash'
 
 const NULL = '\\N';
 
-/** Returns a record as the columns of PostgreSQL's `COPY` in the format `text`: the form in which it is inserted. */
-export function columnsOf(r: AuditRecord, headers = headersText(r)): string {
-  const request = `${r.at}\t${r.id}\t${r.node_id ?? NULL}\t${field(r.correlation_id)}\t${field(r.method)}\t${field(r.path)}\t${field(r.query)}`;
-  const result = `${r.status_code}\t${r.elapsed}\t${field(headers)}\t${field(r.remote_address)}\t${field(r.real_ip)}`;
-  const bodies = `${field(r.request_body)}\t${r.request_bytes}\t${field(r.response_body)}\t${r.response_bytes}`;
-  return `${request}\t${result}\t${bodies}\t${r.is_api}\t${r.aborted}`;
-}
-
-/** Returns the columns that no erasure can blank, as one text. */
+/** Returns the columns that no erasure removes, in the format `text` of PostgreSQL's `COPY`, as they are inserted. */
 export function fixedColumnsOf(r: AuditRecord): string {
-  const request = `${r.at}\t${r.id}\t${r.node_id?.toLowerCase() ?? NULL}\t${field(r.method)}\t${r.status_code}\t${r.elapsed}`;
-  return `${request}\t${field(r.remote_address)}\t${field(r.real_ip)}\t${r.request_bytes}\t${r.response_bytes}\t${r.is_api}\t${r.aborted}`;
+  const request = `${r.at}\t${r.id}\t${r.node_id?.toLowerCase() ?? NULL}\t${field(r.correlation_id)}\t${field(r.method)}\t${field(r.path)}`;
+  const result = `${r.status_code}\t${r.elapsed}\t${field(headersText(r))}\t${field(r.remote_address)}\t${field(r.real_ip)}`;
+  const sizes = `${r.request_bytes}\t${r.response_bytes}\t${r.is_api}\t${r.aborted}`;
+  const users = r.noted_users ? `{${r.noted_users.join()}}` : NULL;
+  return `${request}\t${result}\t${sizes}\t${field(r.subject)}\t${field(r.client_id)}\t${field(r.operation)}\t${users}`;
 }
 
-/** The columns that an erasure can blank, in the order of their salts. */
-export const ERASABLE_COLUMNS = [
-  'path',
-  'query',
-  'correlation_id',
-  'headers',
-  'request_body',
-  'response_body',
-] as const;
-
-/** Returns the texts of the columns that an erasure can blank, in the order of `ERASABLE_COLUMNS`. */
-export function erasableTexts(
-  r: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>,
-  headers = headersText(r),
-): (string | null)[] {
-  return [r.path, r.query, r.correlation_id, headers, r.request_body, r.response_body];
+/** Returns the columns that an erasure removes, in the same format. */
+export function erasableColumnsOf({ query, request_body, response_body }: ErasableTexts): string {
+  return `${field(query)}\t${field(request_body)}\t${field(response_body)}`;
 }
+
+type ErasableTexts = Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>;
 
 /** Returns the headers of a record as JSON. The names are sorted, since the database keeps no order; what is no object is left as it is. */
-export function headersText({ headers }: Pick<AuditRecord, 'headers'>): string {
+function headersText({ headers }: Pick<AuditRecord, 'headers'>): string {
   if (Object.prototype.toString.call(headers) !== '[object Object]') return JSON.stringify(headers);
   const sorted: AuditRecord['headers'] = Object.create(null);
   for (const name of Object.keys(headers).sort()) sorted[name] = headers[name];
@@ -86,20 +80,20 @@ function textOf(column: string): string {
 }
 
 const OPENING_BRACE = 0x7b;
-const DASH = 0x2d;
 
-/** Checks whether a spooled line begins with its place in a chain, as all do but refused records and older releases' lines. */
+/** Checks whether a spooled line begins with its place in a chain, as all do but refused records and lines of 0.1.0. */
 export function isChainedLine(line: Buffer): boolean {
-  // A line of a release without chains begins with a year.
-  return line[0] !== OPENING_BRACE && line[4] !== DASH;
+  return line[0] !== OPENING_BRACE;
 }
 
 /** Returns the JSON text of the record in a spooled line. */
 export function jsonOf(line: Buffer): string {
   const text = line.toString('utf8');
-  if (line[0] === OPENING_BRACE) return text;
-  const names = isChainedLine(line) ? AUDIT_COLUMNS : RECORD_COLUMNS;
-  const members = text.split('\t').map((column, index) => [names[index], memberOf(names[index], column)]);
+  if (!isChainedLine(line)) return text;
+  const members = text.split('\t').map((column, index) => {
+    const name = AUDIT_COLUMNS[index];
+    return [name, memberOf(name, column)];
+  });
   return JSON.stringify(Object.fromEntries(members));
 }
 

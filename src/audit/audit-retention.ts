@@ -47,7 +47,26 @@ interface AuditRetentionParts {
   db: Db;
   seals: AuditSeals;
   nowMs(): number;
+  /** For how long records are kept, unless the owner of the tables has set a longer retention. */
   retentionDays: number;
+}
+
+/**
+ * Sets, if this is the owner of the tables, for how long the database keeps audit records whatever the role of services
+ * asks for.
+ */
+export async function setAuditRetention(db: Db, days: number): Promise<void> {
+  const unscoped = db.unscoped('audit records age in every node');
+  const [owned] = await unscoped.raw(
+    (sql) => sql<{ due: boolean }>`
+      select audit_retention_days() <> ${days} and pg_has_role(proowner, 'usage') as due
+      from pg_proc where oid = 'audit_retention_days()'::regprocedure`,
+  );
+  if (!owned?.due) return;
+  await unscoped.raw(
+    (sql) => sql`
+      create or replace function audit_retention_days() returns integer language sql stable as ${sql.lit(`select ${days}`)}`,
+  );
 }
 
 /** The key of the PostgreSQL advisory lock that lets only one process at a time change partitions. */
@@ -57,8 +76,8 @@ const BATCH = 5_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Maintains the monthly partitions of `audit_records`: creates them before their month begins and removes records older
- * than `retentionDays`, whole months by dropping the partition, the rest in batches. Records of a month without a
+ * Maintains the monthly partitions of `audit_records`: creates them before their month begins and removes records that are
+ * past the retention, whole months by dropping the partition, the rest in batches. Records of a month without a
  * partition are stored in the default partition until it is created.
  */
 export class AuditRetention {
@@ -76,9 +95,15 @@ export class AuditRetention {
     const { nowMs, retentionDays } = this.#parts;
     const current = monthOf(nowMs());
     for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) await this.#makePartition(addMonths(current, ahead));
-    const oldestMs = nowMs() - retentionDays * DAY_MS;
-    await this.#dropBefore(monthOf(oldestMs));
-    await this.#deleteBefore(new Date(oldestMs).toISOString());
+    const asked = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
+    const [kept] = await this.#unscoped().raw(
+      (sql) => sql<{ oldest: string }>`
+        select to_char(least(${asked}, now() - make_interval(days => audit_retention_days())) at time zone 'UTC',
+          'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as oldest`,
+    );
+    const oldest = kept?.oldest ?? asked;
+    await this.#dropBefore(monthOf(Date.parse(oldest)));
+    await this.#deleteBefore(oldest);
   }
 
   async #makePartition(month: Month): Promise<void> {

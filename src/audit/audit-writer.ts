@@ -47,10 +47,11 @@ export class AuditStore {
 
   async #insertJson(records: readonly string[]): Promise<void> {
     const json = `[${records.join(',')}]`;
+    const columns = AUDIT_COLUMNS.join(', ');
     await this.#unscoped.raw(
       (sql) => sql`
-        insert into audit_records
-        select * from json_populate_recordset(null::audit_records, ${json}::json)
+        insert into audit_records (${sql.raw(columns)})
+        select ${sql.raw(columns)} from json_populate_recordset(null::audit_records, ${json}::json)
         on conflict do nothing`,
     );
   }

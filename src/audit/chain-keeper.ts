@@ -1,7 +1,7 @@
 import { isUuid } from '../lib/input.ts';
 import type { Db } from '../platform/database/database.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
-import { type AuditChain, type ChainHead, NO_HASH, placeOf } from './audit-chain.ts';
+import { type AuditChain, CHAIN_FORMAT, type ChainHead, NO_HASH, placeOf } from './audit-chain.ts';
 import { isChainedLine } from './audit-record.ts';
 import type { AuditSeals } from './seals.ts';
 
@@ -94,7 +94,7 @@ export class ChainKeeper {
     const sealed = await this.#sealsOf(chain);
     if (sealed.length === 0 || sealed.at(-1)?.kind === 'closed') return;
     const head = this.#heads.get(chain) ?? (await this.#headOf(chain));
-    const spooled = Math.max(...sealed.map((seal) => seal.spooled ?? -1));
+    const spooled = Math.max(...sealed.map(({ body }) => spooledIn(body)));
     if (spooled > head.index)
       await this.#seal({ kind: 'gap', chain, from: head.index + 1, to: spooled, reason: 'lost' });
     await this.#seal({ kind: 'closed', chain, ...head });
@@ -111,7 +111,7 @@ export class ChainKeeper {
   }
 
   async #open(chain: string): Promise<ChainHead> {
-    if ((await this.#sealsOf(chain)).length === 0) await this.#seal({ kind: 'opened', chain });
+    if ((await this.#sealsOf(chain)).length === 0) await this.#seal({ kind: 'opened', chain, format: CHAIN_FORMAT });
     return this.#headOf(chain);
   }
 
@@ -127,11 +127,11 @@ export class ChainKeeper {
   }
 
   /** Returns the last checkpoint and the last seal of a chain, as far as there are these. */
-  #sealsOf(chain: string): Promise<{ kind: string; spooled: number | null }[]> {
+  #sealsOf(chain: string): Promise<{ kind: string; body: string }[]> {
     return outsideRequest(() =>
       this.#unscoped().raw(
-        (sql) => sql<{ kind: string; spooled: number | null }>`
-          select kind, (body::json->>'spooled')::float as spooled from audit_seals where position in (
+        (sql) => sql<{ kind: string; body: string }>`
+          select kind, body from audit_seals where position in (
             select max(position) from audit_seals where chain_id = ${chain}
             union select max(position) from audit_seals where chain_id = ${chain} and kind = 'checkpoint')
           order by position`,
@@ -141,5 +141,15 @@ export class ChainKeeper {
 
   #unscoped() {
     return this.#parts.db.unscoped('a chain has records of every node, and of none');
+  }
+}
+
+/** Returns what a seal says of the spool; -1 if nothing. Whoever may write to the database can have written the seal. */
+function spooledIn(body: string): number {
+  try {
+    const { spooled } = JSON.parse(body);
+    return Number.isSafeInteger(spooled) ? spooled : -1;
+  } catch {
+    return -1;
   }
 }

@@ -10,27 +10,23 @@ export interface ChainRange {
   to: number;
 }
 
-/** A record of which columns are erased: by name their digests before and after. */
-export interface ErasedRecord {
-  chain: string;
-  index: number;
-  columns: Record<string, [before: string, after: string]>;
-}
-
 /**
  * What a seal states. `index` and `hash` are those of the last record of a chain that is in the database, -1 and
  * `NO_HASH` where there is none.
  */
 export type Statement =
-  | { kind: 'opened'; chain: string }
+  /** Chains of before the format 2 have none, and their records no place in a chain any more. */
+  | { kind: 'opened'; chain: string; format?: number | undefined }
   /** The spool has had records up to the index `spooled`. */
   | { kind: 'checkpoint'; chain: string; index: number; hash: string; spooled: number }
   | { kind: 'closed'; chain: string; index: number; hash: string }
   /** Records that are not in the database, and why. One that was refused can come later, with this hash. */
   | ({ kind: 'gap'; reason: 'lost' | 'refused'; hash?: string | undefined } & ChainRange)
-  /** `unchained` counts records of releases without chains. */
-  | { kind: 'erased'; records: ErasedRecord[]; unchained: number }
-  /** Records before a time that are older than the retention. */
+  /** A user is erased, and with it parts of the records that have noted it. */
+  | { kind: 'erasure'; user: string }
+  /** An erasure of before the format 2. */
+  | { kind: 'erased' }
+  /** Records before a time that are older than the retention. `unchained` counts those without a chain. */
   | { kind: 'dropped'; before: string; ranges: ChainRange[]; unchained: number };
 
 /** The body of a seal: what is signed, as JSON. */
@@ -74,24 +70,38 @@ interface AuditSealsParts {
 
 /** The key of the PostgreSQL advisory lock that lets only one process at a time add a seal. */
 const LOCK = 4_273_005;
+/** The most seals that wait until they can be copied outside the database. */
+const MAX_UNCOPIED = 10_000;
 
 /** Adds seals: signed statements about the chains of audit records, each with the hash of the one before. */
 export class AuditSeals {
   readonly #parts: AuditSealsParts;
+  readonly #uncopied: Seal[] = [];
 
   constructor(parts: AuditSealsParts) {
     this.#parts = parts;
   }
 
   /**
-   * Adds a seal to the database, and then to the sink. `write` calls the function of the database that stores it, given
-   * the row as JSON and its position, together with what else is part of it: all of that happens or nothing does. A
+   * Adds a seal to the database, and then to the sink, with those that the sink has not taken before. `write` calls the function of the database that stores it, given
+   * the row as JSON, together with what else is part of it: all of that happens or nothing does. A
    * statement that depends on rows is a function, called while no other process can seal; it states nothing by undefined.
    */
   async add(statement: Statement | Stating, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
     const { db, sink, onError } = this.#parts;
     const seal = await outsideRequest(() => db.transaction(() => this.#add(statement, write)));
-    if (seal) await sink?.(seal).catch(onError);
+    if (!seal || !sink) return;
+    this.#uncopied.push(seal);
+    if (this.#uncopied.length > MAX_UNCOPIED) this.#uncopied.shift();
+    for (let next = this.#uncopied.shift(); next; next = this.#uncopied.shift()) {
+      try {
+        await sink(next);
+      } catch (error) {
+        this.#uncopied.unshift(next);
+        onError(error);
+        return;
+      }
+    }
   }
 
   async #add(stated: Statement | Stating, write: SealWrite): Promise<Seal | undefined> {
@@ -112,7 +122,7 @@ export class AuditSeals {
     const signature = key ? sign(null, Buffer.from(body), key).toString('hex') : null;
     const chain = 'chain' in statement ? statement.chain : null;
     const row = { position, chain_id: chain, kind: statement.kind, body, signature: signature && `\\x${signature}` };
-    await write(JSON.stringify(row), position);
+    await write(JSON.stringify(row));
     return { body, signature };
   }
 
@@ -125,6 +135,6 @@ export class AuditSeals {
   }
 }
 
-type SealWrite = (seal: string, position: number) => Promise<void>;
+type SealWrite = (seal: string) => Promise<void>;
 
 type Stating = () => Promise<Statement | undefined>;

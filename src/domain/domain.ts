@@ -52,6 +52,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
   const migrationJobs = new MigrationJobs({ db, log, nowMs, userMigrations, onBatch });
   const migrationFiles = new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() });
   const walletRulePages = new WalletRulePages(db);
+  const idempotentResponses = new IdempotentResponses({ db, nowMs });
   return {
     accounts: new Accounts(db),
     accountPages: new AccountPages(db),
@@ -71,7 +72,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
     transactionPages: new TransactionPages(db),
     transactionEventPages: new TransactionEventPages(db),
     userPages: new UserPages(db),
-    userErasure: new UserErasure({ db, nowMs, auditErasure, auditSettled }),
+    userErasure: new UserErasure({ db, nowMs, auditErasure, auditSettled, idempotentResponses }),
     userMigrations,
     migrationFiles,
     migrationJobs,
@@ -82,7 +83,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
       onError: (error) => log.error({ err: error }, 'how far a migration is cannot be read'),
     }),
     reference: new Reference({ db, nowMs, dropped }),
-    idempotentResponses: new IdempotentResponses({ db, nowMs }),
+    idempotentResponses,
   };
 }
 

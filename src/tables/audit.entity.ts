@@ -3,7 +3,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 /**
  * The audit record of a request that was answered or aborted. The table is partitioned by month of `at`; `nodeId` is
  * null if neither a token nor a client identifies the tenant.
- * A record of a release without chains has none of the columns from `chainId` on.
+ * A record of release 0.1.0 has none of the columns from `chainId` on.
  */
 export const AuditRecord = defineEntity({
   name: 'AuditRecord',
@@ -32,8 +32,14 @@ export const AuditRecord = defineEntity({
     previousHash: p.blob().$type<Uint8Array>().nullable(),
     hash: p.blob().$type<Uint8Array>().nullable(),
     salts: p.blob().$type<Uint8Array>().nullable(),
-    /** The positions of the seals that allow what erasures have made of the record. */
-    erased: p.json().$type<number[]>().nullable(),
+    subject: p.text().nullable(),
+    clientId: p.text().nullable(),
+    operation: p.text().nullable(),
+    notedUsers: p.array().columnType('uuid[]').$type<readonly string[]>().nullable(),
+    /** The digests of the query and the bodies, once an erasure has removed them. */
+    digests: p.array().$type<readonly string[]>().nullable(),
+    /** The order of arrival in the database. */
+    position: p.bigint().$type<string>().nullable(),
   },
 });
 

@@ -14,6 +14,7 @@ export const IdempotentAnswer = defineEntity({
     status: p.integer(),
     headers: p.json().$type<Record<string, string>>(),
     body: p.text().nullable(),
+    notedUsers: p.array().columnType('uuid[]').$type<readonly string[]>().nullable(),
     createdAt: p.datetime(6).$type<string>(),
   },
 });

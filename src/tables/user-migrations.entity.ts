@@ -35,6 +35,8 @@ export const MigrationRow = defineEntity({
     email: p.text().nullable(),
     externalId: p.text().nullable(),
     userId: p.uuid().nullable(),
+    /** The ids of the users that the row created or matched; null for a row of release 0.1.0. */
+    notedUsers: p.array().columnType('uuid[]').$type<readonly string[]>().nullable(),
     status: p.text().$type<(typeof ROW_STATUSES)[number]>(),
     reason: p.text().nullable(),
   },

@@ -17,6 +17,8 @@ export const User = defineEntity({
     kycTokenSent: p.boolean().default(false),
     kycTokenSentAt: p.datetime(6).$type<string>().nullable(),
     kycTokenTxHash: p.text().nullable(),
+    /** When the personal data was last erased. */
+    erasedAt: p.datetime(6).$type<string>().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
 });

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { AuditRetention } from '../../src/audit/audit-retention.ts';
+import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { sealsIn } from '../harness/audit-seals.ts';
 import type { RealDatabase } from '../harness/databases.ts';
 import { emptyFolder } from '../start/folders.ts';
-import { type AuditProcess, auditProcess, auditRecord, eraseAll, verified } from './chain-world.ts';
+import { type AuditProcess, addUser, auditProcess, auditRecord, eraseNoted, verified } from './chain-world.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_DAYS = 20;
@@ -39,13 +39,18 @@ export async function live(database: RealDatabase, steps: readonly Step[]): Prom
   await using folder = await emptyFolder();
   const raw = (statement: string) => database.db.unscoped('test').raw((sql) => sql<object>`${sql.raw(statement)}`);
   await raw('truncate audit_records, audit_seals');
+  await setAuditRetention(database.db, RETENTION_DAYS);
   await raw('alter table audit_records drop constraint if exists no_teapot');
   const nowMs = Date.now();
   const old = new Date(nowMs - (AGES_DAYS[0] ?? 0) * DAY_MS).toISOString();
   await raw(`select audit_make_month('${old}'::timestamptz::date)`);
+  const users = [await addUser(database.db), await addUser(database.db)];
+  const notedBy = (index: number) => [null, [users[0] ?? ''], users][index % 3] ?? null;
+  // Seals must not say that the old records are young ones.
+  const seals = sealsIn(database.db, { nowMs: () => nowMs - 50 * DAY_MS });
   const running = new Map<number, AuditProcess>();
   const processOf = (place: number): AuditProcess => {
-    const known = running.get(place) ?? auditProcess(database.db, folder.path);
+    const known = running.get(place) ?? auditProcess(database.db, folder.path, seals, nowMs - 90 * DAY_MS);
     running.set(place, known);
     return known;
   };
@@ -57,7 +62,7 @@ export async function live(database: RealDatabase, steps: readonly Step[]): Prom
     const one = processOf(process);
     if (step === 'spool') {
       const at = new Date(nowMs - (AGES_DAYS[count % 3] ?? 0) * DAY_MS).toISOString();
-      one.spool(Array.from({ length: count }, () => auditRecord({ at })));
+      one.spool(Array.from({ length: count }, (_, index) => auditRecord({ at, noted_users: notedBy(index) })));
     }
     if (step === 'refuse') {
       await raw(
@@ -84,8 +89,7 @@ export async function live(database: RealDatabase, steps: readonly Step[]): Prom
       if (step === 'lose') truncateSync(path, Math.floor((bytes.length * count) / 10));
       if (step === 'damage') writeFileSync(path, bytes.fill('x', Math.floor((bytes.length * count) / 10)));
     }
-    if (step === 'erase')
-      await eraseAll(database.db, { path: '***' }, ({ chain_index }) => Number(chain_index) % 10 === count);
+    if (step === 'erase') await eraseNoted(database.db, users[count % users.length] ?? '');
     if (step === 'retain') {
       // What a killed process has written and still has in its spool would come again: docs/operations/audit-chain.md.
       for (const each of running.values()) await each.drain();
@@ -130,8 +134,12 @@ const OTHER_VALUES: Record<string, string> = {
   chain_index: 'chain_index + 1000',
   previous_hash: "sha256('x')",
   hash: "sha256('x')",
-  salts: "sha256('x') || sha256('y') || sha256('z')",
-  erased: "coalesce(erased, '[]') || '[1]'",
+  salts: "sha256('x') || substring(sha256('y') from 1 for 16)",
+  subject: "subject || 'x'",
+  client_id: 'null',
+  operation: "operation || 'x'",
+  noted_users: "coalesce(noted_users, '{}') || 'aaaaaaaa-0000-4000-8000-000000000001'::uuid",
+  digests: "array['a', 'b', 'c']",
 };
 
 // One that was refused and has come later may go again: docs/operations/audit-chain.md.

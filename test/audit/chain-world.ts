@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import type { AuditRecord } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
 import { ChainKeeper } from '../../src/audit/chain-keeper.ts';
-import { AuditErasure, type FoundRecord } from '../../src/audit/erasure.ts';
+import { AuditErasure } from '../../src/audit/erasure.ts';
 import { AuditSpool } from '../../src/audit/spool.ts';
 import { type VerificationReport, verifyAudit } from '../../src/audit/verification/verification.ts';
 import type { Db } from '../../src/platform/database/database.ts';
 import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
 
+/** The tenant of the records. */
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
 
 /** A record with something in every column. */
@@ -29,7 +31,7 @@ export function auditRecord(more: Partial<AuditRecord> = {}): AuditRecord {
       response_body: 'line\nline\\',
       response_bytes: 9,
     },
-    ...{ is_api: true, aborted: false },
+    ...{ is_api: true, aborted: false, subject: 'ü\t', client_id: 'c', operation: '/v1/users', noted_users: null },
     ...more,
   };
 }
@@ -50,7 +52,8 @@ export interface AuditProcess {
   kill(): void;
 }
 
-export function auditProcess(db: Db, dir: string, seals = sealsIn(db)): AuditProcess {
+export function auditProcess(db: Db, dir: string, seals = sealsIn(db), startedMs?: number): AuditProcess {
+  if (startedMs !== undefined) vi.spyOn(performance, 'now').mockReturnValueOnce(startedMs - performance.timeOrigin);
   const spool = AuditSpool.open({ dir, onDrained: (owner) => keeper.close(owner) });
   const chain = new AuditChain(spool.owner, spool);
   const onError = (error: unknown) => {
@@ -89,17 +92,20 @@ export function auditProcess(db: Db, dir: string, seals = sealsIn(db)): AuditPro
   };
 }
 
-/** Erases columns of the records that `which` chooses, by one seal. */
-export async function eraseAll(
-  db: Db,
-  change: Partial<FoundRecord>,
-  which: (row: FoundRecord) => boolean = () => true,
-): Promise<void> {
-  const found = await db.unscoped('test').run((k) => k.selectFrom('audit_records').selectAll());
-  await new AuditErasure(db, sealsIn(db)).erase(found.filter(which), (row) => {
-    const { path, query, correlation_id, headers, request_body, response_body } = { ...row, ...change };
-    return { path, query, correlation_id, headers, request_body, response_body };
-  });
+/** Adds a user to the tenant of the records, and returns the id. */
+export async function addUser(db: Db): Promise<string> {
+  const id = randomUUID();
+  const door = db.unscoped('test');
+  await door.raw((sql) => sql`insert into nodes (id, name) values (${NODE}, 'n') on conflict do nothing`);
+  await door.run((k) => k.insertInto('users').values({ id, node_id: NODE, address: id }));
+  return id;
+}
+
+/** Erases the audit records that have noted a user, as the erasure of a user does. */
+export async function eraseNoted(db: Db, userId: string): Promise<number> {
+  const erasure = new AuditErasure(db, sealsIn(db));
+  await erasure.seal(userId);
+  return erasure.erase(userId);
 }
 
 /** Verifies the audit of a database. */

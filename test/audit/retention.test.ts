@@ -8,7 +8,7 @@ import { describeReal } from '../services/real.ts';
 
 type Opened = Pick<EmbeddedDatabase, 'db'> & AsyncDisposable;
 
-const NOON = Date.parse('2026-11-21T12:00:00Z');
+const NOON = Date.parse('2024-11-21T12:00:00Z');
 const DAY_MS = 24 * 3_600_000;
 
 function retentionTests(open: () => Promise<Opened>): void {
@@ -47,18 +47,18 @@ function retentionTests(open: () => Promise<Opened>): void {
     }).keep();
 
   it('D2-07: records of a month go into its partition, those that came before it was made too', async () => {
-    const early = await record('2026-11-20T00:00:00Z');
+    const early = await record('2024-11-20T00:00:00Z');
     await keepAt(NOON);
     const [late, next, far] = [
-      await record('2026-11-30T23:59:59.999999Z'),
-      await record('2026-12-01T00:00:00Z'),
-      await record('2027-06-01T00:00:00Z'),
+      await record('2024-11-30T23:59:59.999999Z'),
+      await record('2024-12-01T00:00:00Z'),
+      await record('2025-06-01T00:00:00Z'),
     ];
     await keepAt(NOON);
     expect(await places()).toEqual({
-      [early]: 'audit_records_2026_11',
-      [late]: 'audit_records_2026_11',
-      [next]: 'audit_records_2026_12',
+      [early]: 'audit_records_2024_11',
+      [late]: 'audit_records_2024_11',
+      [next]: 'audit_records_2024_12',
       [far]: 'audit_records_default',
     });
     const listed = await door().raw(
@@ -66,22 +66,22 @@ function retentionTests(open: () => Promise<Opened>): void {
         select relid::regclass::text as name from pg_partition_tree('audit_records') where level = 1 order by 1`,
     );
     expect(listed.map(({ name }) => name)).toEqual([
-      ...['audit_records_2026_11', 'audit_records_2026_12', 'audit_records_2027_01', 'audit_records_default'],
+      ...['audit_records_2024_11', 'audit_records_2024_12', 'audit_records_2025_01', 'audit_records_default'],
     ]);
   });
 
   it('D2-07: what is older than its days goes: whole months at once, the rest by itself', async () => {
     await door().run((k) => k.deleteFrom('audit_records'));
-    const times = ['2026-11-01T00:00:00Z', '2026-12-31T00:00:00Z', '2027-01-09T11:59:59Z', '2027-01-09T12:00:00Z'];
+    const times = ['2024-11-01T00:00:00Z', '2024-12-31T00:00:00Z', '2025-01-09T11:59:59Z', '2025-01-09T12:00:00Z'];
     const ids = [];
     for (const at of times) ids.push(await record(at));
-    const astray = await record('2026-02-01T00:00:00Z');
-    await keepAt(Date.parse('2027-01-09T12:00:00Z') + 90 * DAY_MS);
+    const astray = await record('2024-02-01T00:00:00Z');
+    await keepAt(Date.parse('2025-01-09T12:00:00Z') + 90 * DAY_MS);
     const left = await places();
-    expect(left).toEqual({ [ids[3] ?? '']: 'audit_records_2027_01' });
+    expect(left).toEqual({ [ids[3] ?? '']: 'audit_records_2025_01' });
     expect(left).not.toHaveProperty(astray);
     expect(
-      await door().raw((sql) => sql<{ gone: boolean }>`select to_regclass('audit_records_2026_11') is null as gone`),
+      await door().raw((sql) => sql<{ gone: boolean }>`select to_regclass('audit_records_2024_11') is null as gone`),
     ).toEqual([{ gone: true }]);
   });
 
@@ -89,8 +89,8 @@ function retentionTests(open: () => Promise<Opened>): void {
     const [nodeId, other] = [randomUUID(), randomUUID()];
     await door().run((k) => k.insertInto('nodes').values([nodeId, other].map((id) => ({ id, name: id }))));
     for (const [node, times] of [
-      [nodeId, ['2026-10-01T00:00:00Z', '2026-10-22T11:59:59Z', '2026-10-22T12:00:00Z', '2026-11-21T00:00:00Z']],
-      [other, ['2026-11-20T00:00:00Z']],
+      [nodeId, ['2024-10-01T00:00:00Z', '2024-10-22T11:59:59Z', '2024-10-22T12:00:00Z', '2024-11-21T00:00:00Z']],
+      [other, ['2024-11-20T00:00:00Z']],
     ] as const) {
       const id = randomUUID();
       await door().raw((sql) => sql`insert into transaction_ids values (${id})`);

@@ -1,14 +1,14 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { columnDigests, NO_HASH, recordHash } from '../../src/audit/audit-chain.ts';
-import { type AuditRecord, erasableTexts, fixedColumnsOf } from '../../src/audit/audit-record.ts';
-import { AuditRetention } from '../../src/audit/audit-retention.ts';
+import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
+import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { keyId, type Seal, sealHash } from '../../src/audit/seals.ts';
 import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { emptyFolder } from '../start/folders.ts';
-import { type AuditProcess, auditProcess, auditRecord, eraseAll, verified } from './chain-world.ts';
+import { type AuditProcess, addUser, auditProcess, auditRecord, eraseNoted, verified } from './chain-world.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const { privateKey: FOREIGN_KEY } = generateKeyPairSync('ed25519');
@@ -17,12 +17,14 @@ describeReal('postgres', 'audit verify sees through', () => {
   let database: RealDatabase;
   let folder: Awaited<ReturnType<typeof emptyFolder>>;
   /**
-   * The process whose records are attacked: 0 to 4 are dropped, 10 and 11 refused, 14 has an erased path, and 19 is the
+   * The process whose records are attacked: 0 to 4 are dropped, 10 and 11 refused, 14 is erased, 15 could be, and 19 is the
    * last one.
    */
   let closed: AuditProcess;
   /** Another one, with records 0 to 29. */
   let running: AuditProcess;
+  /** A user that record 15 has noted, and who is not erased. */
+  let user: string;
 
   const raw = (statement: string) =>
     database.db.unscoped('test').raw((sql) => sql<Record<string, string>>`${sql.raw(statement)}`);
@@ -31,12 +33,16 @@ describeReal('postgres', 'audit verify sees through', () => {
     database = await realDatabase();
     folder = await emptyFolder();
     const nowMs = Date.now();
-    closed = auditProcess(database.db, folder.path);
+    const [erased, kept] = [await addUser(database.db), await addUser(database.db)];
+    user = kept;
+    closed = auditProcess(database.db, folder.path, sealsIn(database.db), nowMs - 20 * DAY_MS);
     const old = new Date(nowMs - 9 * DAY_MS).toISOString();
     closed.spool(Array.from({ length: 5 }, () => auditRecord({ at: old })));
     closed.spool(5);
     closed.spool([auditRecord({ status_code: 418 }), auditRecord({ status_code: 418 })]);
-    closed.spool(8);
+    closed.spool(2);
+    closed.spool([auditRecord({ noted_users: [erased] }), auditRecord({ noted_users: [kept] })]);
+    closed.spool(4);
     await raw('alter table audit_records add constraint no_teapot check (status_code <> 418)');
     await closed.drain();
     await raw('alter table audit_records drop constraint no_teapot');
@@ -47,10 +53,11 @@ describeReal('postgres', 'audit verify sees through', () => {
       await running.drain();
       await running.checkpoint();
     }
+    await setAuditRetention(database.db, 8);
     await new AuditRetention({
       ...{ db: database.db, seals: sealsIn(database.db), nowMs: () => nowMs, retentionDays: 8 },
     }).keep();
-    await eraseAll(database.db, { path: '***' }, (row) => row.chain_id === closed.chain && row.chain_index === '14');
+    expect(await eraseNoted(database.db, erased)).toBe(1);
     await raw('create table built_records as select * from audit_records');
     await raw('create table built_seals as select * from audit_seals');
   });
@@ -119,11 +126,13 @@ describeReal('postgres', 'audit verify sees through', () => {
     ['hash', "hash || '\\x00'", 'changed'],
     ['hash', "'\\x'", 'changed'],
     ['previous_hash', "previous_hash || '\\x00'", 'changed'],
-    ['erased', "'[1e300]'", 'changed'],
-    ['erased', "'[-1]'", 'changed'],
-    ['erased', "'[[1]]'", 'changed'],
-    ['erased', "'[null]'", 'changed'],
-    ['erased', "(select to_jsonb(array_agg(position)) from audit_seals where kind = 'erased')", 'changed'],
+    ['digests', "'{}'", 'changed'],
+    ['digests', '(select digests from audit_records where digests is not null)', 'changed'],
+    [
+      'digests',
+      "array['a', 'b', 'c'], salts = null, query = null, request_body = null, response_body = null",
+      'erased',
+    ],
     ['chain_id', 'null', 'missing'],
     ['chain_index', 'null', 'missing'],
     ['chain_index', '-8', 'changed'],
@@ -137,7 +146,7 @@ describeReal('postgres', 'audit verify sees through', () => {
 
   it('the salt of a column that is null', async () => {
     await write(auditRecord({ query: null }));
-    await raw(`update audit_records set salts = overlay(salts placing '\\x00000000' from 17) where query is null`);
+    await raw(`update audit_records set salts = overlay(salts placing '\\x00000000' from 1) where query is null`);
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
   });
 
@@ -154,12 +163,8 @@ describeReal('postgres', 'audit verify sees through', () => {
   /** Adds a record, with a hash as it should be, at a place of a chain. */
   async function forgeAt(chain: string, index: number, previous: string, more = {}): Promise<void> {
     const record = auditRecord({ method: 'FORGED', ...more });
-    const salts = '00'.repeat(96);
-    const hash = recordHash(
-      { chain, index, previous },
-      fixedColumnsOf(record),
-      columnDigests(erasableTexts(record), salts),
-    );
+    const salts = '00'.repeat(48);
+    const hash = recordHash({ chain, index, previous }, fixedColumnsOf(record), columnDigests(record, salts));
     const row = JSON.stringify({
       ...record,
       ...{
@@ -228,30 +233,31 @@ describeReal('postgres', 'audit verify sees through', () => {
     expect(findings).toMatchObject([{ kind: 'missing', message: expect.stringMatching(/^records 6 to 9 of/) }]);
   });
 
-  it('an erasure that is undone', async () => {
-    await raw(`create table kept as select * from audit_records where ${at(15)}`);
-    await eraseAll(
-      database.db,
-      { request_body: null },
-      (row) => row.chain_id === closed.chain && row.chain_index === '15',
-    );
-    await raw(`
-      update audit_records set (request_body, salts, erased) = (select request_body, salts, erased from kept) where ${at(15)};
-      drop table kept`);
-    const { findings } = await verified(database.db);
-    expect(findings).toMatchObject([{ kind: 'changed', message: expect.stringMatching(/record 15 of/) }]);
+  const erasedPlace = 'chain_index = 14 and digests is not null';
+
+  it('an erased record that gets a body again', async () => {
+    await raw(`update audit_records set request_body = 'x' where ${erasedPlace}`);
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
+    await raw(`update audit_records set request_body = null, salts = '\\x00' where ${erasedPlace}`);
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
   });
 
-  it('of two records whose erasures are exchanged', async () => {
-    await eraseAll(database.db, { path: '***' }, (row) => row.chain_id === closed.chain && row.chain_index === '15');
+  it('D7-10: a record that is erased though no seal says that one of its users was', async () => {
+    await raw(`select audit_erase('${user}')`);
+    const { findings } = await verified(database.db);
+    expect(findings).toMatchObject([
+      { kind: 'erased', message: expect.stringMatching(/^record 15 of .* no seal says/) },
+    ]);
+  });
+
+  it('D7-10: of erased records, digests that are exchanged', async () => {
+    expect(await eraseNoted(database.db, user)).toBe(1);
+    expect((await verified(database.db)).findings).toEqual([]);
     await raw(`
-      update audit_records a set (path, salts, erased) = (select path, salts, erased from audit_records b
+      update audit_records a set digests = (select digests from audit_records b
         where b.chain_id = a.chain_id and b.chain_index = 29 - a.chain_index)
       where ${at(14)} or ${at(15)}`);
-    expect((await verified(database.db)).findings[0]).toMatchObject({
-      kind: 'changed',
-      message: expect.stringMatching(/record 14/),
-    });
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }, { kind: 'changed' }]);
   });
 
   describe('seals', () => {
@@ -287,21 +293,59 @@ describeReal('postgres', 'audit verify sees through', () => {
       });
     });
 
-    it.each([0, -1])('somebody has added at the position %d, to erase what they like', async (position) => {
-      const [row] = await raw(`select encode(salts, 'hex') as salts, method from audit_records where ${at(8)}`);
-      const [path = ''] = columnDigests(erasableTexts(auditRecord()), row?.salts ?? '');
-      const after = columnDigests(erasableTexts(auditRecord({ path: '/x' })), row?.salts ?? '')[0];
-      const columns = { path: [path, after] };
-      await addSeal({ kind: 'erased', records: [{ chain: closed.chain, index: 8, columns }], unchained: 0 }, null, {
-        position,
-      });
-      await raw(`update audit_records set path = '/x', erased = '[${position}]' where ${at(8)}`);
+    it.each([0, -1])('somebody has added at the position %d, and what they state', async (position) => {
+      await raw(`select audit_erase('${user}')`);
+      await addSeal({ kind: 'erasure', user }, null, { position });
       const { findings } = await verified(database.db);
-      expect(findings).toContainEqual({ kind: 'changed', message: expect.stringMatching(/^record 8 of/) });
+      expect(findings).toContainEqual({ kind: 'erased', message: expect.stringMatching(/^record 15 of/) });
       expect(findings).toContainEqual({
         kind: 'forged',
         message: expect.stringMatching(new RegExp(`^seal ${position}\\b`)),
       });
+    });
+
+    it.each([
+      ['records that a checkpoint has not seen yet', 29, -9],
+      ['a chain younger than the cutoff', 14, -9],
+      ['records by a cutoff in the future', 29, 9],
+    ])('drop %s', async (_name, to, days) => {
+      await raw(`delete from audit_records where chain_id = '${running.chain}'`);
+      const before = new Date(Date.now() + days * DAY_MS).toISOString();
+      const ranges = [{ chain: running.chain, from: 0, to }];
+      const position = await addSeal({ kind: 'dropped', before, ranges, unchained: 0 }, SEAL_KEY);
+      const { findings } = await verified(database.db);
+      expect(findings).toContainEqual({
+        kind: 'forged',
+        message: expect.stringMatching(new RegExp(`^seal ${position} drops record ${to} of`)),
+      });
+      expect(findings).toContainEqual(expect.objectContaining({ kind: 'cut off' }));
+    });
+
+    it.each(['"x"', '{"spooled":"many"}', '{"spooled":1e300}', 'no JSON', 'null'])(
+      'that are the junk %s stop nobody from writing',
+      async (body) => {
+        const killed = auditProcess(database.db, folder.path);
+        killed.spool(3);
+        await killed.drain();
+        await killed.checkpoint();
+        killed.spool(2);
+        killed.kill();
+        await raw(
+          `insert into audit_seals select max(position) + 1, '${killed.chain}', 'checkpoint', '${body}' from audit_seals`,
+        );
+        await write(auditRecord());
+        const { records, findings } = await verified(database.db);
+        expect({ records, kinds: findings.map(({ kind }) => kind) }).toEqual({ records: 43 + 6, kinds: ['changed'] });
+      },
+    );
+
+    it('are junk, and verifies every other seal and record all the same', async () => {
+      await addSeal({ kind: 'unheard-of' }, null, { raw: '{"kind":"unheard-of"}' });
+      await write(auditRecord(), auditRecord());
+      await raw(`delete from audit_records where ${at(8)}`);
+      const { records, chains, findings } = await verified(database.db);
+      expect({ records, chains }).toEqual({ records: 44, chains: 3 });
+      expect(findings.map(({ kind }) => kind).sort()).toEqual(['changed', 'missing']);
     });
 
     it.each([
@@ -322,9 +366,8 @@ describeReal('postgres', 'audit verify sees through', () => {
       ['dropped', { ranges: [null], before: '', unchained: 0 }],
       ['dropped', { ranges: [{ chain: 'x', from: 'a', to: {} }], before: '', unchained: 0 }],
       ['dropped', { ranges: [{ chain: 'x', from: 0, to: 1e300 }], before: '', unchained: 0 }],
-      ['erased', {}],
-      ['erased', { records: [null], unchained: 0 }],
-      ['erased', { records: [{ chain: 'x', index: 'y', columns: { path: 5 } }], unchained: 0 }],
+      ['erasure', {}],
+      ['erasure', { user: 5 }],
       ['opened', { chain: 5 }],
       ['gap', { from: '1', to: null, reason: 5 }],
       ['checkpoint', { index: 'x', hash: null, spooled: [] }],
@@ -336,7 +379,7 @@ describeReal('postgres', 'audit verify sees through', () => {
 
     it.each(GARBAGE)('which say %s %j', async (kind, more) => {
       const position = await addSeal(
-        { kind, ...(kind === 'dropped' || kind === 'erased' ? {} : { chain: closed.chain }), ...more },
+        { kind, ...(kind === 'dropped' || kind === 'erasure' ? {} : { chain: closed.chain }), ...more },
         null,
       );
       for (const keys of [[SEAL_KEY], []]) {

@@ -245,7 +245,8 @@ describe('commands on an embedded database, before its server starts and while i
       setSupervisorStatus: { ...grace, status: 'DISABLED' },
     });
 
-    const erased = { __typename: 'User', id: server.demo.user_id };
+    const erasure = { erasedAt: expect.any(String), records: 0, responses: 0 };
+    const erased = { __typename: 'User', id: server.demo.user_id, erasure };
     expect(await pasted('users', 'erase', server.demo.user_id)).toEqual({ eraseUser: erased });
     const since = ['--since', '2026-01-01T00:00:00Z', '--status', '200', '--method', 'POST'];
     const list = await pasted('audit', 'list', ...since, '--path', '/v2/oauth/token', '--limit', '500');

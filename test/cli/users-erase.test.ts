@@ -23,9 +23,17 @@ describeReal('postgres', 'users erase', () => {
     await door.run((k) => k.insertInto('nodes').values(node));
     await door.run((k) => k.insertInto('users').values(user));
     const plain = await portcullis(['users', 'erase', user.id.toUpperCase()], env);
-    expect(plain).toEqual({ code: 0, out: `User ${user.id} is erased.\n`, err: '' });
+    const receipt = /^Erased user (\S+) at \d{4}-\S+Z: 0 audit records, 0 kept responses\.\n$/;
+    expect(plain).toEqual({ code: 0, out: expect.stringMatching(receipt), err: '' });
+    expect(receipt.exec(plain.out)?.[1]).toBe(user.id);
     const json = await portcullis(['users', 'erase', user.id, '--json'], env);
-    expect(JSON.parse(json.out)).toEqual({ id: user.id, erased: true });
+    expect(JSON.parse(json.out)).toEqual({
+      id: user.id,
+      erased: true,
+      erased_at: expect.stringMatching(/Z$/),
+      records: 0,
+      responses: 0,
+    });
     const [row] = await database.db.forNode(node.id).run((k) => k.selectFrom('users').selectAll());
     expect(row).toMatchObject({ id: user.id, name: '', email: '', address: '', external_id: null });
     const missing = randomUUID();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { AuditRetention } from '../../src/audit/audit-retention.ts';
+import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { sealsIn } from '../harness/audit-seals.ts';
 import { migrateWith, type TwoRoles, twoRoles } from '../harness/database-roles.ts';
@@ -14,6 +14,7 @@ const TABLES = [
   'audit_records_2026_11',
   'audit_seals',
   'mikro_orm_migrations',
+  'wallet_rule_versions',
 ];
 
 /** What nobody may do with a table by the role of services. */
@@ -38,13 +39,14 @@ const COLUMN: Record<string, string> = {
   audit_records_2026_11: 'path',
   audit_seals: 'body',
   mikro_orm_migrations: 'name',
+  wallet_rule_versions: 'subject',
 };
 
 const STATEMENTS = [
   ...TABLES.flatMap((table) =>
     Object.entries(CHANGES).map(([what, statement]) => ({ what: `${what}: ${table}`, statement: statement(table) })),
   ),
-  ...['audit_seals', 'mikro_orm_migrations', 'audit_records_2026_11'].map((table) => ({
+  ...['audit_seals', 'mikro_orm_migrations', 'audit_records_2026_11', 'wallet_rule_versions'].map((table) => ({
     what: `insert: ${table}`,
     statement: `insert into ${table} select * from ${table} limit 0`,
   })),
@@ -83,7 +85,9 @@ describeReal('postgres', 'the role of services', () => {
     await migrateWith(roles);
     owned = await openDatabase({ url: roles.owner });
     served = await openDatabase({ url: roles.service });
-    await withPostgres(roles.service, (client) => client.query("select audit_make_month('2026-11-01')"));
+    await withPostgres(roles.service, (client) =>
+      client.query("select audit_make_month('2026-11-01'), audit_make_month('2025-01-01')"),
+    );
   });
   afterAll(async () => {
     await owned[Symbol.asyncDispose]();
@@ -132,41 +136,72 @@ describeReal('postgres', 'the role of services', () => {
     expect(await found()).toEqual(before);
   });
 
-  const next = `(select coalesce(max(position), 0) + 1 from audit_seals)`;
-  const sealed = (position: string) =>
-    `json_build_object('position', ${position}, 'kind', 'dropped', 'body', json_build_object('position', ${position})::text)`;
+  /** A body of a seal that comes next, as SQL. */
+  const bodyOf = (more: object) => `(select json_build_object(
+      'position', coalesce(max(position), 0) + 1, 'at', '2026-11-20T12:00:00.000Z', 'key', null,
+      'previous', coalesce((select encode(sha256(convert_to(body || chr(10) || coalesce(encode(signature, 'hex'), ''), 'UTF8')), 'hex')
+        from audit_seals order by position desc limit 1), repeat('0', 64)))::jsonb || '${JSON.stringify(more)}'
+    from audit_seals)`;
+  const sealOf = (more: object, row: object = {}) => {
+    const { kind, chain } = { kind: 'dropped', chain: null, ...more } as Record<string, unknown>;
+    return `(select json_build_object('position', body->'position', 'kind', '${kind}', 'chain_id', ${
+      chain ? `'${chain}'` : 'null'
+    }, 'body', body::text)::jsonb || '${JSON.stringify(row)}' from (select ${bodyOf({ kind, ...more })} as body) b)::json`;
+  };
+  const CHAIN = 'cccccccc-0000-7000-8000-000000000001';
+  const CHECKPOINT = { kind: 'checkpoint', chain: CHAIN, index: 1, spooled: 1, hash: 'a'.repeat(64) };
+  const DROPPED = { kind: 'dropped', before: '2026-01-01T00:00:00.000Z', ranges: [], unchained: 0 };
   const SEALS: Record<string, string> = {
-    'no seal': 'null',
-    'a null of JSON': "'null'",
-    'an empty seal': "'{}'",
-    'a number': "'1'",
-    'a list': "'[]'",
-    'a seal whose position exists': sealed('1'),
-    'a seal whose position leaves a gap': sealed(`${next} + 1`),
-    'a seal before the first': sealed('0'),
-    'a body of another position': `json_build_object('position', ${next}, 'kind', 'dropped', 'body', '{"position":1}')`,
-    'a body that is no JSON': `json_build_object('position', ${next}, 'kind', 'dropped', 'body', 'x')`,
-    'no body': `json_build_object('position', ${next}, 'kind', 'dropped')`,
-    'no kind': `json_build_object('position', ${next}, 'body', json_build_object('position', ${next})::text)`,
+    'no seal': 'null::json',
+    'a null of JSON': "'null'::json",
+    'an empty seal': "'{}'::json",
+    'a list': "'[]'::json",
+    'a position that exists': sealOf({ ...DROPPED, position: 1 }, { position: 1 }),
+    'a position that leaves a gap': sealOf({ ...DROPPED, position: 1e6 }, { position: 1e6 }),
+    'a position before the first': sealOf({ ...DROPPED, position: 0 }, { position: 0 }),
+    'a body of another position': sealOf({ ...DROPPED, position: 1e6 }),
+    'a body of another kind': sealOf(DROPPED, { kind: 'closed' }),
+    'a body that is no JSON': sealOf(DROPPED, { body: 'x' }),
+    'no body': sealOf(DROPPED, { body: null }),
+    'no kind': sealOf(DROPPED, { kind: null }),
+    'a kind that is not known': sealOf({ kind: 'unheard-of' }),
+    'the kind of before': sealOf({ kind: 'erased', records: [], unchained: 0 }),
+    'a hash that is not that of the seal before': sealOf({ ...DROPPED, previous: 'b'.repeat(64) }),
+    'a time that is none': sealOf({ ...DROPPED, at: 'yesterday' }),
+    'a key that is none': sealOf({ ...DROPPED, key: {} }),
+  };
+  const MALFORMED: Record<string, string> = {
+    'a word where a number belongs': sealOf({ ...CHECKPOINT, spooled: 'many' }),
+    'a fraction': sealOf({ ...CHECKPOINT, index: 1.5 }),
+    'no number': sealOf({ ...CHECKPOINT, index: undefined }),
+    'a hash that is none': sealOf({ ...CHECKPOINT, hash: 'x' }),
+    'another chain than its row': sealOf(CHECKPOINT, { chain_id: CHAIN.replace('1', '2') }),
+    'no chain': sealOf({ kind: 'opened' }),
+    'a gap for another reason': sealOf({ kind: 'gap', chain: CHAIN, from: 1, to: 2, reason: 'why' }),
+    'no user': sealOf({ kind: 'erasure', user: 5 }),
+    'a drop that drops nothing': sealOf(DROPPED),
+    'a very long body': sealOf({ ...CHECKPOINT, more: 'x'.repeat(1_000) }),
   };
   const CALLS: Record<string, (seal: string) => string> = {
     audit_seal: (seal) => `select audit_seal(${seal})`,
-    audit_erase: (seal) =>
-      `select audit_erase((select json_agg(json_build_object('at', at, 'id', id)) from audit_records), ${seal})`,
-    audit_delete: (seal) =>
-      `select audit_delete('infinity', '${'f'.repeat(8)}-ffff-ffff-ffff-${'f'.repeat(12)}', ${seal})`,
-    audit_drop_month: (seal) => `select audit_drop_month('audit_records_2026_11', ${seal})`,
+    audit_delete: (seal) => `select audit_delete('2025-01-01', '${CHAIN}', ${seal})`,
+    audit_drop_month: (seal) => `select audit_drop_month('audit_records_2025_01', ${seal})`,
   };
-  const PAIRS = Object.entries(CALLS).flatMap(([name, call]) =>
-    Object.entries(SEALS).map(([what, seal]) => ({ name, what, statement: call(`(${seal})::json`) })),
-  );
+  const PAIRS = [
+    ...Object.entries(CALLS).flatMap(([name, call]) =>
+      Object.entries(SEALS).map(([what, seal]) => ({ name, what, statement: call(seal) })),
+    ),
+    ...Object.entries(MALFORMED).map(([what, seal]) => ({
+      ...{ name: 'audit_seal', what, statement: `select audit_seal(${seal})` },
+    })),
+  ];
 
   it.each(PAIRS)('$name does nothing with $what', async ({ statement }) => {
     await addSeal();
     const before = await found();
     await withPostgres(roles.service, async (client) => {
       await expect(client.query(statement)).rejects.toThrow(
-        /no seal at the position|null value|json|cannot call populate_composite/,
+        /no seal at the position|null value|json|cannot call populate_composite|not-null/,
       );
     });
     expect(await found()).toEqual(before);
@@ -184,71 +219,116 @@ describeReal('postgres', 'the role of services', () => {
   ])('audit_drop_month drops a month alone: %s', async (_what, name) => {
     const before = await found();
     await withPostgres(roles.service, async (client) => {
-      await expect(client.query(`select audit_drop_month(${name}, ${sealed(next)})`)).rejects.toThrow(/is no month of/);
+      await expect(client.query(`select audit_drop_month(${name}, ${sealOf(DROPPED)})`)).rejects.toThrow(
+        /is no month of/,
+      );
     });
     expect(await found()).toEqual(before);
   });
 
-  it.each([...TABLES, 'audit_records_2026_12'])(
+  it('audit_seal takes what a service adds', async () => {
+    await withPostgres(roles.service, (client) => client.query(`select audit_seal(${sealOf(CHECKPOINT)})`));
+    expect((await found()).seals.at(-1)).toMatchObject({ kind: 'checkpoint', chain_id: CHAIN });
+  });
+
+  it.each([
+    ['audit_delete', `select audit_delete(now() - interval '89 days', '${CHAIN}', ${sealOf(DROPPED)})`],
+    ['audit_delete, of all', `select audit_delete('infinity', '${CHAIN}', ${sealOf(DROPPED)})`],
+    ['audit_delete, of a null time', `select audit_delete(null, '${CHAIN}', ${sealOf(DROPPED)})`],
+    ['audit_drop_month', `select audit_drop_month('audit_records_2026_11', ${sealOf(DROPPED)})`],
+  ])('D7-10: %s takes nothing that is younger than the retention', async (_what, statement) => {
+    const before = await found();
+    await withPostgres(roles.service, async (client) => {
+      await expect(client.query(statement)).rejects.toThrow('audit records are kept for 90 days');
+    });
+    expect(await found()).toEqual(before);
+  });
+
+  it.each([
+    ['fewer records', { unchained: 0 }],
+    ['more records', { unchained: 1, ranges: [{ chain: CHAIN, from: 0, to: 0 }] }],
+    ['a cutoff that is younger than the retention', { unchained: 1, before: '2099-01-01T00:00:00.000Z' }],
+  ])('D7-10: audit_delete takes no seal of %s than it deletes', async (_what, more) => {
+    await asOwner(record(randomUUID(), '2025-01-01T12:00:00Z'));
+    const before = await found();
+    const seal = sealOf({ ...DROPPED, ...more });
+    await withPostgres(roles.service, async (client) => {
+      await expect(client.query(`select audit_delete('2025-02-01', '${CHAIN}', ${seal})`)).rejects.toThrow(
+        /dropped records|are kept for 90 days/,
+      );
+    });
+    expect(await found()).toEqual(before);
+    await asOwner("delete from audit_records where at < '2025-02-01'");
+  });
+
+  it.each([...TABLES.slice(0, 4), 'users'])(
     'a temporary %s, a path of its own, and a cast or an operator of it, are not what the functions use',
     async (table) => {
+      const user = randomUUID();
+      await asOwner(`insert into nodes (id, name) values ('${user}', 'n');
+        insert into users (id, node_id, address) values ('${user}', '${user}', 'a')`);
+      const noted = record(randomUUID(), '2025-03-01T12:00:00Z', `'${user}', array['${user}']::uuid[], '{}'`);
+      await asOwner(noted);
       await withPostgres(roles.service, async (client) => {
         await shadow(client, table.replace(/_(?:default|\d.*)$/, ''), table);
-        const { rows } = await client.query(`select position from public.audit_seals order by position desc limit 1`);
-        const position = Number(rows[0]?.position ?? 0) + 1;
-        const seal = JSON.stringify({ position, kind: 'erased', body: JSON.stringify({ position }) });
-        const [row] = (await client.query(`select * from public.audit_records where id = '${id}'`)).rows;
-        await client.query('select public.audit_erase($1, $2)', [JSON.stringify([{ ...row, path: '***' }]), seal]);
-        const deleted = { position: position + 1, kind: 'dropped', body: JSON.stringify({ position: position + 1 }) };
-        await client.query('select public.audit_delete($1, $2, $3)', [row?.at, row?.id, JSON.stringify(deleted)]);
+        const erased = await client.query(`select public.audit_erase('${user}') as count`);
+        expect(erased.rows).toEqual([{ count: 1 }]);
+        const seal = sealOf({ ...DROPPED, unchained: 1 }).replaceAll('from audit_seals', 'from public.audit_seals');
+        await client.query(`select public.audit_delete('2025-04-01', '${CHAIN}', ${seal})`);
         await client.query("select public.audit_make_month('2026-12-01')");
         const { records, seals } = await found();
-        expect(seals.slice(-2)).toMatchObject([
-          { position: `${position}`, kind: 'erased' },
-          { position: `${position + 1}`, kind: 'dropped' },
-        ]);
-        expect(records).not.toContainEqual(expect.objectContaining({ id }));
+        expect(seals.at(-1)).toMatchObject({ kind: 'dropped' });
+        expect(records).not.toContainEqual(expect.objectContaining({ node_id: user }));
         expect((await client.query(`select * from pg_temp.${table}`)).rows).toEqual([]);
       });
-      const months = await owned.db
-        .unscoped('test')
-        .raw((sql) => sql`select relid::regclass::text as name from pg_partition_tree('audit_records')`);
-      expect(months).toContainEqual({ name: 'audit_records_2026_12' });
     },
   );
 
-  it('what deletes by the functions leaves a seal, whoever calls them', async () => {
-    const { seals } = await found();
-    const retention = new AuditRetention({
-      db: served.db,
-      seals: sealsIn(served.db),
-      nowMs: () => Date.parse('2031-01-01T00:00:00Z'),
-      retentionDays: 90,
-    });
-    await retention.keep();
-    const after = await found();
-    expect(after.records).toEqual([]);
-    const added = after.seals.slice(seals.length);
-    expect(added.length).toBeGreaterThan(0);
-    expect(added).toEqual(added.map(() => expect.objectContaining({ kind: 'dropped' })));
-    const months = await owned.db
-      .unscoped('test')
-      .raw(
-        (sql) => sql<{ name: string }>`select relid::regclass::text as name from pg_partition_tree('audit_records')`,
+  it('D7-10: audit_erase takes the records of the tenant of the user alone', async () => {
+    const [one, other] = [randomUUID(), randomUUID()];
+    await asOwner(`insert into nodes (id, name) values ('${one}', 'n'), ('${other}', 'n');
+      insert into users (id, node_id, address) values ('${one}', '${one}', 'a')`);
+    for (const node of [one, other, null]) {
+      await asOwner(
+        record(randomUUID(), '2026-11-20T12:00:00Z', `${node && `'${node}'`}, array['${one}']::uuid[], 'body'`),
       );
-    expect(months.map(({ name }) => name)).not.toContain('audit_records_2026_11');
-    expect(months.map(({ name }) => name)).toContain('audit_records_2031_03');
+    }
+    await withPostgres(roles.service, (client) =>
+      client.query(`select audit_erase('${one}'), audit_erase('${other}')`),
+    );
+    const { records } = await found();
+    const left = records.flatMap((row) => ('request_body' in row && row.request_body === 'body' ? [row] : []));
+    expect(left.map((row) => ('node_id' in row ? row.node_id : ''))).toEqual(expect.arrayContaining([other, null]));
+    expect(left).toHaveLength(2);
   });
+
+  it('housekeeping uses the longer of its retention and the one that the owner has set', async () => {
+    await asOwner('truncate audit_records');
+    const ago = (count: number) => new Date(Date.now() - count * 24 * 3_600_000).toISOString();
+    for (const age of [10, 50, 100]) await asOwner(record(randomUUID(), ago(age)));
+    const left = async (retentionDays: number, days: number) => {
+      await setAuditRetention(days === 0 ? served.db : owned.db, days);
+      await new AuditRetention({ db: served.db, seals: sealsIn(served.db), nowMs: Date.now, retentionDays }).keep();
+      return (await found()).records.length;
+    };
+    expect(await left(1, 0)).toBe(2);
+    expect(await left(60, 30)).toBe(2);
+    expect(await left(20, 30)).toBe(1);
+    await setAuditRetention(owned.db, 90);
+  });
+
+  /** Runs statements as the owner of the tables. */
+  const asOwner = (statements: string) => withPostgres(roles.owner, (client) => client.query(statements));
 
   async function addSeal(): Promise<void> {
     await sealsIn(served.db).add({ kind: 'opened', chain: randomUUID() });
   }
 });
 
-function record(id: string): string {
+function record(id: string, at = '2026-11-20T12:00:00Z', more = 'null, null, null'): string {
   return `insert into audit_records (at, id, correlation_id, method, path, status_code, elapsed, headers, remote_address,
-      real_ip, request_bytes, response_bytes, is_api)
-    values ('2026-11-20T12:00:00Z', '${id}', 'c', 'GET', '/', 200, 1, '{}', '::1', '::1', 0, 0, false)`;
+      real_ip, request_bytes, response_bytes, is_api, node_id, noted_users, request_body)
+    values ('${at}', '${id}', 'c', 'GET', '/', 200, 1, '{}', '::1', '::1', 0, 0, false, ${more})`;
 }
 
 /** Puts temporary things of a session before those of the schema. */

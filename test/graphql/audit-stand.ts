@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { Principal } from '../../src/access/identity/principal.ts';
-import type { UnchainedRecord } from '../../src/audit/audit-chain.ts';
+import { AuditChain, type UnchainedRecord } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, jsonOf } from '../../src/audit/audit-record.ts';
 import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { createGraphqlRuntime } from '../../src/faces/graphql/runtime.ts';
@@ -74,8 +75,11 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
     );
   const log: Log = { debug: line, info: line, warn: line, error: line };
   const records: AuditRecord[] = [];
-  const keep = ({ columns }: UnchainedRecord, kept?: () => void) => {
-    records.push(JSON.parse(jsonOf(Buffer.from(columns))));
+  const chain = new AuditChain(randomUUID(), {
+    append: (text) => void records.push(JSON.parse(jsonOf(Buffer.from(text ?? '')))),
+  });
+  const keep = (record: UnchainedRecord, kept?: () => void) => {
+    chain.append(record);
     kept?.();
   };
   const audit = new AuditLog({ add: keep, commit: () => undefined }, log);

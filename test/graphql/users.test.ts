@@ -243,13 +243,16 @@ describe('the lists', () => {
     expect(users.edges.map(({ node }) => node.id)).not.toContain(user.id);
   });
 
-  it('DG-04: reading needs users:read, migrating and erasing need users:migrate', async () => {
+  it('DG-04: reading needs users:read, migrating needs users:migrate, erasing users:erase', async () => {
     const reader = await p.clientToken(await addClient(p, { scopes: ['users:read'] }));
     const writer = await p.clientToken(await addClient(p, { scopes: ['users:migrate'] }));
     const missing = { __typename: 'ForbiddenError', permission: 'users:migrate' };
     expect((await operate(p, reader, MigrateUserDocument, { input: newUser() })).result).toMatchObject(missing);
     expect((await operate(p, reader, MigrateUsersDocument, { users: [newUser()] })).result).toMatchObject(missing);
-    expect((await operate(p, reader, EraseUserDocument, { id: MISSING })).result).toMatchObject(missing);
+    expect((await operate(p, reader, EraseUserDocument, { id: MISSING })).result).toMatchObject({
+      ...missing,
+      permission: 'users:erase',
+    });
     for (const field of ['users { totalCount }', 'migrations { totalCount }', `user(id: "${MISSING}") { id }`]) {
       const answer = await p.call('POST', '/graphql', { token: writer, json: { query: `{ ${field} }` } });
       expect(answer.json.errors[0].extensions).toMatchObject({ code: 'FORBIDDEN', permission: 'users:read' });

@@ -8,12 +8,16 @@ export const { privateKey: SEAL_KEY } = generateKeyPairSync('ed25519');
 /** Seals in a test's database, signed by a key of this process. */
 export function sealsIn(
   db: Db,
-  { key = SEAL_KEY, sink }: { key?: KeyObject | null; sink?: (seal: Seal) => Promise<void> } = {},
+  {
+    key = SEAL_KEY,
+    sink,
+    nowMs = Date.now,
+  }: { key?: KeyObject | null; sink?: (seal: Seal) => Promise<void>; nowMs?: () => number } = {},
 ): AuditSeals {
   const onError = (error: unknown) => {
     throw error;
   };
-  return new AuditSeals({ db, nowMs: Date.now, sink, key: () => key ?? undefined, onError });
+  return new AuditSeals({ db, nowMs, sink, key: () => key ?? undefined, onError });
 }
 
 export function auditErasureIn(db: Db): AuditErasure {

@@ -43,10 +43,10 @@ export function renameTable(p: Portcullis, from: string, to: string): Promise<un
 }
 
 /** Migrates as `migrate` of a release does, with two addresses. */
-export async function migrateWith(urls: TwoUrls, release?: string): Promise<ServiceRole | undefined> {
+export async function migrateWith(urls: TwoUrls, auditRetentionDays = 90): Promise<ServiceRole | undefined> {
   await using database = await openDatabase({ url: urls.service });
-  const config = { databaseUrl: urls.service, migrateDatabaseUrl: urls.owner };
-  const { service } = await migrateByOwner({ config, database, ...(release === undefined ? {} : { release }) });
+  const config = { databaseUrl: urls.service, migrateDatabaseUrl: urls.owner, auditRetentionDays };
+  const { service } = await migrateByOwner({ config, database });
   return service;
 }
 

@@ -1,34 +1,15 @@
 import { pino } from 'pino';
 import type { Demo } from '../../src/app/demo/demo.ts';
 import type { Service } from '../../src/app/service.ts';
-import { RecordedTexts } from '../../src/domain/users/recorded-texts.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Secrets } from '../../src/platform/config/secrets.ts';
-import type { Db } from '../../src/platform/database/database.ts';
 
 /** A signed token, whoever's it is. */
 const TOKEN = 'eyJ[A-Za-z0-9_-]{10,}[.]eyJ[A-Za-z0-9_-]{10,}[.][A-Za-z0-9_-]{16,}';
 const SHOWN = 5;
 const LOOK_AT_CHARACTERS = 1024 * 1024;
 
-/** Whoever was erased, and until when no record that names them may show them. */
-interface Erased {
-  nodeId: string;
-  id: string;
-  values: string[];
-  at: string;
-}
-
-const erased: Erased[] = [];
-const eraseAudited = RecordedTexts.prototype.eraseAudited;
-RecordedTexts.prototype.eraseAudited = async function watched(nodeId, person, since) {
-  const at = new Date().toISOString();
-  await eraseAudited.call(this, nodeId, person, since);
-  const values = Object.values(person.data).filter((value) => value.length >= 6);
-  erased.push({ nodeId, id: person.identifiers[0] ?? '', values, at });
-};
-
-/** Looks for an instance's secrets, and for anybody's token, in all that it logs and in its audit records; in these for whom it erased too. */
+/** Looks for an instance's secrets, and for anybody's token, in all that it logs and in its audit records. */
 export class SecretWatch {
   readonly #secrets: Set<string>;
   readonly #found: string[] = [];
@@ -72,18 +53,6 @@ export class SecretWatch {
         limit ${SHOWN}`,
     );
     for (const { found } of rows) this.#found.push(`audit: ${found}`);
-    for (const one of erased) await this.#lookForErased(database.db, one);
-  }
-
-  async #lookForErased(db: Db, { nodeId, id, values, at }: Erased): Promise<void> {
-    const rows = await db.unscoped('the records of a node are looked through').raw(
-      (sql) => sql<{ found: string }>`
-        select substring(r::text from 1 for 500) as found from audit_records r
-        where node_id = ${nodeId} and r.at < ${at} and r::text ilike ${patternOf(id)}
-        and r::text ilike any (array(select jsonb_array_elements_text(${JSON.stringify(values.map(patternOf))}::jsonb)))
-        limit ${SHOWN}`,
-    );
-    for (const { found } of rows) this.#found.push(`erased: ${found}`);
   }
 
   /** @throws Error where anything was found. */

@@ -56,7 +56,7 @@ describe('the token response', () => {
     expect(decodeJwt(json.access_token).exp).toBe(AT + 900);
     expect(decodeJwt(json.refresh_token).exp).toBe(AT + 30 * 24 * 3600);
     expect(json.scope.split(' ')).toContain('clients:manage');
-    expect(json.scope.split(' ')).toHaveLength(12);
+    expect(json.scope.split(' ')).toHaveLength(13);
   });
 
   it.each([

@@ -6,7 +6,10 @@ import {
   isTooMuch,
 } from '../../src/domain/user-migrations/migration-batches.ts';
 
-const FAILED = { index: 1, email: null, external_id: null, user_id: null, status: 'failed' as const, reason: null };
+const FAILED = {
+  ...{ index: 1, email: null, external_id: null, user_id: null, noted_users: null },
+  ...{ status: 'failed' as const, reason: null },
+};
 
 it.each([
   ['no rows', [], 0],

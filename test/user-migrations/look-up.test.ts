@@ -53,7 +53,7 @@ describeReal('postgres', 'the look-up of duplicates', () => {
     await database.db.transaction(async () => {
       await store.lock(nodeId);
       const from = await read();
-      const found = await store.taken(nodeId, rows);
+      const found = await store.owners(nodeId, rows);
       const number = (name: 'email' | 'externalId' | 'address') => found.filter((row) => row[name]).length;
       expect([number('email'), number('externalId'), number('address')]).toEqual([250, 166, 125]);
       expect((await read()) - from).toBeLessThanOrEqual(3 * ROWS);

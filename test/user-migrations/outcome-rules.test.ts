@@ -14,7 +14,7 @@ function row(
   [emailKey, externalId, address]: [string | undefined, string | undefined, string],
   more: Partial<JudgedRow> = {},
 ): JudgedRow {
-  return { identity: { emailKey, externalId, address }, taken: FREE, fault: undefined, ...more };
+  return { identity: { emailKey, externalId, address }, taken: FREE, owners: [], fault: undefined, ...more };
 }
 
 const created: RowOutcome = { status: 'created' };
@@ -72,7 +72,7 @@ describe('what becomes of a row', () => {
     const name = fc.constantFrom(undefined, 'a', 'b', 'c');
     const judged = fc
       .record({ emailKey: name, externalId: name, address: fc.constantFrom('u', 'v', 'w') })
-      .map((identity): JudgedRow => ({ identity, taken: FREE, fault: undefined }));
+      .map((identity): JudgedRow => ({ identity, taken: FREE, owners: [], fault: undefined }));
     fc.assert(
       fc.property(fc.array(judged, { maxLength: 12 }), (given) => {
         const seen: JudgedRow[] = [];

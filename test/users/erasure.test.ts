@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+import { createClient } from 'graphql-ws';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
 import { MISSING, operate } from '../graphql/administration.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument } from '../graphql/generated/graphql.ts';
+import { browserForm } from '../graphql/upload-requests.ts';
 import { type Portcullis, startEmbedded, startPortcullis } from '../harness.ts';
+import { callOf, connect, post } from '../mcp/agents.ts';
 import { rows } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
-import { BULK, migrationsOf, SINGLE } from '../user-migrations/calls.ts';
+import { BULK, migrationsOf } from '../user-migrations/calls.ts';
 import { limit, rulesOf } from '../wallet-rules/rules.ts';
-import { newestOf, versionsOf } from '../wallet-rules/versions.ts';
+import { versionsOf } from '../wallet-rules/versions.ts';
 
 let p: Portcullis;
 let token: string;
@@ -22,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => p[Symbol.asyncDispose]());
 
-/** A person with a mark in each of the personal members, in letters that JSON can escape. */
+/** A person with a mark in each of the personal members. */
 function person() {
   const mark = randomUUID().slice(0, 8);
   return {
@@ -37,259 +41,261 @@ function person() {
   };
 }
 
-/** Everything that the database has of a mark, by table; what is on its way to the KYC service has its own life. */
+/** The tables that have a mark; what is on its way to the KYC service has its own life. */
 async function traces(mark: string): Promise<string[]> {
-  const door = rows(p);
-  const tables = await door.raw(
-    (sql) => sql<{
-      name: string;
-    }>`select table_name as name from information_schema.tables where table_schema = 'public'
+  await p.service.context.auditWriter.flush();
+  const tables = await rows(p).raw(
+    (sql) => sql<{ name: string }>`
+      select table_name as name from information_schema.tables where table_schema = 'public'
       and table_name not in ('outbox', 'bus_messages')`,
   );
   const found = [];
   for (const { name } of tables) {
-    const hits = await door.raw(
+    const hits = await rows(p).raw(
       (sql) => sql`select 1 from ${sql.id(name)} t where to_jsonb(t)::text ilike ${`%${mark}%`} limit 1`,
     );
     if (hits.length > 0) found.push(name);
   }
-  return found;
+  return found.sort();
 }
 
-/** A record in whatever letters it was written. */
-function decoded(text: string): string {
-  let plain = text.replace(/\\+u([0-9a-f]{4})/gi, (_all, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
-  );
-  for (let time = 0; time < 3; time += 1)
-    plain = plain.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString());
-  return plain;
-}
+const gql = (query: string, variables: object = {}, by = token) =>
+  p.call('POST', '/graphql', { token: by, json: { query, variables } });
 
 async function erase(id: string, by = token) {
   return (await operate(p, by, EraseUserDocument, { id })).result;
 }
 
+async function recordsOf(column: 'path' | 'operation' | 'correlation_id', value: string) {
+  await p.service.context.auditWriter.flush();
+  return rows(p).run((k) => k.selectFrom('audit_records').selectAll().where(column, '=', value));
+}
+
+/** Sends an operation over a WebSocket, and returns its first result. */
+async function overSocket(query: string, variables: object) {
+  const url = `${p.url.replace('http', 'ws')}/graphql`;
+  const connectionParams = { authorization: `Bearer ${token}` };
+  const client = createClient({ url, webSocketImpl: WebSocket, connectionParams });
+  const results: unknown[] = [];
+  for await (const result of client.iterate({ query, variables: { ...variables } })) results.push(result);
+  await client.dispose();
+  return JSON.stringify(results);
+}
+
+async function overSse(query: string, variables: object) {
+  const headers = { accept: 'text/event-stream', 'content-type': 'application/json', authorization: `Bearer ${token}` };
+  const body = JSON.stringify({ query, variables });
+  return await (await fetch(`${p.url}/graphql`, { method: 'POST', headers, body })).text();
+}
+
+const PROGRESS = `subscription ($id: ID!) { migrationProgress(id: $id) { done migration {
+  rows(first: 10) { edges { node { email externalId } } } } } }`;
+
 describe('erasing a user', () => {
-  it('D7-09: leaves nothing of the person in users, migrations, kept answers and audit records', async () => {
+  it('D7-09 D7-10: leaves nothing of a person who appeared over REST, GraphQL, MCP and in a file', async () => {
     const { mark, user } = person();
     const keyed = { 'idempotency-key': randomUUID() };
     const { json } = await migrate.one(user, keyed);
-    await migrate.one(user);
-    const bulkKey = { 'idempotency-key': randomUUID() };
+    const id: string = json.id;
+    await migrate.one({ wallet_address: 'w', email: user.email.toUpperCase(), name: user.name });
+    await migrate.one({ wallet_address: `0xä${mark} `, email: `other-${mark}@x.y` });
     const neighbour = { wallet_address: randomUUID(), email: `${randomUUID()}@x.y`, name: 'Neighbour' };
-    const bulk = JSON.stringify({ users: [user, { ...neighbour }, { ...user, email: user.email.toUpperCase() }] });
-    await migrate.raw(BULK, bulk, bulkKey);
-    const escaped = JSON.stringify(user).replace(
-      /[^\x20-\x7e]/g,
-      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    await migrate.many([user, neighbour], { 'idempotency-key': randomUUID() });
+    const input = '{walletAddress: "w", externalId: $x}';
+    await gql(`mutation ($x: String) { migrateUser(input: ${input}) { __typename } }`, { x: user.external_id });
+    await gql(`query ($q: String) { users(filter: {search: $q}) { edges { node { name } } } }`, { q: user.email });
+    await gql(
+      `{ ${mark.replace(/^\d/, 'a')}: user(id: "${id}") { n: name s: surname e: email x: externalId a: address } }`,
     );
-    await migrate.raw(SINGLE, escaped);
-    const literal = `mutation { migrateUser(input: {walletAddress: "w", externalId: ${JSON.stringify(user.external_id)}, name: ${JSON.stringify(user.name)}}) { __typename } }`;
-    await p.call('POST', '/graphql', { token, json: { query: literal } });
-    // As writers do that escape more than JSON asks for.
-    const unasked = JSON.stringify(user).replace(/[-@+'a-f]/g, (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`);
-    await migrate.raw(SINGLE, unasked);
-    const search = `{ users(filter: {search: ${JSON.stringify(user.email)}}) { totalCount } }`;
-    await p.call('GET', `/graphql?${new URLSearchParams({ query: search })}`, { token });
-    await p.call('GET', `/v1/accounts?email=${encodeURIComponent(user.email).toLowerCase()}`, { token });
-    await p.call('GET', `/v1/accounts?x=${encodeURIComponent(user.external_id)}&limit=1`, { token });
-    await p.call('POST', '/graphql', {
+    const list = '{ users(first: 100) { edges { node { name email } } } }';
+    await p.call('GET', `/graphql?${new URLSearchParams({ query: `{ user(id: "${id}") { name } } # ${mark}` })}`, {
       token,
-      json: { query: `{ u: user(id: "${json.id}") { n: name s: surname e: email x: externalId a: address } }` },
     });
-    await p.service.context.auditWriter.flush();
-    expect(await traces(mark)).toEqual(
-      expect.arrayContaining(['audit_records', 'idempotent_answers', 'migration_rows', 'users']),
+    await p.call('POST', '/graphql', { token, json: [{ query: list }, { query: `{ user(id: "${id}") { email } }` }] });
+    const agent = await connect(p, p.demo.client.client_secret);
+    await agent.call('list_users', { search: user.email });
+    await agent.call('get_user', { user_id: id });
+    await agent.call('migrate_user', { ...user, idempotency_key: randomUUID() });
+    await agent[Symbol.asyncDispose]();
+    const csv = `wallet_address,email,name\n${randomUUID()},${user.email},${user.name}\n`;
+    const upload = { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: browserForm(csv) };
+    const started = await (await fetch(`${p.url}/graphql`, upload)).json();
+    const migration = { id: started.data.result.id };
+    expect(await overSse(PROGRESS, migration)).toContain('"done":true');
+    await vi.waitFor(async () => expect(await overSocket(PROGRESS, migration)).toContain(mark));
+    expect(await overSse(PROGRESS, migration)).toContain(mark);
+    expect(await overSocket(`query ($id: ID!) { user(id: $id) { name } }`, { id })).toContain(mark);
+    await gql(`{ migration(id: "${migration.id}") { rows(first: 9) { edges { node { email } } } } }`);
+    expect(await traces(mark)).toEqual(['audit_records', 'idempotent_answers', 'migration_rows', 'users']);
+    const before = await rows(p).run((k) =>
+      k.selectFrom('audit_records').selectAll().where('node_id', '=', p.demo.node_id),
     );
 
     // Its record may still be in the spool when the erasure begins.
-    await operate(p, token, UserDocument, { id: json.id });
-    const erased = await erase(json.id.toUpperCase());
-    expect(erased).toMatchObject({
-      __typename: 'User',
-      id: json.id,
-      name: '',
-      surname: '',
-      email: '',
-      address: '',
-      externalId: null,
-    });
+    await operate(p, token, UserDocument, { id });
+    const erased = await gql(
+      `mutation ($id: ID!) { eraseUser(id: $id) { ... on User { id name surname email address externalId
+      erasure { erasedAt records responses } } } }`,
+      { id: id.toUpperCase() },
+    );
+    const blank = { id, name: '', surname: '', email: '', address: '', externalId: null };
+    const erasure = { erasedAt: expect.any(String), records: expect.any(Number), responses: 3 };
+    expect(erased.json.data.eraseUser).toEqual({ ...blank, erasure });
     expect(await traces(mark)).toEqual([]);
-
-    const again = await migrate.one(user, keyed);
-    expect(again).toMatchObject({ status: 201, json: { id: json.id, email: '', name: '', surname: '', address: '' } });
-    const bulkAgain = await migrate.raw(BULK, bulk, bulkKey);
-    expect(bulkAgain.json.results[1].email).toBe(neighbour.email);
-    expect(bulkAgain.text).not.toContain(mark);
-    const kept = await rows(p).run((k) =>
-      k.selectFrom('audit_records').select('request_body').where('request_body', 'like', '%Neighbour%'),
-    );
-    expect(kept.length).toBeGreaterThan(0);
+    const after = await rows(p).run((k) => k.selectFrom('audit_records').selectAll().where('digests', 'is not', null));
+    expect(after.length).toBe(erased.json.data.eraseUser.erasure.records);
+    const LOST = { query: null, request_body: null, response_body: null, salts: null, digests: expect.any(Array) };
+    for (const row of after) {
+      expect(row.noted_users).toContain(id);
+      const found = before.find((one) => one.id === row.id);
+      if (found) expect(row).toEqual({ ...found, ...LOST });
+    }
+    expect(await migrate.one(user, keyed)).toMatchObject({ status: 201, text: '{}' });
   });
 
-  it('D7-10: blanks what any column of a record shows, where one of them names the user', async () => {
-    const name = `Qo${randomUUID().replaceAll(/[^a-f]/g, '')}naë`;
-    const surname = `${name.toUpperCase()} Y'Vez`;
-    const { mark, user } = person();
-    const { json } = await migrate.one({ ...user, name, surname });
-    const id: string = json.id;
-    const others = Array.from({ length: 60 }, (_, index) => ({ ...person().user, surname: `Other ${index} ${mark}` }));
-    await migrate.many(others);
-    const part = name.slice(0, -1);
-    const fields = 'id n: name s: surname';
-    const gql = (query: string, variables?: object) =>
-      p.call('POST', '/graphql', { token, json: { query, variables } });
-    const get = (path: string, headers: Record<string, string> = {}) => p.call('GET', path, { token, headers });
-    const tool = (tool: string, args: object) =>
-      p.call('POST', '/v2/mcp', {
-        token: p.demo.client.client_secret,
-        json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } },
-        headers: { accept: 'application/json, text/event-stream' },
+  it('D7-10: a kept result of a tool is refused as erased, and its key stays taken', async () => {
+    const { user } = person();
+    const again = { ...user, idempotency_key: randomUUID() };
+    const call = () => post(p, p.demo.client.client_secret, callOf('migrate_user', again));
+    const { json } = await call();
+    await erase(json.result.structuredContent.user?.id ?? json.result.structuredContent.id);
+    expect((await call()).json.result).toMatchObject({ isError: true, _meta: { error: { code: 'erased' } } });
+  });
+
+  it('D7-10: changes nothing but bodies and URL queries of the noted records of the tenant', async () => {
+    const elsewhere = await p.clientToken(p.demo.other_node.client);
+    const rules = rulesOf(p, token);
+    const rule = await rules.created(limit({ name: p.demo.client.client_id }));
+    const victims = [p.demo.wallet_id, p.demo.client.client_id, p.demo.transactions.token_transactions, '/v1/accounts'];
+    const { token_transactions: transaction } = p.demo.transactions;
+    const notification = { data: { id: transaction, status: 2, type: 1 } };
+    await p.call('POST', '/v2/webhooks/custodial', { json: notification });
+    await p.call('GET', `/v1/accounts?wallet=${p.demo.wallet_id}`, {
+      token,
+      headers: { 'x-correlation-id': p.demo.wallet_id },
+    });
+    await p.call('GET', `/v1/accounts?of=${p.demo.wallet_id}`, { token: elsewhere });
+    await p.service.context.auditWriter.flush();
+    const TABLES = ['audit_records', 'wallet_rules', 'wallet_rule_versions', 'clients', 'supervisors', 'transactions'];
+    const found = async () => {
+      const all = new Map<string, object[]>();
+      for (const table of TABLES) {
+        const known = await rows(p).raw(
+          (sql) => sql<object>`select to_jsonb(t) - 'last_used_at' as row from ${sql.id(table)} t`,
+        );
+        all.set(
+          table,
+          known.map(({ row }: { row?: object }) => row ?? {}),
+        );
+      }
+      return all;
+    };
+    const users: string[] = [];
+    for (const [index, external_id] of victims.entries()) {
+      const { json } = await migrate.one({
+        wallet_address: victims[index + 1] ?? 'w',
+        external_id,
+        email: external_id,
+        name: external_id,
+        surname: external_id,
       });
-    const list = `users(first: 10, filter: {search: $q}) { edges { node { ${fields} } } }`;
-    const calls = [
-      gql(`{ user(id: "${id}") { n: name } }`),
-      gql(`query ($id: ID!) { ${name.slice(0, 6)}: user(id: $id) { n: name } }`, { id }),
-      gql(`query ($q: String) { ${list} }`, { q: part }),
-      gql(`{ ${list.replace('$q', JSON.stringify(part.toUpperCase()))} }`),
-      gql(`{ ${list.replace('$q', `"\\u00${part.charCodeAt(0).toString(16)}${part.slice(1)}"`)} }`),
-      get(`/graphql?${new URLSearchParams({ query: `{ ${list.replace('$q', JSON.stringify(surname))} }` })}`),
-      get(`/graphql?query=${encodeURIComponent(`{user(id:"${id}"){name}}`)}`),
-      get(`/v1/accounts?user=${id}&name=${encodeURIComponent(name)}`),
-      get(`/v1/accounts?user=${id}&q=${[...Buffer.from(name)].map((byte) => `%${byte.toString(16)}`).join('')}`),
-      get(`/v1/accounts?user=${id}&q=${encodeURIComponent(encodeURIComponent(name))}`),
-      get(`/v1/accounts?q=${new URLSearchParams({ q: surname })}`, { referer: `https://console/users/${id}` }),
-      get(`/v1/nobody/${encodeURIComponent(surname)}?of=${encodeURIComponent(user.email)}`),
-      get(`/v1/accounts?of=${id}`, { referer: `https://console/?search=${encodeURIComponent(part)}` }),
-      get(`/v1/accounts?of=${id}`, { 'x-correlation-id': `import of ${name}` }),
-      migrate.one({ ...user, name, surname, email: `other-${user.email}` }),
-      tool('list_users', { search: part }),
-      tool('get_user', { user_id: id }),
-      gql(`{ users(first: 100) { edges { node { ${fields} email } } } }`),
-    ];
-    await Promise.all(calls);
-    // What no token came with is of no node.
-    await p.call('GET', `/v1/accounts?email=${encodeURIComponent(user.email)}&name=${encodeURIComponent(name)}`);
-    await erase(id);
-    await p.service.context.auditWriter.flush();
-    const records = await rows(p).raw<{ text: string }>(
-      (sql) => sql`select to_jsonb(r)::text as text from audit_records r`,
-    );
-    const shows = new RegExp(name.slice(0, -1), 'i');
-    const telling = records.map(({ text }) => decoded(text)).filter((text) => shows.test(text));
-    expect(telling).toEqual([]);
-    const listed = records.find(({ text }) => text.includes('users(first: 100)'));
-    expect([listed?.text.match(/Other \d+/g)?.length, listed?.text.includes(id)]).toEqual([60, true]);
+      users.push(json.id);
+    }
+    const before = await found();
+    for (const id of users) await erase(id);
+    const after = await found();
+    for (const [table, was] of before) {
+      const now = new Map((after.get(table) ?? []).map((row) => [JSON.stringify(keyOf(row)), row]));
+      for (const row of was) {
+        const left = now.get(JSON.stringify(keyOf(row))) ?? {};
+        const noted =
+          'noted_users' in row && Array.isArray(row.noted_users) && row.noted_users.some((id) => users.includes(id));
+        const LOST = { query: null, request_body: null, response_body: null, salts: null, digests: expect.any(Array) };
+        expect(left).toEqual(noted ? { ...row, ...LOST } : row);
+      }
+    }
+    expect((await versionsOf(p.service.context.database, rule))[0]).toMatchObject({ name: p.demo.client.client_id });
   });
 
-  it('D7-10: a short external id names the user where it stands as a word', async () => {
+  it('D7-10: the document that launders evidence keeps its operation, its caller and its digests', async () => {
     const { mark, user } = person();
-    const externalId = `Q${randomUUID().replaceAll(/\D/g, '').slice(0, 4)}`;
-    const { json } = await migrate.one({ ...user, external_id: externalId });
-    const search = (text: string) => `{users(filter:{search:"${text}"}){edges{node{name surname}}}}`;
-    const gql = (query: string, variables?: object) =>
-      p.call('POST', '/graphql', { token, json: { query, variables } });
-    const get = (path: string, headers: Record<string, string> = {}) => p.call('GET', path, { token, headers });
-    await Promise.all([
-      gql(search(externalId)),
-      gql(search(externalId.toLowerCase())),
-      gql(search(`\\u0051${externalId.slice(1)}`)),
-      gql('query($q:String){users(filter:{search:$q}){edges{node{name surname}}}}', { q: externalId }),
-      get(`/graphql?${new URLSearchParams({ query: search(externalId) })}`),
-      get(`/graphql?query=${encodeURIComponent(search(`%${externalId}`).replace('%', ''))}`),
-      get(`/v1/accounts?x=%${externalId.charCodeAt(0).toString(16)}${externalId.slice(1)}&name=${mark}`),
-      get(`/v1/accounts?name=Zo%C3%AB+${mark}`, { 'x-correlation-id': `ext ${externalId}` }),
-      get(`/v1/accounts?of=${externalId}`, { referer: `https://console/?name=Zo%C3%AB%20${mark}` }),
-    ]);
-    await get('/v1/accounts?as=a-part', { 'x-correlation-id': `x${externalId}9 Zoë ${mark}`.replace('ë', 'e') });
-    await erase(json.id);
-    await p.service.context.auditWriter.flush();
-    const records = await rows(p).raw<{ text: string }>(
-      (sql) => sql`select to_jsonb(r)::text as text from audit_records r`,
-    );
-    const texts = records.map(({ text }) => decoded(text));
-    const telling = texts.filter((text) => text.includes(mark) || new RegExp(`\\b${externalId}\\b`, 'i').test(text));
-    expect(telling.map((text) => /as=a-part/.test(text))).toEqual([true]);
+    const document = `mutation ($x: String) {
+      ...Both
+      mark: createClient(input: {name: "${mark}", grantTypes: [CLIENT_CREDENTIALS], scopes: []}) { __typename }
+    } fragment Both on Mutation { ${mark.replace(/^\d/, 'a')}: migrateUser(input: {walletAddress: "${user.wallet_address}", externalId: $x}) { ... on User { id } } }`;
+    const { json } = await gql(document, { x: user.external_id });
+    const [id] = Object.values<{ id?: string }>(json.data).flatMap((one) => one.id ?? []);
+    await erase(id ?? '');
+    const [record, ...others] = await recordsOf('operation', 'migrateUser, createClient');
+    expect(others).toEqual([]);
+    expect(record).toMatchObject({ request_body: null, client_id: p.demo.client.client_id, noted_users: [id] });
+    expect(record?.subject).toBe(p.demo.client.client_id);
+    expect(record?.digests).toHaveLength(3);
   });
 
-  it('D7-10 D10-04: looks through the records in windows, by the index of their node', async () => {
+  it('D7-10: housekeeping erases records that arrive late, and none of requests after the erasure', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
-    const [row] = await rows(p).run((k) =>
-      k.selectFrom('audit_records').selectAll().where('node_id', '=', p.demo.node_id).limit(1),
-    );
-    if (!row) throw new Error('there is one');
-    const many = Array.from({ length: 450 }, () => ({ ...row, id: randomUUID(), path: `/v1/of/${user.email}` }));
-    for (const slice of [many.slice(0, 225), many.slice(225)])
-      await rows(p).run((k) => k.insertInto('audit_records').values(slice));
     await erase(json.id);
-    const left = await rows(p).run((k) =>
-      k
-        .selectFrom('audit_records')
-        .select('path')
-        .where(
-          'id',
-          'in',
-          many.map(({ id }) => id),
-        ),
+    const { auditErasure, database } = p.service.context;
+    const [template] = await recordsOf('operation', '/v2/users/migrate/with-wallet');
+    const { position: _position, ...record } = template ?? expect.fail('there is one');
+    const [late, later] = [randomUUID(), randomUUID()];
+    const hour = 3_600_000;
+    for (const [id, atMs] of [
+      [late, Date.now() - 1_000],
+      [later, Date.now() + hour],
+    ] as const) {
+      const values = {
+        ...record,
+        id,
+        at: new Date(atMs).toISOString(),
+        digests: null,
+        request_body: 'x',
+        noted_users: [json.id],
+      };
+      await database.db
+        .unscoped('test')
+        .run((k) =>
+          k.insertInto('audit_records').values({ ...values, headers: {}, chain_id: null, chain_index: null }),
+        );
+    }
+    await auditErasure.repeat(Date.now() - hour);
+    const bodies = await rows(p).run((k) =>
+      k.selectFrom('audit_records').select(['id', 'request_body']).where('id', 'in', [late, later]),
     );
-    expect(left.map(({ path }) => path)).toEqual(Array(450).fill('***'));
-    const plan = await p.service.context.database.db.transaction(async () => {
-      // Of so few rows a server may read all.
-      await rows(p).raw((sql) => sql`set local enable_seqscan = off`);
-      return rows(p).raw<{ 'QUERY PLAN': string }>(
-        (sql) => sql`explain select at, id from audit_records where node_id = ${p.demo.node_id}
-          and (at, id) > ('2026-01-01', ${randomUUID()}::uuid) order by at, id limit 200`,
-      );
-    });
-    expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toMatch(/Index Cond: .*node_id = .* AND .*at, id/);
+    expect(Object.fromEntries(bodies.map((row) => [row.id, row.request_body]))).toEqual({ [late]: null, [later]: 'x' });
   });
 
-  it('D7-09 D5-09: leaves nothing of the person in wallet rules and the history of who wrote them', async () => {
-    const { mark, user } = person();
-    const { json } = await migrate.one({ ...user, external_id: 'Weekly' });
-    const correlated = { 'x-correlation-id': `of-${encodeURIComponent(user.email)}` };
-    const rules = rulesOf(p, token);
-    const legacy = { sub: user.email, client_id: undefined, token_use: undefined, scope: 'wallet-rules:write' };
+  it('D7-10: erases a user with a name of 60 KB, by few statements', async () => {
+    const { user } = person();
+    const { json } = await migrate.one(user);
+    const name = 'Zoë O.\\ '.repeat(7_500);
+    await rows(p).run((k) => k.updateTable('users').set({ name, surname: name }).where('id', '=', json.id));
+    for (let count = 0; count < 3; count += 1) await gql(`{ user(id: "${json.id}") { name surname } }`);
+    const { db } = p.service.context.database;
+    const statements: string[] = [];
+    const unscoped = db.unscoped.bind(db);
+    vi.spyOn(db, 'unscoped').mockImplementation((reason) => {
+      statements.push(reason);
+      return unscoped(reason);
+    });
+    const erased = await gql(`mutation { eraseUser(id: "${json.id}") { ... on User { erasure { records } } } }`);
+    vi.restoreAllMocks();
+    expect(erased.json.data.eraseUser.erasure.records).toBe(4);
+    expect(statements.filter((reason) => reason.startsWith('the function erases')).length).toBeLessThanOrEqual(6);
+  });
+
+  it('D7-10: needs users:erase, which an operator lacks', async () => {
+    const { user } = person();
+    const { json } = await migrate.one(user);
+    const forbidden = { __typename: 'ForbiddenError', message: expect.any(String), permission: 'users:erase' };
     const { current } = p.service.context.secrets.jwt.legacy;
-    const byThePerson = rulesOf(p, signed(p, apiClaims(p, legacy), { secret: current }));
-    const approved = { mandatory_user_id: json.id };
-    const named = await rules.created(limit({ name: `Payout to ${user.wallet_address}` }));
-    await rules.replace(named, limit({ name: `For ${user.email.toUpperCase()}` }));
-    const author = { nodeId: p.demo.node_id, subject: json.id, clientId: undefined, correlationId: 'approving' };
-    const content = walletRuleInput.parse(
-      limit({ name: `Allowance, ${user.surname}`, sign_and_approve_rule: approved }),
-    );
-    const approving = (await p.service.context.walletRules.create(author, p.demo.wallet_id, content)).id;
-    const written = await byThePerson.created(limit({ name: 'Weekly limit' }));
-    const path = `/v1/wallets/${p.demo.wallet_id}/rules/${written}`;
-    const headers = { 'x-target-server': 'wallet-rules', ...correlated };
-    await p.call('PUT', path, { token, headers, json: limit({ name: 'Weekly maximum' }) });
-    const ids = [named, approving, written];
-    const before = await Promise.all(ids.map((id) => versionsOf(p.service.context.database, id)));
-    expect(await traces(mark)).toEqual(expect.arrayContaining(['wallet_rules', 'wallet_rule_versions']));
-
-    await erase(json.id);
-    expect(await traces(mark)).toEqual([]);
-    const after = await Promise.all(ids.map((id) => versionsOf(p.service.context.database, id)));
-    const blank = (versions: (typeof before)[number], changes: object[]) =>
-      versions.map((version, at) => ({ ...version, ...changes[at] }));
-    const unknown = { subject: null, client_id: null, correlation_id: null };
-    const newest = await Promise.all(ids.map((id) => newestOf(p.service.context.database, id)));
-    expect(after).toEqual([
-      [...blank(before[0] ?? [], [{ name: '***' }, { name: '***' }]), { ...newest[0], ...unknown, version: 3 }],
-      [...blank(before[1] ?? [], [{ name: '***' }]), { ...newest[1], ...unknown, version: 2 }],
-      blank(before[2] ?? [], [{ subject: '***' }, { correlation_id: '***' }]),
-    ]);
-    expect(newest).toMatchObject([
-      { name: '***' },
-      { name: '***', sign_and_approve_rule: approved },
-      { name: 'Weekly maximum' },
-    ]);
-
-    await erase(json.id);
-    expect(await Promise.all(ids.map((id) => versionsOf(p.service.context.database, id)))).toEqual(after);
+    const scope = 'users:read users:migrate clients:manage audit:read';
+    const by = signed(p, apiClaims(p, { token_use: undefined, scope }), { secret: current });
+    expect(await erase(json.id, by)).toEqual(forbidden);
+    expect(permissionsOfRole('operator')).not.toContain('users:erase');
+    expect(permissionsOfRole('admin')).toContain('users:erase');
   });
 
   it('D7-09: once more changes nothing; the identifiers are free for another user', async () => {
@@ -315,6 +321,15 @@ describe('erasing a user', () => {
     expect(await traces(other.mark)).toContain('migration_rows');
   });
 
+  it('D7-09: rows of release 0.1.0, which have noted nobody, count by their email and external id', async () => {
+    const { mark, user } = person();
+    const { json } = await migrate.one(user);
+    await migrate.raw(BULK, JSON.stringify({ users: [user, { ...user, email: `b${user.email}` }] }));
+    await rows(p).run((k) => k.updateTable('migration_rows').set({ noted_users: null }));
+    await erase(json.id);
+    expect(await traces(mark)).toEqual([]);
+  });
+
   it('D7-09 D7-03: an id that is missing, malformed or of another node erases nothing', async () => {
     const { mark, user } = person();
     const { json } = await migrate.one(user);
@@ -329,3 +344,8 @@ describe('erasing a user', () => {
     expect(await traces(mark)).toContain('users');
   });
 });
+
+function keyOf(row: object): unknown[] {
+  const { id, node_id, rule_id, version, at }: Record<string, unknown> = { ...row };
+  return [id, node_id, rule_id, version, at];
+}

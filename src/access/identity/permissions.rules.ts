@@ -10,6 +10,7 @@ export const PERMISSIONS = [
   'wallet-rules:write',
   'users:read',
   'users:migrate',
+  'users:erase',
   'transactions:read',
   'transactions:write',
   'tokens:read',
@@ -19,9 +20,12 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number];
 
+/** The permissions of administrators alone. */
+const ADMINISTRATIVE: ReadonlySet<string> = new Set(['clients:manage', 'audit:read', 'users:erase']);
+
 const ROLES: ReadonlyMap<string, readonly Permission[]> = new Map<string, readonly Permission[]>([
   ['admin', PERMISSIONS],
-  ['operator', PERMISSIONS.filter((permission) => permission !== 'clients:manage' && permission !== 'audit:read')],
+  ['operator', PERMISSIONS.filter((permission) => !ADMINISTRATIVE.has(permission))],
   ['viewer', PERMISSIONS.filter((permission) => permission.endsWith(':read') && permission !== 'audit:read')],
 ]);
 

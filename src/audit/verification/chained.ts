@@ -2,8 +2,8 @@ import type { Selectable } from 'kysely';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { columnDigests, NO_HASH, recordHash, SALTS_LENGTH } from '../audit-chain.ts';
-import { ERASABLE_COLUMNS, erasableTexts, fixedColumnsOf } from '../audit-record.ts';
-import type { ChainRange, ErasedRecord } from '../seals.ts';
+import { ERASABLE_COLUMNS, fixedColumnsOf } from '../audit-record.ts';
+import type { ChainRange } from '../seals.ts';
 import type { Findings } from './findings.ts';
 import type { SealedAudit, SealedChain } from './sealed.ts';
 
@@ -12,8 +12,6 @@ export type ChainedRow = Omit<
   Selectable<Tables['audit_records']>,
   'chain_id' | 'chain_index' | 'previous_hash' | 'hash' | 'salts'
 > & { chain_id: string; chain_index: string; previous_hash: string; hash: string; salts: string };
-
-type Erasure = Partial<ErasedRecord['columns']>;
 
 interface Verified {
   index: number;
@@ -72,9 +70,10 @@ export class VerifiedChain {
         request_bytes: Number(row.request_bytes),
         response_bytes: Number(row.response_bytes),
       }),
-      await this.#digestsOf(row, name),
+      this.#digestsOf(row, name),
     );
-    if (hash !== row.hash || row.salts.length !== SALTS_LENGTH) findings.add('changed', `${name} is changed`);
+    if (hash !== row.hash || row.salts.length !== (row.digests ? 0 : SALTS_LENGTH))
+      findings.add('changed', `${name} is changed`);
     else if (index < 0 || (isNext && row.previous_hash !== (last?.hash ?? NO_HASH))) {
       findings.add('out of place', `${name} does not follow on ${last?.name ?? 'the beginning of its chain'}`);
     } else if (!this.#mayBe(index, hash)) {
@@ -137,26 +136,17 @@ export class VerifiedChain {
     findings.add(kind, `${which} of chain ${this.#id} ${where}`);
   }
 
-  /** Returns the digests of the columns that an erasure can blank, as they were when the record was chained. */
-  async #digestsOf(row: ChainedRow, name: string): Promise<string[]> {
-    const digests = columnDigests(erasableTexts(row), row.salts);
-    if (row.erased === null) return digests;
+  /** Returns the digests of the columns that an erasure removes. Of an erased record they are what is left. */
+  #digestsOf(row: ChainedRow, name: string): readonly string[] {
+    if (row.digests === null) return columnDigests(row, row.salts);
     const { sealed, findings } = this.#parts;
-    const isList = Array.isArray(row.erased) && row.erased.length > 0;
-    const positions: readonly unknown[] = isList ? row.erased : [undefined];
-    const erasures: Erasure[] = [];
-    for (const position of positions) {
-      const erasure = await sealed.erasure(position, this.#id, Number(row.chain_index));
-      if (erasure) erasures.push(erasure);
-      else findings.add('changed', `${name} is changed: no seal allows what its column erased says`);
+    if (ERASABLE_COLUMNS.some((column) => row[column] !== null)) {
+      findings.add('changed', `${name} is changed: it is erased, and has again what an erasure removes`);
     }
-    return ERASABLE_COLUMNS.map((column, place) => {
-      const current = digests[place] ?? '';
-      const steps = erasures.map((erasure) => erasure[column]).filter((step) => step !== undefined);
-      const isAllowed = steps.every(([, after], step) => after === (steps[step + 1]?.[0] ?? current));
-      if (!isAllowed) findings.add('changed', `${name} is changed: no seal allows what its ${column} has become`);
-      return steps[0]?.[0] ?? current;
-    });
+    if (!row.noted_users?.some((id) => sealed.erasedUsers.has(id))) {
+      findings.add('erased', `${name} is erased, and no seal says that one of its users was`);
+    }
+    return row.digests;
   }
 }
 

@@ -1,6 +1,6 @@
 /** What is wrong with the audit: the kind of it, and a sentence that names the first record or seal of which it is true. */
 export interface Finding {
-  kind: 'changed' | 'missing' | 'twice' | 'out of place' | 'cut off' | 'forged' | 'unchained';
+  kind: 'changed' | 'missing' | 'twice' | 'out of place' | 'cut off' | 'forged' | 'unchained' | 'erased' | 'not kept';
   message: string;
 }
 

@@ -2,30 +2,27 @@ import { type KeyObject, verify } from 'node:crypto';
 import { z } from 'zod';
 import type { SqlTag, UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { NO_HASH } from '../audit-chain.ts';
+import { CHAIN_FORMAT, NO_HASH } from '../audit-chain.ts';
 import { type ChainRange, keyId, type Seal, type SealBody, sealHash } from '../seals.ts';
 import type { Findings } from './findings.ts';
 
 const chain = z.guid();
 const index = z.int();
 const hash = z.string();
+const time = z.iso.datetime().regex(/^[1-9]/);
 const range = { chain, from: index, to: index };
-const columns = z.record(z.string(), z.tuple([z.string(), z.string()]));
 
 /** The body of a seal, which whoever may write to the database can have written. */
 const sealBody: z.ZodType<SealBody> = z.intersection(
-  z.object({ position: index, previous: hash, at: z.iso.datetime().regex(/^[1-9]/), key: z.string().nullable() }),
+  z.object({ position: index, previous: hash, at: time, key: z.string().nullable() }),
   z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('opened'), chain }),
+    z.object({ kind: z.literal('opened'), chain, format: index.optional() }),
     z.object({ kind: z.literal('checkpoint'), chain, index, hash, spooled: index }),
     z.object({ kind: z.literal('closed'), chain, index, hash }),
     z.object({ kind: z.literal('gap'), ...range, reason: z.enum(['lost', 'refused']), hash: hash.optional() }),
-    z.object({
-      kind: z.literal('erased'),
-      records: z.array(z.object({ chain, index, columns })),
-      unchained: index,
-    }),
-    z.object({ kind: z.literal('dropped'), before: z.string(), ranges: z.array(z.object(range)), unchained: index }),
+    z.object({ kind: z.literal('erasure'), user: z.guid() }),
+    z.object({ kind: z.literal('erased') }),
+    z.object({ kind: z.literal('dropped'), before: time, ranges: z.array(z.object(range)), unchained: index }),
   ]),
 );
 
@@ -46,25 +43,32 @@ export interface SealedChain {
   gone: Omit<ChainRange, 'chain'>[];
   /** The hash of each record that was refused, which can be in the database all the same. */
   refused: Map<number, string | undefined>;
+  /** Times, in ms, before which no record behind the index `spooled` was in the spool, in their order. */
+  marks: { atMs: number; spooled: number }[];
 }
 
 const PAGE = 1_000;
-const CACHED_ERASURES = 64;
+/** The least time between two marks, so that few are kept. */
+const MARK_MS = 3_600_000;
+/** Half of the shortest retention, in ms. */
+const HALF_DAY_MS = 12 * 3_600_000;
 
-/** The seals of the database, once each has been verified: its number, its signature, and the hash of the one before. */
+/**
+ * The seals of the database. Each is verified: its number, its form, its signature, and the hash of the one before. What
+ * one states counts unless it is found to be forged or changed.
+ */
 export class SealedAudit {
   readonly chains = new Map<string, SealedChain>();
-  /** The time of the first seal; undefined if there is none. */
+  /** The ids of users that seals say to be erased. */
+  readonly erasedUsers = new Set<string>();
+  /** The time of the first seal of a chain; undefined if there is none. */
   firstAt: string | undefined;
   count = 0;
   /** The number of seals from before the first key, which protect nothing. */
   unsigned = 0;
-  /** Whether the seals are in order, so that the records can be judged by them. */
-  isWhole = false;
   readonly #db: Database;
   readonly #findings: Findings;
   readonly #keys: ReadonlyMap<string, KeyObject>;
-  readonly #erasures = new Map<number, SealBody | undefined>();
   readonly #unknownKeys = new Set<string | null>();
 
   constructor(db: Database, keys: readonly KeyObject[], findings: Findings) {
@@ -75,50 +79,70 @@ export class SealedAudit {
 
   /** Verifies every seal, and notes what they state. */
   async read(): Promise<void> {
-    let previous = NO_HASH;
-    const [stray] = await this.#db.raw(
-      (sql) => sql<{ position: string }>`select position from audit_seals where position < 1 order by position limit 1`,
-    );
-    if (stray) this.#findings.add('forged', `seal ${stray.position} is one that no service adds: the first is seal 1`);
-    for (let page = await this.#page(0); page.length > 0; page = await this.#page(this.count)) {
+    let last: SealRow | undefined;
+    for (let page = await this.#page('-9223372036854775808'); page.length > 0; page = await this.#page(last.position)) {
       for (const row of page) {
-        const body = this.#bodyOf(row, this.count + 1);
-        this.count += 1;
-        if (body === undefined) return;
-        if (body.previous !== previous) {
-          this.#findings.add(
-            'changed',
-            `seal ${this.count - 1} or seal ${this.count}: one does not follow on the other`,
-          );
-          return;
-        }
-        previous = sealHash(row);
-        if (this.#keys.size > 0) this.#checkSignature(row, body);
-        this.#note(body);
-        if (body.kind === 'erased') await this.#checkErased(body);
+        this.#readOne(row, last);
+        last = row;
       }
+      if (last === undefined) return;
     }
-    this.isWhole = true;
   }
 
-  /** Compares seals that were kept elsewhere, each a line of JSON, with those of the database. */
+  #readOne(row: SealRow, last: SealRow | undefined): void {
+    this.count += 1;
+    const position = Number(row.position);
+    const before = Number(last?.position ?? 0);
+    const body = bodyOf(row);
+    if (position < 1) this.#findings.add('forged', `seal ${position} is one that no service adds: the first is seal 1`);
+    else if (position !== Math.max(before, 0) + 1) {
+      this.#findings.add('missing', `seal ${Math.max(before, 0) + 1} is missing`);
+    } else if (body && body.previous !== (last && before > 0 ? sealHash(last) : NO_HASH)) {
+      this.#findings.add('changed', `seal ${before} or seal ${position}: one does not follow on the other`);
+    }
+    if (!body) this.#findings.add('changed', `seal ${row.position} is changed`);
+    else if (position > 0 && (this.#keys.size === 0 || this.#isHeld(row, body))) this.#note(body);
+  }
+
+  /**
+   * Compares seals that were kept elsewhere, each a line of JSON, with those of the database: it must have them, and no
+   * others between the first and the last of them.
+   */
   async compare(lines: AsyncIterable<string>): Promise<void> {
     let number = 0;
     let batch: (Seal & { position: number; line: number })[] = [];
+    const kept: { from: number; to: number }[] = [];
     for await (const line of lines) {
       number += 1;
       if (line === '') continue;
       const seal = sealIn(line);
-      if (seal === undefined) this.#findings.add('changed', `line ${number} of the kept seals is no seal`);
-      else batch.push({ ...seal, line: number });
+      if (seal === undefined) {
+        this.#findings.add('changed', `line ${number} of the kept seals is no seal`);
+        continue;
+      }
+      batch.push({ ...seal, line: number });
+      const run = kept.at(-1);
+      if (run?.to === seal.position - 1) run.to = seal.position;
+      else kept.push({ from: seal.position, to: seal.position });
       if (batch.length === PAGE) batch = await this.#compareBatch(batch);
     }
     await this.#compareBatch(batch);
+    let next: number | undefined;
+    for (const { from, to } of kept.sort((a, b) => a.from - b.from)) {
+      if (next !== undefined && from > next) await this.#expectNone(next, from - 1);
+      next = Math.max(next ?? 0, to + 1);
+    }
+  }
+
+  async #expectNone(from: number, to: number): Promise<void> {
+    const [row] = await this.#read((sql) => sql`position between ${from} and ${to}`);
+    if (row) this.#findings.add('not kept', `seal ${row.position} is in the database, and not among the kept seals`);
   }
 
   async #compareBatch(batch: readonly (Seal & { position: number; line: number })[]): Promise<never[]> {
     const positions = batch.map(({ position }) => position);
-    const stored = new Map((await this.#rows(positions)).map((row) => [Number(row.position), row]));
+    const rows = await this.#read((sql) => sql`position = any(${positions}::bigint[])`);
+    const stored = new Map(rows.map((row) => [Number(row.position), row]));
     for (const { position, line, body, signature } of batch) {
       const row = stored.get(position);
       const seal = `seal ${position}, which line ${line} of the kept seals has,`;
@@ -145,31 +169,8 @@ export class SealedAudit {
     }
   }
 
-  /** Returns what a seal states of the erased columns of a record; undefined if it states nothing. */
-  async erasure(
-    position: unknown,
-    chain: string,
-    index: number,
-  ): Promise<Record<string, [string, string]> | undefined> {
-    // No other one has been verified.
-    if (typeof position !== 'number' || !(Number.isSafeInteger(position) && position > 0 && position <= this.count))
-      return undefined;
-    if (!this.#erasures.has(position)) {
-      if (this.#erasures.size >= CACHED_ERASURES) this.#erasures.clear();
-      const [row] = await this.#rows([position]);
-      this.#erasures.set(position, row && bodyIn(row.body));
-    }
-    const body = this.#erasures.get(position);
-    if (body?.kind !== 'erased') return undefined;
-    return body.records.find((record) => record.chain === chain && record.index === index)?.columns;
-  }
-
-  #page(after: number): Promise<SealRow[]> {
-    return this.#read((sql) => sql`position > ${after}`);
-  }
-
-  #rows(positions: readonly number[]): Promise<SealRow[]> {
-    return this.#read((sql) => sql`position = any(${positions}::bigint[])`);
+  #page(after: string): Promise<SealRow[]> {
+    return this.#read((sql) => sql`position > ${after}::bigint`);
   }
 
   /** Reads the seals that meet a condition, a page of them at most, in their order. */
@@ -181,71 +182,82 @@ export class SealedAudit {
     );
   }
 
-  /** Returns the body of a seal; undefined, with a finding, if it is not the one with this number. */
-  #bodyOf(row: SealRow, position: number): SealBody | undefined {
-    if (Number(row.position) !== position) {
-      this.#findings.add('missing', `seal ${position} is missing`);
-      return undefined;
-    }
-    const body = bodyIn(row.body);
-    const chain = body && 'chain' in body ? body.chain : null;
-    if (body?.position === position && body.kind === row.kind && chain === row.chain_id) return body;
-    this.#findings.add('changed', `seal ${position} is changed`);
-    return undefined;
-  }
-
   /**
    * Checks the signature of a seal. A seal of a key that is not known here proves nothing, even if a service has added
    * one behind it since: services do not look at what they follow on. Those from before the first key have none.
    */
-  #checkSignature({ body, signature }: Seal, { key, position }: SealBody): void {
+  #isHeld({ body, signature }: Seal, { key, position }: SealBody): boolean {
     const known = this.#keys.get(key ?? '');
     const isHeld = known && verify(null, Buffer.from(body), known, Buffer.from(signature ?? '', 'hex'));
-    if (isHeld || (!known && this.#unknownKeys.has(key))) return;
+    if (isHeld) return true;
     if (key === null && this.unsigned === position - 1) {
       this.unsigned = position;
-      return;
+      return true;
     }
+    if (!known && this.#unknownKeys.has(key)) return false;
     if (!known) this.#unknownKeys.add(key);
     const unsigned =
       key === null ? 'is not signed, unlike those before it' : `has a key that is not known here, ${key}`;
     this.#findings.add('forged', `seal ${position} ${known ? 'has a wrong signature' : unsigned}`);
-  }
-
-  /** Checks that what a seal has erased is not there again. */
-  async #checkErased({ position, records }: Extract<SealBody, { kind: 'erased' }>): Promise<void> {
-    const [row] = await this.#db.raw(
-      (sql) => sql<{ id: string; chain: string; index: number }>`
-        select a.id, s.chain, s.index from json_to_recordset(${JSON.stringify(records)}::json) s (chain uuid, index float8)
-        join audit_records a on a.chain_id = s.chain and a.chain_index = s.index::bigint
-        where not coalesce(a.erased @> to_jsonb(${position}::float8), false) order by s.index limit 1`,
-    );
-    if (!row) return;
-    const name = `record ${row.index} of chain ${row.chain} (${row.id})`;
-    this.#findings.add(
-      'changed',
-      `${name} is changed: seal ${position} has erased a part of it, of which it knows nothing`,
-    );
+    return false;
   }
 
   #note(body: SealBody): void {
-    this.firstAt ??= body.at;
-    if (body.kind === 'dropped') for (const range of body.ranges) this.#chain(range.chain).gone.push(range);
-    if (!('chain' in body)) return;
-    const chain = this.#chain(body.chain);
+    if (body.kind === 'opened' && body.format === CHAIN_FORMAT) {
+      this.firstAt ??= body.at;
+      const marks = [{ atMs: startOf(body.chain), spooled: -1 }];
+      if (!this.chains.has(body.chain)) this.chains.set(body.chain, { last: -1, gone: [], refused: new Map(), marks });
+    }
+    if (body.kind === 'erasure') this.erasedUsers.add(body.user);
+    if (body.kind === 'dropped') for (const range of body.ranges) this.#noteDropped(body, range);
+    const chain = 'chain' in body ? this.chains.get(body.chain) : undefined;
+    if (!chain) return;
     // What a seal has found in the database no process can have lost: somebody has deleted it before another sealed a gap.
     const after = (from: number, to: number) => chain.gone.push({ from: Math.max(from, chain.last + 1), to });
     if (body.kind === 'closed') after(body.index + 1, Number.MAX_SAFE_INTEGER);
     if (body.kind === 'gap' && body.reason === 'lost') after(body.from, body.to);
     if ('index' in body) chain.last = Math.max(chain.last, body.index);
     if (body.kind === 'gap' && body.reason === 'refused') chain.refused.set(body.from, body.hash);
+    const atMs = Date.parse(body.at);
+    if (body.kind === 'checkpoint' && atMs - (chain.marks.at(-1)?.atMs ?? 0) >= MARK_MS) {
+      chain.marks.push({ atMs, spooled: body.spooled });
+    }
   }
 
-  #chain(id: string): SealedChain {
-    const known = this.chains.get(id) ?? { last: -1, gone: [], refused: new Map() };
-    this.chains.set(id, known);
-    return known;
+  /**
+   * Notes records as dropped, unless seals say that they are too young. A record is spooled when its request ends: that of a
+   * long stream may be written in the first half of the retention, and no later.
+   */
+  #noteDropped(
+    { position, at, before }: Extract<SealBody, { kind: 'dropped' }>,
+    { chain: id, from, to }: ChainRange,
+  ): void {
+    const chain = this.chains.get(id);
+    if (!chain) return;
+    const atMs = Date.parse(at);
+    const limitMs = Math.min((Date.parse(before) + atMs) / 2, atMs - HALF_DAY_MS);
+    const mark = chain.marks.findLast(({ spooled }) => spooled < to);
+    if (mark && mark.atMs > limitMs) {
+      const since = new Date(mark.atMs).toISOString();
+      this.#findings.add(
+        'forged',
+        `seal ${position} drops record ${to} of chain ${id}, which seals say to be later than ${since}`,
+      );
+    } else chain.gone.push({ from, to });
   }
+}
+
+/** Returns the time of a chain's process in its id, in ms; that of another id says nothing. */
+function startOf(chain: string): number {
+  return chain[14] === '7' ? Number.parseInt(chain.replace('-', '').slice(0, 12), 16) : 0;
+}
+
+/** Returns the body of a seal; undefined if it is none, or not that of its row. */
+function bodyOf(row: SealRow): SealBody | undefined {
+  const body = bodyIn(row.body);
+  const chain = body && 'chain' in body ? body.chain : null;
+  const isOwn = body?.position === Number(row.position) && body.kind === row.kind && chain === row.chain_id;
+  return isOwn ? body : undefined;
 }
 
 function bodyIn(text: string): SealBody | undefined {

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Db } from '../../platform/database/database.ts';
+import { RECORD_COLUMNS } from '../audit-record.ts';
 import { type ChainedRow, VerifiedChain } from './chained.ts';
 import { type Finding, Findings } from './findings.ts';
 import { SealedAudit } from './sealed.ts';
@@ -20,7 +21,7 @@ interface VerificationInput {
 /** What a verification has found. */
 export interface VerificationReport {
   records: number;
-  /** The number of records of releases without chains, from before the first seal. */
+  /** The number of records without a place in a chain: of release 0.1.0, and of chains of before. */
   unchained: number;
   chains: number;
   seals: number;
@@ -69,38 +70,35 @@ async function verifyNow({
   }
   let records = 0;
   const seen = new Set<string>();
-  if (sealed.isWhole) {
-    await unscoped.raw(
-      (sql) => sql`
-        declare chained no scroll cursor for
-        select at, id, node_id, correlation_id, method, path, query, status_code, elapsed, headers, remote_address,
-          real_ip, request_body, request_bytes, response_body, response_bytes, is_api, aborted, erased, chain_id,
-          chain_index, coalesce(encode(previous_hash, 'hex'), '') as previous_hash,
-          coalesce(encode(hash, 'hex'), '') as hash, coalesce(encode(salts, 'hex'), '') as salts
-        from audit_records
-        where chain_id is not null and chain_index is not null and at >= ${sql.lit(first)}
-          and ${to === undefined ? sql`true` : sql`at < ${sql.lit(to)}`}
-        order by chain_id, chain_index`,
-    );
-    const parts = { sealed, findings, db: unscoped, isPartial: from !== undefined || to !== undefined };
-    let chain: VerifiedChain | undefined;
-    for (let size = FETCHED; size === FETCHED; ) {
-      const rows = await unscoped.raw((sql) => sql<ChainedRow>`fetch ${sql.lit(FETCHED)} from chained`);
-      for (const row of rows) {
-        if (!chain || !seen.has(row.chain_id)) {
-          await chain?.end();
-          chain = new VerifiedChain(row.chain_id, parts);
-          seen.add(row.chain_id);
-        }
-        await chain.add(row);
+  await unscoped.raw(
+    (sql) => sql`
+      declare chained no scroll cursor for
+      select ${sql.raw(RECORD_COLUMNS.join(', '))}, digests, chain_id,
+        chain_index, coalesce(encode(previous_hash, 'hex'), '') as previous_hash,
+        coalesce(encode(hash, 'hex'), '') as hash, coalesce(encode(salts, 'hex'), '') as salts
+      from audit_records
+      where chain_id is not null and chain_index is not null and at >= ${sql.lit(first)}
+        and ${to === undefined ? sql`true` : sql`at < ${sql.lit(to)}`}
+      order by chain_id, chain_index`,
+  );
+  const parts = { sealed, findings, db: unscoped, isPartial: from !== undefined || to !== undefined };
+  let chain: VerifiedChain | undefined;
+  for (let size = FETCHED; size === FETCHED; ) {
+    const rows = await unscoped.raw((sql) => sql<ChainedRow>`fetch ${sql.lit(FETCHED)} from chained`);
+    for (const row of rows) {
+      if (!chain || !seen.has(row.chain_id)) {
+        await chain?.end();
+        chain = new VerifiedChain(row.chain_id, parts);
+        seen.add(row.chain_id);
       }
-      size = rows.length;
-      records += size;
-      onProgress({ done: records, total: Number(total) - Number(unchained) });
+      await chain.add(row);
     }
-    await chain?.end();
-    if (!parts.isPartial) for (const [id] of sealed.chains) if (!seen.has(id)) await new VerifiedChain(id, parts).end();
+    size = rows.length;
+    records += size;
+    onProgress({ done: records, total: Number(total) - Number(unchained) });
   }
+  await chain?.end();
+  if (!parts.isPartial) for (const [id] of sealed.chains) if (!seen.has(id)) await new VerifiedChain(id, parts).end();
   return {
     records,
     unchained: Number(unchained),

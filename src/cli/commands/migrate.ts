@@ -1,4 +1,3 @@
-import type { ServiceRole } from '../../app/database-roles.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import type { CommandBody } from '../kit/command.ts';
@@ -38,17 +37,13 @@ export const migrateCommand: CommandBody = {
     const needed = topicsOf(config);
     const topics = (await bus.missingTopics(needed)).map((topic) => config.topicPrefix + topic);
     await bus.ensureTopics(needed);
-    const role = service ? { name: service.name, changes_audit_until_after: service.wideSince ?? null } : null;
-    const text = line('migrations', migrations) + line('topics', topics) + (service ? roleLine(service) : '');
-    return answer({ migrations, topics, service_role: role }, text);
+    const role = service
+      ? `The role ${service.name} adds and reads audit records and versions of wallet rules, and cannot change them.\n`
+      : '';
+    const text = line('migrations', migrations) + line('topics', topics) + role;
+    return answer({ migrations, topics, service_role: service ?? null }, text);
   },
 };
-
-function roleLine({ name, wideSince }: ServiceRole): string {
-  return wideSince === undefined
-    ? `The role ${name} adds and reads audit records, and cannot change them.\n`
-    : `The role ${name} can still change audit records, as the release before does: migrate of a release after ${wideSince} ends that.\n`;
-}
 
 function line(what: string, done: readonly string[]): string {
   return done.length === 0 ? `No new ${what}.\n` : `New ${what}: ${done.join(', ')}\n`;

@@ -1,3 +1,4 @@
+import { receiptView } from '../../domain/users/user-erasure.service.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
 import { nodeOf, orCommandError } from '../kit/open-database.ts';
@@ -7,18 +8,22 @@ import { mutation } from '../kit/running-instance.ts';
 /** `portcullis users erase`: erases the personal data of a user. */
 export const usersErase: CommandBody = {
   description: [
-    "Blanks a user's names, email, external id and wallet address: in the user, in the rows of migrations, in answers that",
-    'are kept under an Idempotency-Key, and in audit records of which a part names the user. The user and its id stay.',
+    "Erases a user's names, email, external id and wallet address: in the user, in the rows of migrations, and in the audit",
+    'records and kept responses of requests that created, changed, returned or matched the user. The user and its id stay.',
   ].join('\n'),
   positionals: ['ID'],
   examples: ['portcullis users erase ID', 'portcullis users erase ID --json'],
   async run(input) {
     const id = uuid('ID', input.positionals[0]);
-    const advice = mutation('eraseUser', '$id: ID!', { id }, 'User { id }');
+    const advice = mutation('eraseUser', '$id: ID!', { id }, 'User { id erasure { erasedAt records responses } }');
     const { userErasure, database } = await openDomain(input, { advice });
     const absent = `there is no user ${id}`;
     const nodeId = await nodeOf(database.db, 'users', id, absent);
     const user = await orCommandError(absent, userErasure.erase(nodeId, id));
-    return input.answer({ id: user.id, erased: true }, `User ${user.id} is erased.\n`);
+    const receipt = receiptView(user.erasure);
+    return input.answer(
+      { id: user.id, erased: true, ...receipt },
+      `Erased user ${user.id} at ${receipt.erased_at}: ${receipt.records} audit records, ${receipt.responses} kept responses.\n`,
+    );
   },
 };

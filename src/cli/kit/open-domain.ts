@@ -29,17 +29,20 @@ export async function openDomain(
   { log = silentLog, onBatch }: Telling = {},
 ) {
   const { config, env: variables } = readConfig(env);
-  const [{ AUDIT_DELAY_MS }, { AuditErasure }, { AuditSeals }, { buildStored }] = await Promise.all([
-    import('../../audit/audit-writer.ts'),
-    import('../../audit/erasure.ts'),
-    import('../../audit/seals.ts'),
-    import('../../domain/domain.ts'),
-  ]);
+  const [{ openBus, sealSink }, { AUDIT_DELAY_MS }, { AuditErasure }, { AuditSeals }, { buildStored }] =
+    await Promise.all([
+      import('../../app/stores.ts'),
+      import('../../audit/audit-writer.ts'),
+      import('../../audit/erasure.ts'),
+      import('../../audit/seals.ts'),
+      import('../../domain/domain.ts'),
+    ]);
   const database = await openMigrated(config, opening, stack);
   const dropped: string[] = [];
   const seals = new AuditSeals({
     db: database.db,
     nowMs: Date.now,
+    sink: sealSink(config, () => openBus(config, database.db, log, stack)),
     // Read late, so that commands that erase nothing generate no secrets.
     key: () => readSecrets(config, variables).auditKeys[0],
     onError: () => undefined,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { notedIds, noteUsers } from '../../audit/noted-users.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { AppError, errorEnvelope } from '../../platform/errors.ts';
@@ -21,6 +22,9 @@ export const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 export function scopeHash({ subject, clientId, method, path, key }: KeyScope): Buffer {
   return sha256(Buffer.from(JSON.stringify([subject, clientId ?? null, method, path, key])));
 }
+
+/** The body of a stored response that was erased with the data of a user. */
+export const ERASED_BODY = '{}';
 
 /** A stored response, which is sent again unchanged. */
 export interface StoredResponse {
@@ -100,6 +104,19 @@ export class IdempotentResponses {
     });
   }
 
+  /** Erases the tenant's responses that have noted a user, and returns their number. Their keys stay taken. */
+  async erase(nodeId: string, userId: string): Promise<number> {
+    const erased = await this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('idempotent_answers')
+        .set({ body: ERASED_BODY })
+        .where((eb) => eb(eb.val(userId), '=', eb.fn.any('noted_users')))
+        .where('body', 'is distinct from', ERASED_BODY)
+        .returning('scope'),
+    );
+    return erased.length;
+  }
+
   /** Deletes the responses that are older than 24 hours. */
   async prune(): Promise<void> {
     await this.#parts.db
@@ -151,6 +168,7 @@ export class IdempotentResponses {
   async #stored(request: KeyedRequest): Promise<StoredResponse | undefined> {
     const stored = await this.#find(request);
     if (stored && !sha256(request.bytes).equals(stored.body_sha256)) throw conflict();
+    noteUsers(stored?.noted_users ?? []);
     return stored && { status: stored.status, headers: stored.headers, body: stored.body };
   }
 
@@ -160,7 +178,7 @@ export class IdempotentResponses {
       .run((k) =>
         k
           .selectFrom('idempotent_answers')
-          .select(['status', 'headers', 'body', 'body_sha256'])
+          .select(['status', 'headers', 'body', 'noted_users', 'body_sha256'])
           .where('scope', '=', scopeHash(scope))
           .where('created_at', '>', this.#oldest()),
       );
@@ -191,6 +209,7 @@ export class IdempotentResponses {
     if (response.status >= 500) return response;
     const columns = {
       ...response,
+      noted_users: notedIds(),
       body_sha256: sha256(bytes),
       created_at: new Date(this.#parts.nowMs()).toISOString(),
     };

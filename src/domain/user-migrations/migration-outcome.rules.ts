@@ -4,7 +4,6 @@ import { isLonger } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
-import type { Taken } from '../users/user-store.ts';
 import type { UserRow } from '../users/users.service.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 
@@ -31,13 +30,21 @@ interface Identity {
   address: string;
 }
 
+/** The identifiers that another user of the tenant already has. */
+interface Taken {
+  email: boolean;
+  externalId: boolean;
+  address: boolean;
+}
+
 /**
- * A row with the facts that decide its outcome. `fault` is the reason why it cannot be stored, found by a check or by
+ * A row with the facts that decide its outcome. `owners` are the ids of the users that have its identifiers. `fault` is the reason why it cannot be stored, found by a check or by
  * an attempt to insert it.
  */
 export interface JudgedRow {
   identity: Identity;
   taken: Taken;
+  owners: readonly string[];
   fault: string | undefined;
 }
 
@@ -71,6 +78,24 @@ export function outcomesOf(rows: readonly JudgedRow[]): RowOutcome[] {
     created.addresses.add(address);
     return { status: 'created' };
   });
+}
+
+/**
+ * Returns for each row the ids of the users that it created or matched: of the tenant, and of those that rows of the same
+ * request created.
+ */
+export function notedUsersOf(rows: readonly JudgedRow[], createdIds: readonly (string | undefined)[]): string[][] {
+  const keysOf = ({ identity: { emailKey, externalId, address } }: JudgedRow) => [
+    ...(emailKey === undefined ? [] : [`email ${emailKey}`]),
+    ...(externalId === undefined ? [] : [`external id ${externalId}`]),
+    `address ${address}`,
+  ];
+  const created = new Map<string, string>();
+  for (const [index, row] of rows.entries()) {
+    const id = createdIds[index];
+    if (id !== undefined) for (const key of keysOf(row)) created.set(key, id);
+  }
+  return rows.map((row) => [...new Set([...row.owners, ...keysOf(row).flatMap((key) => created.get(key) ?? [])])]);
 }
 
 /** Returns why a row cannot be stored in any table, as a text for its sender; undefined when it can. */
@@ -136,6 +161,7 @@ export function newUserOf(
     kyc_token_sent: row.kyc_sent,
     kyc_token_sent_at: row.kyc_sent ? at : null,
     kyc_token_tx_hash: null,
+    erased_at: null,
     created_at: `${at.slice(0, -1)}${String(micros).padStart(3, '0')}Z`,
   };
 }

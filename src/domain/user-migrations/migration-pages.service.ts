@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { noteUsers } from '../../audit/noted-users.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -29,12 +30,13 @@ export class MigrationPages extends MigrationList {
       rows: (k) => k.selectFrom('migration_rows').selectAll(),
       owner: 'migration_id',
       order: ['index'],
+      onRows: noteUsersOf,
     });
   }
 
   /** Reads the first failed rows of a user migration, in their order. */
-  failures(nodeId: string, id: string, limit: number): Promise<MigrationRowRow[]> {
-    return this.#db
+  async failures(nodeId: string, id: string, limit: number): Promise<MigrationRowRow[]> {
+    const rows = await this.#db
       .forNode(nodeId)
       .run((k) =>
         k
@@ -45,5 +47,11 @@ export class MigrationPages extends MigrationList {
           .orderBy('index')
           .limit(limit),
       );
+    noteUsersOf(rows);
+    return rows;
   }
+}
+
+function noteUsersOf(rows: readonly MigrationRowRow[]): void {
+  noteUsers(rows.flatMap(({ noted_users, user_id }) => noted_users ?? user_id ?? []));
 }

@@ -86,12 +86,13 @@ export class MigrationStore {
     const column = (name: keyof RowOutcomeRow) => textColumn(rows, name);
     await this.#db.unscoped('sets of rows of one node, which each statement names').raw(
       (sql) => sql`
-        insert into migration_rows (migration_id, index, node_id, email, external_id, user_id, status, reason)
-        select ${migrationId}::uuid, r.index::integer, ${nodeId}::uuid, r.email, r.external_id, r.user_id::uuid, r.status,
-          r.reason
+        insert into migration_rows (migration_id, index, node_id, email, external_id, user_id, noted_users, status, reason)
+        select ${migrationId}::uuid, r.index::integer, ${nodeId}::uuid, r.email, r.external_id, r.user_id::uuid,
+          string_to_array(r.noted_users, ',')::uuid[], r.status, r.reason
         from unnest(${column('index')}::text[], ${column('email')}::text[], ${column('external_id')}::text[],
-          ${column('user_id')}::text[], ${column('status')}::text[], ${column('reason')}::text[])
-          as r (index, email, external_id, user_id, status, reason)`,
+          ${column('user_id')}::text[], ${column('noted_users')}::text[], ${column('status')}::text[],
+          ${column('reason')}::text[])
+          as r (index, email, external_id, user_id, noted_users, status, reason)`,
     );
   }
   async addChunk(nodeId: string, migrationId: string, seq: number, bytes: Uint8Array, atMs: number): Promise<void> {

@@ -1,3 +1,4 @@
+import { noteUsers } from '../../audit/noted-users.ts';
 import { cutTo } from '../../lib/input.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -16,6 +17,7 @@ import {
   kycEventOf,
   newUserOf,
   normalRow,
+  notedUsersOf,
   outcomesOf,
   type RowOutcome,
   TAKEN_BY_INDEX,
@@ -26,16 +28,16 @@ import type { RowOutcomeRow } from './migration-store.ts';
  * Returns the outcome of a row as it is stored. Its identifiers are stored as sent, with U+0000 and lone surrogates
  * replaced; one that is too long is cut. `index` counts from 1.
  */
-export function outcomeRowOf({ input, outcome, user }: AppliedRow, index: number): RowOutcomeRow {
+export function outcomeRowOf({ input, outcome, user, notedUsers }: AppliedRow, index: number): RowOutcomeRow {
   const reason = outcome.status === 'created' ? null : outcome.reason;
   const identifiers = { email: storable(input.email), external_id: storable(input.external_id) };
-  return { index, ...identifiers, user_id: user?.id ?? null, status: outcome.status, reason };
+  return { index, ...identifiers, user_id: user?.id ?? null, noted_users: notedUsers, status: outcome.status, reason };
 }
 
 /** Returns the outcome, as it is stored, of a row of a file that is not a valid user. */
 export function faultRowOf({ index, fault, email, externalId }: Extract<FileRow, { fault: string }>): RowOutcomeRow {
   const identifiers = { email: storable(email), external_id: storable(externalId) };
-  return { index, ...identifiers, user_id: null, status: 'failed', reason: fault };
+  return { index, ...identifiers, user_id: null, noted_users: null, status: 'failed', reason: fault };
 }
 
 function storable(text: string | undefined): string | null {
@@ -48,6 +50,8 @@ export interface AppliedRow {
   input: MigrateUserInput;
   outcome: RowOutcome;
   user: UserRow | undefined;
+  /** The ids of the users that the row created or matched. */
+  notedUsers: readonly string[];
 }
 
 interface RowsToApply {
@@ -98,7 +102,13 @@ export class RowApplication {
       const created = outcomes.flatMap(({ status }, index) => (status === 'created' ? [index] : []));
       const refused = await this.#insertAll(request, users, created);
       if (refused.length === 0) {
-        return sent.map((input, index) => appliedRow(input, outcomes[index], users[index]));
+        const isCreated = new Set(created);
+        const noted = notedUsersOf(
+          judged,
+          users.map(({ id }, index) => (isCreated.has(index) ? id : undefined)),
+        );
+        noteUsers(noted.flat());
+        return sent.map((input, index) => appliedRow(input, outcomes[index], users[index], noted[index]));
       }
       for (const { row, error } of refused) this.#learn(request, judged[row], row, error);
     }
@@ -106,7 +116,7 @@ export class RowApplication {
 
   async #judge(nodeId: string, rows: readonly MigrateUserInput[]): Promise<JudgedRow[]> {
     const faults = rows.map(faultOf);
-    const found = await this.#store.taken(
+    const found = await this.#store.owners(
       nodeId,
       rows.map((row, index) =>
         faults[index] === undefined
@@ -125,10 +135,11 @@ export class RowApplication {
         address: addressOf(row.wallet_address),
       },
       taken: {
-        email: found[index]?.email ?? false,
-        externalId: found[index]?.externalId ?? false,
-        address: found[index]?.address ?? false,
+        email: typeof found[index]?.email === 'string',
+        externalId: typeof found[index]?.externalId === 'string',
+        address: typeof found[index]?.address === 'string',
       },
+      owners: [found[index]?.email, found[index]?.externalId, found[index]?.address].filter((id) => id != null),
       fault: faults[index],
     }));
   }
@@ -208,7 +219,12 @@ function isOfRows(error: unknown): boolean {
   return /^(?:22|23|54|P0)/.test(sqlState(error) ?? '');
 }
 
-function appliedRow(input: MigrateUserInput, outcome: RowOutcome | undefined, user: UserRow | undefined): AppliedRow {
+function appliedRow(
+  input: MigrateUserInput,
+  outcome: RowOutcome | undefined,
+  user: UserRow | undefined,
+  notedUsers: readonly string[] = [],
+): AppliedRow {
   if (!outcome) throw new Error('every row has an outcome');
-  return { input, outcome, user: outcome.status === 'created' ? user : undefined };
+  return { input, outcome, user: outcome.status === 'created' ? user : undefined, notedUsers };
 }

@@ -12,15 +12,15 @@ interface IdentifierQuery {
   address: string | null;
 }
 
-/** The identifiers that another user of the tenant already has. */
-export interface Taken {
-  email: boolean;
-  externalId: boolean;
-  address: boolean;
+/** The ids of the users of the tenant that have an identifier; null for one that no user has. */
+interface Owners {
+  email: string | null;
+  externalId: string | null;
+  address: string | null;
 }
 
-/** The taken identifiers, and the email in the form in which the database compares it. */
-interface Found extends Taken {
+/** The users that have the identifiers, and the email in the form in which the database compares it. */
+interface Found extends Owners {
   emailKey: string | null;
 }
 
@@ -37,7 +37,7 @@ export class UserStore {
 
   /**
    * Locks the users of a tenant against changes by others until the end of the transaction. It also turns off sorting
-   * in the planner, so that `taken` reads from indexes.
+   * in the planner, so that `owners` reads from indexes.
    */
   async lock(nodeId: string): Promise<void> {
     await this.#unscoped.raw(
@@ -48,23 +48,26 @@ export class UserStore {
   }
 
   /**
-   * Returns for each query, in order, which identifiers are taken; emails are compared as by the unique index. Each
+   * Returns for each query, in order, who has the identifiers; emails are compared as by the unique index. Each
    * subquery selects the first key at or above the wanted one, which only the index on that key can give in order: no
    * plan then reads all users of the tenant, however old the statistics are. Call it under `lock`.
    */
-  taken(nodeId: string, queries: readonly IdentifierQuery[]): Promise<Found[]> {
+  owners(nodeId: string, queries: readonly IdentifierQuery[]): Promise<Found[]> {
     const emails = textArray(queries.map(({ email }) => email));
     const externalIds = textArray(queries.map(({ externalId }) => externalId));
     const addresses = textArray(queries.map(({ address }) => address));
     return this.#unscoped.raw(
       (sql) => sql<Found>`
         select lower(r.email) as "emailKey",
-          coalesce((select lower(u.email) from users u where u.node_id = ${nodeId}::uuid and u.email <> ''
-            and lower(u.email) >= lower(r.email) order by lower(u.email) limit 1) = lower(r.email), false) as email,
-          coalesce((select u.external_id from users u where u.node_id = ${nodeId}::uuid
-            and u.external_id >= r.external_id order by u.external_id limit 1) = r.external_id, false) as "externalId",
-          coalesce((select u.address from users u where u.node_id = ${nodeId}::uuid and u.address <> ''
-            and u.address >= r.address order by u.address limit 1) = r.address, false) as address
+          (select case lower(u.email) when lower(r.email) then u.id end from users u
+            where u.node_id = ${nodeId}::uuid and u.email <> '' and lower(u.email) >= lower(r.email)
+            order by lower(u.email) limit 1) as email,
+          (select case u.external_id when r.external_id then u.id end from users u
+            where u.node_id = ${nodeId}::uuid and u.external_id >= r.external_id
+            order by u.external_id limit 1) as "externalId",
+          (select case u.address when r.address then u.id end from users u
+            where u.node_id = ${nodeId}::uuid and u.address <> '' and u.address >= r.address
+            order by u.address limit 1) as address
         from unnest(${emails}::text[], ${externalIds}::text[], ${addresses}::text[])
           with ordinality as r (email, external_id, address, ordinal)
         order by r.ordinal`,
@@ -73,7 +76,7 @@ export class UserStore {
 
   /** Inserts users together with their events in one statement. */
   async insert(nodeId: string, users: readonly UserRow[], events: readonly NewOutboxEvent[]): Promise<void> {
-    const column = (name: Exclude<keyof UserRow, 'kyc_verified' | 'kyc_token_sent'>) =>
+    const column = (name: Exclude<keyof UserRow, 'kyc_verified' | 'kyc_token_sent' | 'erased_at'>) =>
       textArray(users.map((user) => user[name]));
     const member = (name: Exclude<keyof NewOutboxEvent, 'createdAtMs'>) =>
       textArray(events.map((event) => event[name] ?? null));
@@ -98,6 +101,20 @@ export class UserStore {
           ${member('eventType')}::text[], ${member('payload')}::text[], ${member('correlationId')}::text[],
           ${member('traceparent')}::text[], ${eventTimes}::text[])
           as e (id, topic, key, event_type, payload, correlation_id, traceparent, created_at)`,
+    );
+  }
+
+  /**
+   * Erases the migration rows that created or matched the user. A row of release 0.1.0 has noted nobody: it counts if it
+   * has the email or the external id.
+   */
+  async eraseRows(nodeId: string, userId: string): Promise<void> {
+    await this.#unscoped.raw(
+      (sql) => sql`
+        update migration_rows r set email = null, external_id = null
+        from users u where u.node_id = ${nodeId} and u.id = ${userId} and r.node_id = u.node_id and (
+          r.user_id = u.id or r.noted_users @> array[u.id] or (r.noted_users is null
+            and (lower(r.email) = nullif(lower(u.email), '') or r.external_id = u.external_id)))`,
     );
   }
 

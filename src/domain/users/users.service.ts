@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { noteUsers } from '../../audit/noted-users.ts';
 import { isoFromPgOrNull } from '../../lib/instants.ts';
 import { containing } from '../../platform/database/conditions.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
@@ -51,4 +52,5 @@ export class UserPages extends keysetList({
       : [eb.or(SEARCHED.map((column) => eb(column, 'ilike', patterns[column] ?? '')))]),
   ],
   order: ['created_at', 'id'],
+  onRows: (rows) => noteUsers(rows.map(({ id }) => id)),
 }) {}

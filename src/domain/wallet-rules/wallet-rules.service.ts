@@ -90,8 +90,8 @@ interface RulePlace {
 }
 
 /**
- * Writes wallet rules (specification sections 4.2 and 4.3). The database keeps every version; each method adds its author
- * to the one that it makes, in the same transaction. Each throws a RefusalError `not_found` when the author's tenant has
+ * Writes wallet rules (specification sections 4.2 and 4.3). The database keeps every version, with the
+ * author that each method sets. Each throws a RefusalError `not_found` when the author's tenant has
  * no such wallet or rule.
  */
 export class WalletRules {
@@ -176,13 +176,12 @@ export class WalletRules {
     return rule;
   }
 
-  /** Writes a rule, and adds its author to the version that comes of it; undefined when none is written. */
+  /** Writes a rule, whose version the database writes with this author; undefined when none is written. */
   #writeAs(
     { nodeId, subject, clientId, correlationId }: RuleAuthor,
     write: RuleWrite,
   ): Promise<WalletRuleRow | undefined> {
     const { db } = this.#parts;
-    const scoped = db.forNode(nodeId);
     const author = {
       // The claims of another issuer's token may be of any length.
       subject: cutTo(subject, MAX_LENGTHS.wallet_rule_versions.subject),
@@ -190,12 +189,10 @@ export class WalletRules {
       correlation_id: correlationKey(correlationId),
     };
     return db.transaction(async () => {
-      const [rule] = await scoped.run(write);
-      if (!rule) return undefined;
-      const { id, version } = rule;
-      await scoped.run((k) =>
-        k.updateTable('wallet_rule_versions').set(author).where('rule_id', '=', id).where('version', '=', version),
-      );
+      await db
+        .unscoped('a setting of the transaction')
+        .raw((sql) => sql`select set_config('portcullis.rule_author', ${JSON.stringify(author)}, true)`);
+      const [rule] = await db.forNode(nodeId).run(write);
       return rule;
     });
   }

@@ -61,7 +61,7 @@ async function admit(parts: McpServerParts, exchange: Exchange): Promise<ClientR
     await parts.throttle.failed(exchange.realIp, undefined);
     throw new InvalidTokenError('wrong_secret');
   }
-  exchange.found.client = { nodeId: client.nodeId, isApi: true };
+  exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: true };
   exchange.found.recheck = recheck;
   const isOwn = isOwnHost(headers.host, parts.publicUrl());
   if (!isOwn || !isOriginTaken(parts.corsOrigins, headers.origin)) throw forbidden();

@@ -113,7 +113,7 @@ async function endCall(
 ): Promise<void> {
   setLimitHeaders(res, call.headers);
   const client = call.client ?? (await namedClient(call, directory));
-  if (client) exchangeOf(req).found.client = { nodeId: client.nodeId, isApi };
+  if (client) exchangeOf(req).found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi };
 }
 
 /**

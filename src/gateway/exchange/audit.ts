@@ -5,6 +5,7 @@ import { maskBody } from '../../audit/mask.ts';
 import { cut, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
 import { correlationKey, maskTokens } from '../../audit/mask-keys.ts';
+import { notedIds } from '../../audit/noted-users.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Capture } from './capture.ts';
@@ -73,9 +74,9 @@ function bodyText(
   return storedText(maskBody(type, content, { maxBytes: MAX_BODY_BYTES, truncated, wellFormed, names }));
 }
 
-function storedText(masked: string | null | undefined): string | null {
+function storedText(masked: string | null | undefined, maxBytes = MAX_BODY_BYTES): string | null {
   // Responses contain correlation ids too, which may hold a JWT.
-  return masked ? storable(cut(maskTokens(masked), MAX_BODY_BYTES)) : null;
+  return masked ? storable(cut(maskTokens(masked), maxBytes)) : null;
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {
@@ -240,13 +241,30 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
     ...bodiesOf(exchange, operation),
     is_api: principal ? principal.tokenUse === 'api' : (client?.isApi ?? false),
     aborted,
+    ...callerOf(principal, client?.clientId),
+    operation: operation?.name ?? found.endpoint?.path ?? null,
+    noted_users: notedIds(operation?.notes ?? audit),
   };
+}
+
+/** The longest subject or client id in an audit record, in bytes; a token may hold any text. */
+const MAX_CALLER_BYTES = 512;
+
+/** Returns who has sent a request, as far as it is known. */
+function callerOf(principal: Principal | undefined, clientId: string | undefined) {
+  const shown = (text: string | undefined) => storedText(text, MAX_CALLER_BYTES);
+  return principal
+    ? { subject: shown(principal.subject), client_id: shown(principal.clientId) }
+    : { subject: null, client_id: clientId ?? null };
 }
 
 function recordOfOperation(operation: EndedOperation): AuditRecord {
   const { exchange, principal, audited } = operation;
   return {
     ...recordOf(exchange, false, undefined),
+    ...callerOf(principal, undefined),
+    operation: audited?.name ?? exchange.found.endpoint?.path ?? null,
+    noted_users: notedIds(audited?.notes),
     at: new Date(operation.startedAtMs).toISOString(),
     id: uuidV7(operation.startedAtMs),
     node_id: principal.nodeId,
@@ -278,6 +296,10 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecord {
     response_bytes: Buffer.byteLength(body),
     is_api: false,
     aborted: false,
+    subject: null,
+    client_id: null,
+    operation: null,
+    noted_users: null,
   };
 }
 

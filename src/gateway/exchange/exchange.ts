@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Caller, Principal, SignedToken } from '../../access/identity/principal.ts';
+import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { Upstream } from '../remote/upstream.ts';
@@ -32,6 +33,10 @@ export interface AuditedOperation {
   response: AuditedBody;
   /** The masked query string. Without it, the operation in the query of a GraphQL request is masked completely. */
   query?: string;
+  /** The schema names of the operation's root fields; without them, the record names the endpoint. */
+  name?: string;
+  /** The users that the operation has noted; without them, those of the whole request are recorded. */
+  notes?: UserNotes;
 }
 
 /** What stages of the chain, and handlers that authenticate callers themselves, have found out about a request. */
@@ -48,8 +53,8 @@ export class Findings {
   principal: Principal | undefined;
   /** Checks that the caller's access has not ended meanwhile; undefined without a caller. @throws InvalidTokenError */
   recheck: ((found: Findings) => Promise<unknown>) | undefined;
-  /** A caller that authenticated without an access token: its tenant, and whether the audit record has `is_api`. */
-  client: { nodeId: string; isApi: boolean } | undefined;
+  /** The client of a request without an access token, and whether the audit record has `is_api`. */
+  client: { nodeId: string; clientId: string; isApi: boolean } | undefined;
   /** The 429 of a client's rate or quota that is left to the handler, for endpoints with the flag `batch`. */
   limitRefusal: AppError | undefined;
 
@@ -60,7 +65,7 @@ export class Findings {
 }
 
 /** What is collected about a request for its audit records. */
-interface AuditNotes {
+interface AuditNotes extends UserNotes {
   readonly capture: Capture;
   /** The masked head, computed for the first of the records. */
   head: RecordedHead | undefined;
@@ -121,6 +126,7 @@ export class Exchange {
     this.audit = {
       capture: new Capture(req, res),
       head: undefined,
+      notedUsers: undefined,
       operations: undefined,
       reason: undefined,
       isBodyRead: false,

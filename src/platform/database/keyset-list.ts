@@ -52,6 +52,8 @@ interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
   isNewestFirst?: boolean;
   /** Whether any text can be an id; otherwise ids are UUIDs. */
   hasTextIds?: boolean;
+  /** Called with the rows that are returned. */
+  onRows?(rows: readonly Row[]): void;
 }
 
 /** A reader of tenants' rows, by id or page by page; a page costs the same anywhere in the list. */
@@ -75,7 +77,7 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
 ): new (
   db: Db,
 ) => KeysetList<Row, Filter> {
-  const { rows, where, isNewestFirst = false, hasTextIds = false } = spec;
+  const { rows, where, isNewestFirst = false, hasTextIds = false, onRows } = spec;
   const at = columnOf('listed', spec.order[0]);
   const id = columnOf('listed', spec.order[1]);
   const filtered = (k: ScopedKysely, given: Given): Listed =>
@@ -98,8 +100,10 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
     }
 
     async page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Row>> {
-      const page = pageRead(isNewestFirst ? newestFirst(request) : request);
-      return pageOf(await this.#page.run(nodeId, { given: givenBy(filter), page }), request);
+      const read = pageRead(isNewestFirst ? newestFirst(request) : request);
+      const page = pageOf(await this.#page.run(nodeId, { given: givenBy(filter), page: read }), request);
+      onRows?.(page.rows);
+      return page;
     }
 
     async count(nodeId: string, filter: Filter): Promise<number> {
@@ -107,8 +111,10 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
       return Number(counted?.total ?? 0);
     }
 
-    byIds(nodeId: string, ids: readonly string[]): Promise<Row[]> {
-      return this.#byIds.run(nodeId, { ids });
+    async byIds(nodeId: string, ids: readonly string[]): Promise<Row[]> {
+      const rows = await this.#byIds.run(nodeId, { ids });
+      onRows?.(rows);
+      return rows;
     }
 
     async find(nodeId: string, id: string): Promise<Row | undefined> {
@@ -132,6 +138,8 @@ interface NestedSpec<DB, TB extends keyof DB, Row> {
   /** The columns of the sort key; the second, the row's id, is needed if the first is not unique within a list. */
   order: readonly [at: keyof Row & string] | readonly [at: keyof Row & string, id: keyof Row & string];
   isNewestFirst?: boolean;
+  /** Called with the rows that are returned. */
+  onRows?(rows: readonly Row[]): void;
 }
 
 /** A reader of lists that belong to other rows of a tenant (the owners), for many owners at once. */
@@ -145,7 +153,7 @@ export interface NestedList<Row> {
 /** Makes the reader of a nested list, from the list's declaration. */
 export function nestedList<DB, TB extends keyof DB, Row>(
   db: Db,
-  { ownerIds: idType, rows, owner, order, isNewestFirst = false }: NestedSpec<DB, TB, Row>,
+  { ownerIds: idType, rows, owner, order, isNewestFirst = false, onRows }: NestedSpec<DB, TB, Row>,
 ): NestedList<Row> {
   const orderOf = <Of extends string>(of: Of) => order.map((name) => columnOf(of, name)) as [`${Of}.column`];
   const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: string; page: PageRead }) => {
@@ -175,7 +183,9 @@ export function nestedList<DB, TB extends keyof DB, Row>(
     async pages(nodeId, ownerIds, request) {
       const page = pageRead(isNewestFirst ? newestFirst(request) : request);
       const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page });
-      return pagesBy(read as Row[], (row) => String(row[owner]), request);
+      const found = pagesBy(read as Row[], (row) => String(row[owner]), request);
+      if (onRows) for (const { rows } of found.values()) onRows(rows);
+      return found;
     },
     async counts(nodeId, ownerIds) {
       const counted = await counts.run(nodeId, { ownerIds });

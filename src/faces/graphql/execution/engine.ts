@@ -16,6 +16,7 @@ import {
   validate,
   validateSubscriptionArgs,
 } from 'graphql';
+import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audit/noted-users.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
@@ -119,14 +120,33 @@ async function subscribe(
   const source = await createSourceEventStream(validated);
   if (!(Symbol.asyncIterator in source)) return source;
   const key = resultKeyOf(validated, (validated.contextValue as GraphqlContext).principal);
-  return mapSourceToResponseEvent(validated, source, (event) =>
-    answers.answer(event.rootValue, key, () => execution(event)),
-  );
+  // Events are executed in the async context of whoever reads them.
+  const notes = userNotes();
+  const noted = (result: ExecutionResult) => {
+    noteUsers(notedIn(result), notes);
+    return result;
+  };
+  return mapSourceToResponseEvent(validated, source, (event) => {
+    const answer = answers.answer(event.rootValue, key, () => execution(event));
+    return answer instanceof Promise ? answer.then(noted) : noted(answer);
+  });
+}
+
+const NOTED = Symbol('noted users');
+
+/** Returns the users that the execution of an event has noted, for all subscribers that share its result. */
+function notedIn(result: object): Iterable<string> {
+  return NOTED in result ? (result[NOTED] as Set<string>) : [];
 }
 
 function execution(args: ValidatedSubscriptionArgs): ReturnType<typeof executeSubscriptionEvent> {
   const { principal, services } = args.contextValue as GraphqlContext;
   const contextValue = freshContext({ principal, caller: undefined, services });
+  const notes: UserNotes = { notedUsers: undefined };
+  const withNotes = (result: ExecutionResult) =>
+    notes.notedUsers ? Object.assign(result, { [NOTED]: notes.notedUsers }) : result;
   // Other subscribers may wait for the result when this one has left.
-  return executeSubscriptionEvent({ ...args, contextValue, externalAbortSignal: undefined });
+  const event = { ...args, contextValue, externalAbortSignal: undefined };
+  const executed = notingUsers(notes, () => executeSubscriptionEvent(event));
+  return executed instanceof Promise ? executed.then(withNotes) : withNotes(executed);
 }

@@ -2,11 +2,14 @@ import {
   type ArgumentNode,
   type ASTNode,
   type DocumentNode,
+  type FragmentDefinitionNode,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type ObjectFieldNode,
+  type OperationDefinitionNode,
   print,
+  type SelectionSetNode,
   type StringValueNode,
   visit,
 } from 'graphql';
@@ -14,11 +17,12 @@ import type { Plugin } from 'graphql-yoga';
 import { maskBody } from '../../../audit/mask.ts';
 import { maskEmbedded } from '../../../audit/mask-json.ts';
 import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
+import { notingUsers, type UserNotes } from '../../../audit/noted-users.ts';
 import { MAX_BODY_BYTES } from '../../../gateway/exchange/audit.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { parseJson } from '../../../lib/json.ts';
 import { isObject } from '../../shared/nested-values.ts';
-import { areVariablesGood } from '../execution/documents.ts';
+import { areVariablesGood, fragmentsOf } from '../execution/documents.ts';
 import type { OperationParams } from './document-limits.ts';
 
 /** A valid document with its secrets masked. */
@@ -69,11 +73,43 @@ function maskDocument(document: DocumentNode): MaskedDocument {
   return { text: shown === document && !source.includes('#') ? source : print(shown), variables, aliases };
 }
 
+/** Returns the schema names of the root fields of an operation, each once, in their order. */
+function rootFieldsOf(document: DocumentNode, { selectionSet }: OperationDefinitionNode): string {
+  const fragments = fragmentsOf(document);
+  const names = new Set<string>();
+  const passed = new Set<SelectionSetNode>();
+  function add(set: SelectionSetNode): void {
+    // Fragments that spread others often would otherwise be walked once for each path.
+    if (passed.has(set)) return;
+    passed.add(set);
+    for (const selection of set.selections) {
+      if (selection.kind === Kind.FIELD) names.add(selection.name.value);
+      else if (selection.kind === Kind.INLINE_FRAGMENT) add(selection.selectionSet);
+      else {
+        const fragment: FragmentDefinitionNode | undefined = fragments.get(selection.name.value);
+        if (fragment) add(fragment.selectionSet);
+      }
+    }
+  }
+  add(selectionSet);
+  return [...names].join(', ');
+}
+
+/** A valid document, and the users that its operation has noted. */
+interface ValidOperation extends UserNotes {
+  document: DocumentNode;
+}
+
+/** The property of an operation's parameters that holds it; a weak map would outlive young collections. */
+const VALID: unique symbol = Symbol('valid operation');
+
+function validOf(params: object): ValidOperation | undefined {
+  return VALID in params ? (params[VALID] as ValidOperation) : undefined;
+}
+
 /** Decides what the audit records of operations may show. */
 export class OperationAudits {
   readonly #schema: GraphQLSchema;
-  /** The valid documents, by the parameters that they were sent in. */
-  readonly #valid = new WeakMap<object, DocumentNode>();
   readonly #masked = new WeakMap<DocumentNode, MaskedDocument>();
 
   constructor(schema: GraphQLSchema) {
@@ -95,14 +131,23 @@ export class OperationAudits {
     audit.operations = operations;
   }
 
-  /** Creates the Envelop plugin that stores which operations have a valid document. */
+  /** Creates the Envelop plugin that stores which operations have a valid document, and notes the users of each. */
   plugin(): Plugin<OperationParams> {
     return {
       onValidate:
-        ({ params: { documentAST }, context }) =>
+        ({ params: { documentAST: document }, context }) =>
         ({ valid }) => {
-          if (valid) this.#valid.set(context.params, documentAST);
+          const value: ValidOperation = { document, notedUsers: undefined };
+          if (valid) Object.defineProperty(context.params, VALID, { value, configurable: true });
         },
+      onExecute: ({ executeFn, setExecuteFn, context }) => {
+        const notes = validOf(context.params);
+        if (notes) setExecuteFn((args) => notingUsers(notes, () => executeFn(args)));
+      },
+      onSubscribe: ({ subscribeFn, setSubscribeFn, args }) => {
+        const notes = validOf(args.contextValue.params);
+        if (notes) setSubscribeFn((given) => notingUsers(notes, () => subscribeFn(given)));
+      },
     };
   }
 
@@ -125,10 +170,13 @@ export class OperationAudits {
   #operationOf(params: unknown, isPart: boolean): AuditedOperation {
     const sent = textOf(params) ?? '';
     const bytes = isPart ? Buffer.byteLength(sent) : undefined;
-    const document = isObject(params) ? this.#valid.get(params) : undefined;
-    if (!isObject(params) || !document || !hasGoodVariables(this.#schema, document, params)) {
-      return { request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
+    const valid = isObject(params) ? validOf(params) : undefined;
+    const operation = isObject(params) && valid ? operationOf(valid.document, params) : undefined;
+    const recorded = valid && operation ? { name: rootFieldsOf(valid.document, operation), notes: valid } : {};
+    if (!isObject(params) || !valid || !operation || !hasGoodVariables(this.#schema, operation, params)) {
+      return { ...recorded, request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
     }
+    const { document } = valid;
     const { text: query, variables, aliases } = this.#maskedOf(document);
     const text =
       textOf(params, function mask(this: unknown, name: string, value: unknown) {
@@ -137,6 +185,7 @@ export class OperationAudits {
         return typeof value === 'string' ? maskEmbedded(value) : value;
       }) ?? JSON.stringify({ query });
     return {
+      ...recorded,
       request: { text, bytes },
       response: { maskedNames: text === sent ? aliases : aliases.union(MESSAGES) },
     };
@@ -159,10 +208,11 @@ function textOf(params: unknown, replacer?: (this: unknown, name: string, value:
   }
 }
 
-function withResponse({ request, response: { maskedNames } }: AuditedOperation, lines: string): AuditedOperation {
+function withResponse(operation: AuditedOperation, lines: string): AuditedOperation {
+  const { maskedNames } = operation.response;
   const form = { maxBytes: MAX_BODY_BYTES, truncated: true, wellFormed: true, names: maskedNames };
   const text = maskBody('application/x-ndjson', lines, form);
-  return { request, response: { text, bytes: Buffer.byteLength(lines) } };
+  return { ...operation, response: { text, bytes: Buffer.byteLength(lines) } };
 }
 
 /** Returns the query of a GET, written again from the masked JSON of its operation. */
@@ -177,11 +227,17 @@ function queryOf(shown: string | null | undefined): string {
   return new URLSearchParams(texts.filter(([, value]) => value !== '{}')).toString();
 }
 
-/** Checks the variables of a valid document. If they are invalid, any of them may be a misplaced secret. */
-function hasGoodVariables(schema: GraphQLSchema, document: DocumentNode, params: Readonly<Record<string, unknown>>) {
-  const { operationName, variables } = params;
-  const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
-  if (!operation || !(variables === undefined || variables === null || isObject(variables))) return false;
+function operationOf(document: DocumentNode, { operationName }: Readonly<Record<string, unknown>>) {
+  return getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
+}
+
+/** Checks the variables of a valid operation. If they are invalid, any of them may be a misplaced secret. */
+function hasGoodVariables(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  { variables }: Readonly<Record<string, unknown>>,
+) {
+  if (!(variables === undefined || variables === null || isObject(variables))) return false;
   return areVariablesGood(schema, operation, variables ?? {});
 }
 

@@ -50,6 +50,16 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
         nullable: true,
         description: 'The response body, up to 64 KiB; null if it was not kept or empty.',
       }),
+      subject: t.exposeString('subject', {
+        nullable: true,
+        description: 'The `sub` of the token: a supervisor or a client; null without a token.',
+      }),
+      clientId: t.exposeID('client_id', { nullable: true, description: 'The client, where one is known.' }),
+      operation: t.exposeString('operation', {
+        nullable: true,
+        description:
+          'The path pattern of the endpoint, or the root fields of a GraphQL operation, separated by commas; null for an unknown path.',
+      }),
       isApi: t.exposeBoolean('is_api', {
         description: "Whether the request had a client's own token rather than one of a login.",
       }),

@@ -1,3 +1,4 @@
+import type { ErasedUser, ErasureReceipt } from '../../../domain/users/user-erasure.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
 import { USERS } from '../../shared/lists.ts';
@@ -49,18 +50,36 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was migrated.' }),
     }),
   });
+  const receipt = builder.objectRef<ErasureReceipt>('ErasureReceipt').implement({
+    description: 'What an erasure has done.',
+    fields: (t) => ({
+      erasedAt: t.expose('erasedAt', { type: 'DateTime', description: 'When the user was erased.' }),
+      records: t.exposeInt('records', {
+        description: 'The number of audit records that lost their bodies and URL query.',
+      }),
+      responses: t.exposeInt('responses', { description: 'The number of kept responses that were erased.' }),
+    }),
+  });
+  builder.objectField(refs.user, 'erasure', (t) =>
+    t.field({
+      type: receipt,
+      nullable: true,
+      description: 'The receipt in the result of `eraseUser`; null elsewhere.',
+      resolve: (row) => ('erasure' in row ? (row as ErasedUser).erasure : null),
+    }),
+  );
   builder.mutationField('eraseUser', (t) =>
     t.field({
       type: refs.user,
       description:
-        "Erases a user's personal data for good: in the user, in migrations, in stored responses, in audit records and in the names and history of wallet rules. Needs users:migrate.",
-      authScopes: { permission: 'users:migrate' },
+        "Erases a user's personal data for good: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user. Needs users:erase.",
+      authScopes: { permission: 'users:erase' },
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
         union: {
           name: 'EraseUserResult',
           description:
-            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: never returned today.',
+            'The user, its personal data blank, with the receipt; or NotFoundError: the user; ForbiddenError: without users:erase; ValidationError: never returned today.',
         },
       },
       args: { id: t.arg.id(idOptions) },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IDEMPOTENCY_KEY, type StoredResponse } from '../../../domain/idempotency/idempotent-responses.ts';
+import { ERASED_BODY, IDEMPOTENCY_KEY, type StoredResponse } from '../../../domain/idempotency/idempotent-responses.ts';
 import { notFoundRefusal, RefusalError } from '../../../platform/errors.ts';
 import { failureOfRefusal, type ToolCall, ToolError, type ToolFailure } from './tool.ts';
 
@@ -69,6 +69,8 @@ function faultAnswer(fault: ToolFailure): StoredResponse {
 }
 
 function resultOf<Result extends object>({ status, body }: StoredResponse): Result {
+  if (body === ERASED_BODY)
+    throw new ToolError({ code: 'erased', message: 'the result was erased with the data of a user' });
   if (status === 200 && body !== null) return JSON.parse(body) as Result;
   if (status === 400 && body !== null) throw new ToolError(JSON.parse(body) as ToolFailure);
   throw notFoundRefusal();

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { receiptView } from '../../../domain/users/user-erasure.service.ts';
 import { userView as restView, type UserRow } from '../../../domain/users/users.service.ts';
 import { objectInput, searchInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
@@ -71,12 +72,19 @@ export const userTools = [
     name: 'erase_user',
     title: "Erase a user's personal data",
     description:
-      'Erases names, email, external id and wallet address of a user for good: in the user, in migrations, in stored responses, in audit records and in the names and history of wallet rules. It cannot be undone; do it only if a person asked for this erasure.',
-    scope: 'users:migrate',
+      'Erases names, email, external id and wallet address of a user for good: in the user, in migrations, and in stored responses and audit records of requests that showed the user. It cannot be undone; do it only if a person asked for this erasure.',
+    scope: 'users:erase',
     effect: { isDestructive: true, isIdempotent: true },
     input: objectInput({ user_id: userId }),
-    output: user,
+    output: user.extend({
+      erasure: z
+        .strictObject({ erased_at: instant(), records: z.int(), responses: z.int() })
+        .meta({ description: 'When, and how many audit records and stored responses were erased.' }),
+    }),
     missing,
-    run: async ({ user_id: id }, { caller, services }) => userView(await services.userErasure.erase(caller.nodeId, id)),
+    run: async ({ user_id: id }, { caller, services }) => {
+      const erased = await services.userErasure.erase(caller.nodeId, id);
+      return { ...userView(erased), erasure: receiptView(erased.erasure) };
+    },
   }),
 ];
