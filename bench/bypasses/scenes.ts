@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { SIGNING_SECRET } from '../gateway/contenders.ts';
 import { productionEnv } from '../gateway/production.ts';
 import { portcullisAt, productOn, requestOf } from '../graphql/contenders.ts';
 import { fill } from '../graphql/fill.ts';
+import { cpuMs } from '../lib/process-stats.ts';
 import { clientToken, type ProductOptions, readDemoFile, type Server } from '../lib/product.ts';
 import { cpuOfLoad } from '../lib/round.ts';
 import { migrateWorld } from '../lib/topics.ts';
@@ -11,12 +13,12 @@ import { AudienceProcess } from '../realtime/measure.ts';
 import { askedOf, prepared } from '../webhook/contenders.ts';
 import { roundsOf } from '../webhook/measure.ts';
 
-/** One round of a product: its microseconds of CPU for each request or delivery. */
+/** One round of a product: its microseconds of CPU for each request, delivery or second. */
 export type RunRound = (requests: number) => Promise<number>;
 
 /** A row of the benchmarks, asked of a product on a world of its own. */
 export interface Scene {
-  /** How many requests or deliveries a round has. */
+  /** How many requests or deliveries a round has, or how many seconds it lasts. */
   requests: number;
   /** Fills the world; returns how the product is started on it. */
   prepare(world: World): Promise<ProductOptions>;
@@ -59,7 +61,18 @@ function delivers(transport: 'sse' | 'ws'): Pick<Scene, 'prepare' | 'ask'> {
   };
 }
 
+const SECONDS = 3;
+
 export const SCENES = {
+  idle: {
+    requests: SECONDS,
+    prepare: inProduction,
+    ask: async (server) => async (seconds) => {
+      const before = cpuMs(server.pid);
+      await delay(seconds * 1_000);
+      return ((cpuMs(server.pid) - before) * 1_000) / seconds;
+    },
+  },
   accounts: { requests: 2_000, ...gets('/v1/accounts?limit=10', 8) },
   health: { requests: 8_000, ...gets('/health', 32) },
   graphql: {

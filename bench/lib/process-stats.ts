@@ -33,6 +33,14 @@ export function threadCpuMs(pid: number): Map<string, number> {
   return spent;
 }
 
+/** CPU as of `cpuMs` of the main thread of a process, and how often it was woken so far. */
+export function mainThread(pid: number): { mainMs: number; wakeUps: number } {
+  const path = `/proc/${pid}/task/${pid}`;
+  const status = readFileSync(`${path}/status`, 'utf8');
+  const wakeUps = Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1]);
+  return { mainMs: cpuMsOf(readFileSync(`${path}/stat`, 'utf8')), wakeUps };
+}
+
 function cpuMsOf(stat: string): number {
   // The second field is the command in parentheses, which may hold spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

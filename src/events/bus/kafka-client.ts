@@ -1,4 +1,5 @@
 import type { Admin, IHeaders, Kafka, KafkaMessage, LogEntry, RetryOptions } from 'kafkajs';
+import { restWhenNothingWaits } from '../../lib/fast/kafka-timers.ts';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
 
 /** The addresses of the Kafka brokers and how to connect to them. */
@@ -30,7 +31,7 @@ export const KAFKA_RETRY: RetryOptions = {
  */
 export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs: number, log: BusLog): Promise<Kafka> {
   const { Kafka, logLevel } = await import('kafkajs');
-  quietTimers();
+  restWhenNothingWaits();
   const { brokers, ssl, sasl, clientId } = connection;
   return new Kafka({
     brokers,
@@ -44,22 +45,6 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
     logLevel: logLevel.ERROR,
     logCreator: () => quietly(log),
   });
-}
-
-let isQuiet = false;
-
-/**
- * Keeps Node from warning, once for each process, of the timers that kafkajs starts with a time in the past: it counts
- * one to the end of a throttling that there never was. Warnings of all other timers are printed.
- */
-function quietTimers(): void {
-  if (isQuiet) return;
-  isQuiet = true;
-  const emitWarning = process.emitWarning as (...given: unknown[]) => void;
-  process.emitWarning = (...given: unknown[]) => {
-    const isOfKafkajs = given[1] === 'TimeoutNegativeWarning' && new Error().stack?.includes('/kafkajs/');
-    if (!isOfKafkajs) emitWarning(...given);
-  };
 }
 
 /**

@@ -1,0 +1,85 @@
+import { createRequire } from 'node:module';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { restWhenNothingWaits } from '../../src/lib/fast/kafka-timers.ts';
+import * as library from './library/kafka-timers.ts';
+
+const load = createRequire(import.meta.url);
+const PATH = load.resolve('kafkajs/src/network/requestQueue');
+
+interface Queue {
+  push(request: object): void;
+  fulfillRequest(response: object): void;
+  maybeThrottle(ms: number): void;
+  destroy(): void;
+}
+
+/** Returns a request queue of kafkajs that calls `sent` with the id of each request that it sends. */
+function queueOf(rest: () => void, sent: (id: number) => void) {
+  rest();
+  const RequestQueue: new (options: object) => Queue = load(PATH);
+  const log = { namespace: () => log, debug: () => undefined, warn: () => undefined };
+  const queue = new RequestQueue({
+    maxInFlightRequests: 1,
+    requestTimeout: 1_000,
+    clientId: '',
+    broker: '',
+    logger: log,
+  });
+  const ask = (id: number) => {
+    const entry = { correlationId: id, resolve: () => undefined, reject: () => undefined };
+    queue.push({ entry, expectResponse: true, sendRequest: () => sent(id) });
+  };
+  return { queue, ask, answer: (id: number) => queue.fulfillRequest({ correlationId: id, payload: null, size: 0 }) };
+}
+
+/** The library's way comes first, because the patch cannot be removed. */
+describe.each([
+  { way: "kafkajs's own", rest: library.restWhenNothingWaits, timers: 1 },
+  { way: 'ours', rest: restWhenNothingWaits, timers: 0 },
+])('the requests of a connection to Kafka, $way way', ({ rest, timers }) => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    return () => void vi.useRealTimers();
+  });
+
+  it(`D6-16: a connection without requests has ${timers} timers`, () => {
+    const { ask, answer } = queueOf(rest, () => undefined);
+    ask(1);
+    answer(1);
+    vi.advanceTimersByTime(10_000);
+    expect(vi.getTimerCount()).toBe(timers);
+  });
+
+  it('D6-16: a request over the limit of requests in flight is sent when another one is answered', () => {
+    const sent: number[] = [];
+    const { ask, answer } = queueOf(rest, (id) => sent.push(id));
+    ask(1);
+    ask(2);
+    vi.advanceTimersByTime(10_000);
+    expect(sent).toEqual([1]);
+    answer(1);
+    expect(sent).toEqual([1, 2]);
+  });
+
+  it('D6-16: a request that a broker throttles is sent when the throttling ends', () => {
+    const sent: number[] = [];
+    const { queue, ask, answer } = queueOf(rest, (id) => sent.push(id));
+    ask(1);
+    queue.maybeThrottle(500);
+    answer(1);
+    vi.advanceTimersByTime(100);
+    ask(2);
+    vi.advanceTimersByTime(390);
+    expect(sent).toEqual([1]);
+    vi.advanceTimersByTime(30);
+    expect(sent).toEqual([1, 2]);
+  });
+
+  it('D6-16: a connection that ends while requests wait leaves no timer', () => {
+    const { queue, ask } = queueOf(rest, () => undefined);
+    ask(1);
+    ask(2);
+    queue.destroy();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

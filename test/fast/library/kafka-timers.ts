@@ -1,0 +1,2 @@
+/** Leaves the timers of kafkajs as they are. */
+export function restWhenNothingWaits(): void {}
