@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasForbiddenText } from './json.ts';
+import { hasForbiddenText, repeatedIn } from './json.ts';
 import { respelt } from './spelling.ts';
 
 // Without the flag i, since published schemas contain the source of the expression only.
@@ -95,9 +95,17 @@ export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/** Returns the schema of an object in which a member that is null counts as absent. */
+/**
+ * Returns the schema of an object in which a member that is null counts as absent, and none of the shape may have been
+ * repeated.
+ */
 export function objectInput<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
-  return z.preprocess(withoutNulls, z.object(shape, 'must be an object'));
+  const known = z.object(shape, 'must be an object');
+  return z.preprocess((value, context) => {
+    for (const name of repeatedIn(value) ?? [])
+      if (Object.hasOwn(shape, name)) context.addIssue({ code: 'custom', path: [name], message: 'must be given once' });
+    return withoutNulls(value);
+  }, known);
 }
 
 /** Returns the schema of a whole number from `minimum` to `maximum`. */

@@ -76,7 +76,7 @@ export function hasForbiddenText(text: string): boolean {
 
 /**
  * Parses JSON like `JSON.parse`, but without loss of digits: a number whose digits a double would change becomes an
- * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts.
+ * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts: `parseInput` notes which are.
  * @throws JsonError that names the place of a syntax error; JsonLimitError beyond `MAX_NESTING` or `MAX_EXACT_NUMBERS`.
  */
 export function parseJson(text: string): unknown {
@@ -127,33 +127,89 @@ export function isNestedBeyond(text: string, levels: number): boolean {
   // Each level needs at least one character.
   if (text.length <= levels) return false;
   let depth = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    switch (text[at]) {
-      case '"':
-        at = endOfText(text, at);
-        break;
-      case '[':
-      case '{':
-        depth += 1;
-        if (depth > levels) return true;
-        break;
-      case ']':
-      case '}':
-        depth -= 1;
-        break;
-      default:
-    }
+  for (let at = 0; at < text.length && depth <= levels; at += 1) {
+    const char = text[at];
+    if (char === '"') at = endOfText(text, at);
+    else if (char === '[' || char === '{') depth += 1;
+    else if (char === ']' || char === '}') depth -= 1;
   }
-  return false;
+  return depth > levels;
 }
 
 /**
- * A reviver for `JSON.parse` that turns a number whose digits a double would change into an `ExactNumber`. Only for
- * short texts: on deep nesting `JSON.parse` with a reviver overflows the stack.
+ * The names of the members that an object repeats in the text of which it was parsed; an empty set if only values within
+ * it repeat any.
  */
-export function reviveExact(_key: string, value: unknown, context?: { source?: string }): unknown {
-  const source = context?.source;
-  return typeof value === 'number' && source !== undefined && isInexact(source) ? new ExactNumber(source) : value;
+const repeats = new WeakMap<object, Set<string>>();
+
+/** Returns the names of the members that an object repeats; undefined if neither it nor a value within it repeats any. */
+export function repeatedIn(value: unknown): ReadonlySet<string> | undefined {
+  return repeats.get(value as object);
+}
+
+/** The members of an object that its reader knows, by name; or `any` if none may be repeated, at any depth. */
+export type KnownMembers = 'any' | { readonly [name: string]: KnownMembers };
+
+/**
+ * Parses the JSON of a caller as `parseJson` does, and notes the members that it repeats.
+ * @throws JsonError as `parseJson` does, and for a known member that is repeated in the text, or in one of its items.
+ */
+export function parseInput(text: string, known: KnownMembers = {}): unknown {
+  const value = noteRepeats(text, parseJson(text));
+  for (const item of [value].flat()) refuseRepeats(item, known);
+  return value;
+}
+
+function refuseRepeats(value: unknown, known: KnownMembers): void {
+  const names = repeatedIn(value);
+  if (!names) return;
+  const repeated = known === 'any' ? 'each member' : Object.keys(known).find((name) => names.has(name));
+  if (repeated !== undefined) throw new JsonError(`must have ${repeated} once`);
+  for (const [name, members] of Object.entries(known)) refuseRepeats(Reflect.get(Object(value), name), members);
+}
+
+/** An object or array that a scan is in: its value, the names in it so far, and the member at hand. */
+interface Level {
+  outer: Level | undefined;
+  value: object;
+  names: Set<string> | undefined;
+  at: PropertyKey;
+}
+
+const STRUCTURE = /"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[{}[\],]/g;
+
+/** Notes the members that objects in a JSON text repeat, for `repeatedIn`. Returns the value of the text. */
+export function noteRepeats<Value>(text: string, value: Value): Value {
+  let level: Level = { outer: undefined, value: [value], names: undefined, at: 0 };
+  let from = 0;
+  while (STRUCTURE.test(text)) {
+    const last = text[STRUCTURE.lastIndex - 1];
+    if (last === ':') takeName(level, text.slice(from, STRUCTURE.lastIndex - 1).trim());
+    else if (last === ',') level.at = Number(level.at) + 1;
+    else if (last === '[' || last === '{') level = innerOf(level);
+    else if (last === ']' || last === '}') level = level.outer ?? level;
+    from = STRUCTURE.lastIndex;
+  }
+  return value;
+}
+
+/** Within a member that is repeated, another value may have replaced the one of the text. */
+function innerOf(outer: Level): Level {
+  const { value, at } = outer;
+  const inner: unknown = Object.hasOwn(value, at) ? Reflect.get(value, at) : undefined;
+  return { outer, value: Object(inner), names: undefined, at: 0 };
+}
+
+function takeName(level: Level, quoted: string): void {
+  const name = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1);
+  level.at = name;
+  level.names ??= new Set();
+  if (level.names.has(name)) {
+    repeats.set(level.value, (repeats.get(level.value) ?? new Set()).add(name));
+    for (let { outer } = level; outer && !repeats.has(outer.value); { outer } = outer)
+      repeats.set(outer.value, new Set());
+  }
+  level.names.add(name);
 }
 
 /**

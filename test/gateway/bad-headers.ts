@@ -43,7 +43,7 @@ const everywhere: BadRow[] = EVERY.flatMap((route) => [
   ),
   withHeaders(route, 'correlation ids of any bytes, twice', { 'x-correlation-id': ['\u00ff{}', '"; drop'] }, 'good'),
   withHeaders(route, 'an unknown target', { 'x-target-server': '__proto__' }, 404),
-  withHeaders(route, 'two targets', { 'x-target-server': ['integration', 'wallets'] }, 404),
+  withHeaders(route, 'two targets', { 'x-target-server': ['integration', 'wallets'] }, 400, 'X-Target-Server'),
   withHeaders(route, 'no host', { host: undefined }, 400, 'Host'),
   withHeaders(route, 'a host whose port is none', { host: 'a:65536' }, 400, 'Host'),
   withHeaders(route, 'a host that is half an address', { host: '1.2.3.999' }, 400, 'Host'),

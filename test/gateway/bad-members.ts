@@ -184,7 +184,7 @@ const OPERATIONS: [name: string, body: string, status: 400 | 'good'][] = [
   ['eleven operations', `[${Array.from({ length: 11 }, () => '{"query":"{me{nodeId}}"}').join()}]`, 400],
   ['a batch of a number', '[1]', 'good'],
   ['a batch of null', '[null]', 'good'],
-  ['an operation twice, the last one good', '{"query":"{you}","query":"{me{nodeId}}"}', 'good'],
+  ['an operation twice, the last one good', '{"query":"{you}","query":"{me{nodeId}}"}', 400],
 ];
 
 const RULE_LOGIC =

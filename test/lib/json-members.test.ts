@@ -1,16 +1,30 @@
 import { assert, constantFrom, jsonValue, property, string, tuple, uniqueArray } from 'fast-check';
-import { expect, it } from 'vitest';
-import { repeatedMember } from '../../src/access/token-endpoint/token-request.input.ts';
+import { describe, expect, it } from 'vitest';
+import { JsonError, type KnownMembers, noteRepeats, parseInput, repeatedIn } from '../../src/lib/json.ts';
+
+function repeatedOf(text: string): string[] | undefined {
+  const names = repeatedIn(noteRepeats(text, JSON.parse(text)));
+  return names && [...names];
+}
 
 it.each([
-  ['{"a":1,"a":1}', 'a'],
-  ['{"b":1,"a":1,"c":{},"a":2,"b":2}', 'a'],
-  ['{ "a" : [1, {"x": "}"}] , "a" : 2 }', 'a'],
-  ['{"a":1,"\\u0061":2}', 'a'],
-  ['{"\\"":1,"\\u0022":2}', '"'],
-  ['{"a":"\\\\","a":1}', 'a'],
-  ['{"__proto__":1,"__proto__":2}', '__proto__'],
-])('D3-29: %s names %s twice', (text, name) => expect(repeatedMember(text)).toBe(name));
+  ['{"a":1,"a":1}', ['a']],
+  ['{"b":1,"a":1,"c":{},"a":2,"b":2}', ['a', 'b']],
+  ['{ "a" : [1, {"x": "}"}] , "a" : 2 }', ['a']],
+  ['{"a":1,"\\u0061":2}', ['a']],
+  ['{"st\\u0061tus":3,"status":4,"statu\\u0073":5}', ['status']],
+  ['{"\\"":1,"\\u0022":2}', ['"']],
+  ['{"a":"\\\\","a":1}', ['a']],
+  ['{"":1,"":2}', ['']],
+  ['{"__proto__":1,"__proto__":2}', ['__proto__']],
+  ['{"constructor":{},"constructor":{},"constructor":{}}', ['constructor']],
+  ['\t{\r\n"a"\n:\t1\r,\n"b" :2,  "a"  :  3}\n', ['a']],
+  ['{"a":{"x":1},"a":{"y":1}}', ['a']],
+  // Repeated only further within.
+  ['{"a":{"b":1,"b":2}}', []],
+  ['[{"a":1},{"a":1,"a":2}]', []],
+  ['{"a":[[[{"b":{"c":1,"c":1}}]]]}', []],
+])('D3-29 D2-28: %s names %j twice', (text, names) => expect(repeatedOf(text)).toEqual(names));
 
 it.each([
   '{}',
@@ -19,25 +33,45 @@ it.each([
   '{"a":"\\",\\"a\\":1"}',
   '{"a":"b","b":"a"}',
   '{"a":["a","a"],"A":1}',
+  '{"a":":","b":"\\":","c":",\\"a\\":"}',
+  '{"a":"{\\"a\\":1,\\"a\\":2}"}',
   '[{"a":1},{"a":1}]',
+  '["a","a",["a"]]',
   '"a"',
   '7',
-])('D3-29: %s names none twice', (text) => expect(repeatedMember(text)).toBeUndefined());
+])('D3-29 D2-28: %s names none twice', (text) => expect(repeatedOf(text)).toBeUndefined());
+
+it('D2-28: a repeat is noted at the object that has it, wherever that is', () => {
+  const text = '{"users":[{"a":1},{"b":{"c":1}},{"b":{"c":1,"d":2,"c":3}}],"next":[0,{"e":1,"e":2}]}';
+  const value = noteRepeats(text, JSON.parse(text));
+  const [first, second, third] = value.users;
+  for (const whole of [first, second, second.b]) expect(repeatedIn(whole)).toBeUndefined();
+  expect([third.b, value.next[1]].map((owner) => [...(repeatedIn(owner) ?? [])])).toEqual([['c'], ['e']]);
+});
+
+it('D2-28: a value that another one has replaced leaves no mark on what all objects share', () => {
+  for (const name of ['__proto__', 'constructor', 'toString']) {
+    const inner = `{"${name}":{"x":1,"x":2}}`;
+    for (const text of [`{"a":${inner},"a":1}`, `{"a":${inner},"a":{}}`, `{"a":[${inner}],"a":"text"}`]) {
+      expect(repeatedOf(text)).toEqual(['a']);
+    }
+  }
+  for (const shared of [Object.prototype, Object, Number.prototype, String.prototype, Array.prototype]) {
+    expect(repeatedIn(shared)).toBeUndefined();
+  }
+});
 
 it('D3-29: whatever else stands in an object', () => {
   const member = tuple(string(), jsonValue());
+  const members = uniqueArray(member, { selector: ([name]) => name });
   const repeatable = uniqueArray(member, { selector: ([name]) => name, minLength: 1 });
+  assert(property(members, (given) => void expect(repeatedOf(objectText(given))).toBeUndefined()));
   assert(
-    property(uniqueArray(member, { selector: ([name]) => name }), (members) => {
-      expect(repeatedMember(objectText(members))).toBeUndefined();
-    }),
-  );
-  assert(
-    property(repeatable, jsonValue(), constantFrom('push', 'unshift'), (members, value, where) => {
-      const [[name] = ['']] = members;
-      const repeated = [...members];
+    property(repeatable, jsonValue(), constantFrom('push', 'unshift'), (given, value, where) => {
+      const [[name] = ['']] = given;
+      const repeated = [...given];
       repeated[where]([name, value]);
-      expect(repeatedMember(objectText(repeated))).toBe(name);
+      expect(repeatedOf(objectText(repeated))).toEqual([name]);
     }),
   );
 });
@@ -45,3 +79,41 @@ it('D3-29: whatever else stands in an object', () => {
 function objectText(members: readonly (readonly [string, unknown])[]): string {
   return `{${members.map(([name, value]) => `${JSON.stringify(name)} : ${JSON.stringify(value)}`).join(' ,')}}`;
 }
+
+describe('the members that a reader knows', () => {
+  const known: KnownMembers = { query: {}, variables: 'any', extensions: { persisted: { hash: {} } } };
+
+  it.each([
+    ['{"query":1,"query":2}', 'query'],
+    ['[{"query":1},{"query":1,"query":2}]', 'query'],
+    ['{"extensions":{"persisted":{"hash":1,"hash":2}}}', 'hash'],
+    ['{"variables":{"a":[{"b":{"c":1,"c":1}}]}}', 'each member'],
+    ['{"variables":{"__proto__":1,"__proto__":2}}', 'each member'],
+    ['{"variables":{"a":1},"variables":{"a":1}}', 'variables'],
+  ])('D2-28: %s is refused for %s', (text, name) => {
+    expect(() => parseInput(text, known)).toThrow(new JsonError(`must have ${name} once`));
+  });
+
+  it.each([
+    '{"query":1,"note":1,"note":2}',
+    '{"note":{"query":1,"query":2},"query":1}',
+    '{"extensions":{"other":1,"other":2,"persisted":{"note":1,"note":2}}}',
+    '{"extensions":{"variables":{"a":1,"a":2}}}',
+    '{"__proto__":1,"__proto__":2}',
+  ])('D2-28: %s is taken', (text) => expect(parseInput(text, known)).toEqual(JSON.parse(text)));
+
+  it('D2-28: nothing is so deep that it is not seen, and nothing overflows', () => {
+    const deep = `{"variables":${'{"a":['.repeat(9_000)}{"b":1,"b":2}${']}'.repeat(9_000)}}`;
+    expect(() => parseInput(deep, known)).toThrow('must have each member once');
+    const repeated = `${'{"a":1,"a":'.repeat(19_000)}1${'}'.repeat(19_000)}`;
+    expect(() => parseInput(`{"variables":${repeated}}`, known)).toThrow('must have each member once');
+  });
+
+  it('D2-28: numbers beyond a double are exact, and repeats beside them are seen', () => {
+    const text = '{"variables":{"a":12345678901234567890,"a":1}}';
+    expect(() => parseInput(text, known)).toThrow('must have each member once');
+    expect(JSON.stringify(parseInput('{"a":12345678901234567890,"b":1}', known))).toBe(
+      '{"a":12345678901234567890,"b":1}',
+    );
+  });
+});

@@ -74,7 +74,7 @@ const bodies: [string, Bad, 201 | 400 | 413][] = [
     400,
   ],
   ['a group of 100,000', { body: logicText(`{"or":[${'{},'.repeat(100_000)}{}]}`) }, 400],
-  ['a type twice, the last one good', { body: limitText('type', '"x","type":"permissionless_transfer_limit"') }, 201],
+  ['a type twice, the last one good', { body: limitText('type', '"x","type":"permissionless_transfer_limit"') }, 400],
   ['a type twice, the last one bad', { body: limitText('type', '"permissionless_transfer_limit","type":"x"') }, 400],
   ['__proto__ with every member', { body: `{"__proto__":${JSON.stringify(limit())}}` }, 400],
   ['__proto__ beside the members', { body: limitText('name', '"x","__proto__":{"name":1,"status":"disabled"}') }, 201],

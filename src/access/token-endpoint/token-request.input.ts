@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
-import { decodeUtf8, parsedOr, parsePlainJson } from '../../lib/json.ts';
+import { decodeUtf8, noteRepeats, parsedOr, parsePlainJson, repeatedIn } from '../../lib/json.ts';
 import { type AppError, invalidRequest, parsed } from '../../platform/errors.ts';
 
 const required = () => textInput().min(1, 'must not be empty');
@@ -110,33 +110,6 @@ function utf8Of(bytes: Uint8Array): string | undefined {
   }
 }
 
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
-const COLON = /\s*:/y;
-
-/**
- * Returns the first member that the outermost object of a well-formed JSON text repeats; `JSON.parse` silently takes
- * the last one.
- */
-export function repeatedMember(text: string): string | undefined {
-  const names = new Set<string>();
-  let depth = 0;
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
-    if (token === '{' || token === '[') depth += 1;
-    else if (token === '}' || token === ']') depth -= 1;
-    else if (depth === 1 && isFollowedByColon(text, index + token.length)) {
-      const name = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
-      if (names.has(name)) return name;
-      names.add(name);
-    }
-  }
-  return undefined;
-}
-
-function isFollowedByColon(text: string, at: number): boolean {
-  COLON.lastIndex = at;
-  return COLON.test(text);
-}
-
 /** The credentials of a client, from HTTP Basic or the body. */
 export interface ClientCredentials {
   /** The client id: a UUID in lower case. */
@@ -197,10 +170,8 @@ export function isStandardRequest({ 'content-type': type, authorization }: Heade
 }
 
 function parseJsonOnce(text: string): unknown {
-  const value = parsePlainJson(text);
-  // Each member has a colon, so that no name is repeated where there are no more colons than names.
-  const mayRepeat = text.split(':').length - 1 > Object.keys(Object(value)).length;
-  const name = mayRepeat ? repeatedMember(text) : undefined;
+  const value = noteRepeats(text, parsePlainJson(text));
+  const [name] = repeatedIn(value) ?? [];
   if (name !== undefined) throw repeated(name);
   return value;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isJsonNumber, literalOf, MAX_DIGITS, readDecimal } from '../../lib/decimal.ts';
 import { boundedTextInput, objectInput, sameName, uuidInput, wholeNumberInput } from '../../lib/input.ts';
-import { ExactNumber } from '../../lib/json.ts';
+import { ExactNumber, repeatedIn } from '../../lib/json.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import {
   AUTO_TRANSFER_TYPES,
@@ -60,6 +60,8 @@ class LogicReader {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) {
       return this.#end(path, 'must be an object: a condition, or one of and, or, not');
     }
+    const repeated = GROUPS.find((name) => repeatedIn(given)?.has(name));
+    if (repeated !== undefined) return this.#end([...path, repeated], 'must be given once');
     const members: Members = Object.fromEntries(Object.entries(given));
     const [group, ...others] = GROUPS.filter((name) => isGiven(members, name));
     if (group === undefined) return this.#condition(given, path);

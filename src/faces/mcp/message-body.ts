@@ -2,11 +2,20 @@ import { z } from 'zod';
 import { jsonOf, readBytes } from '../../gateway/exchange/body.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { objectInput } from '../../lib/input.ts';
-import { isNestedBeyond } from '../../lib/json.ts';
+import { isNestedBeyond, type KnownMembers } from '../../lib/json.ts';
 import { AppError, invalidRequest, issuesOf, notFound } from '../../platform/errors.ts';
 
 /** The maximum nesting of a message; neither the protocol nor any tool needs nearly as much. */
 const MAX_NESTING = 100;
+
+/** The members of a message that the protocol knows, as far as this server reads them. */
+const KNOWN: KnownMembers = {
+  ...{ jsonrpc: {}, id: {}, method: {} },
+  params: {
+    ...{ name: {}, arguments: 'any', cursor: {}, _meta: {}, task: {}, protocolVersion: {}, capabilities: {} },
+    clientInfo: { name: {}, version: {} },
+  },
+};
 
 /**
  * Reads the body of a request as JSON. Since there are neither sessions nor streams, every message is a POST and is
@@ -21,7 +30,7 @@ export async function readMessage(exchange: Exchange): Promise<object> {
   const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
   // Checked before the body is parsed and copied for the audit record. The limits of numbers are those of all JSON.
   if (isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)) throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
-  const message = jsonOf(exchange, bytes);
+  const message = jsonOf(exchange, bytes, KNOWN);
   if (Array.isArray(message)) throw notAMessage('be one message: batches are not taken');
   if (typeof message !== 'object' || message === null) throw notAMessage('be a JSON-RPC 2.0 message');
   return message;

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
+import { decodeUtf8, type KnownMembers, parsedOr, parseInput } from '../../lib/json.ts';
 import { type AppError, invalidRequest, payloadTooLarge, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { sendContinue } from './responses.ts';
@@ -76,14 +76,14 @@ export function jsonBody(req: Request): unknown {
 
 /**
  * Parses the bytes of a request's body as JSON.
- * @throws AppError 400 as `jsonBody` does.
+ * @throws AppError 400 as `jsonBody` does, and for a known member that is repeated.
  */
-export function jsonOf(exchange: Exchange, bytes: Buffer): unknown {
+export function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMembers): unknown {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
   const value = parsedOr(
-    () => parseJson(decodeUtf8(bytes)),
+    () => parseInput(decodeUtf8(bytes), known),
     ({ message }) => invalidRequest([{ path: '', message }]),
   );
   exchange.audit.isBodyJson = true;

@@ -1,5 +1,12 @@
 import type { Principal } from '../../../access/identity/principal.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import type { KnownMembers } from '../../../lib/json.ts';
+
+/** The members of an operation that GraphQL knows; none of its variables may be repeated. */
+export const KNOWN_MEMBERS: KnownMembers = {
+  ...{ query: {}, operationName: {}, documentId: {}, variables: 'any' },
+  extensions: { persistedQuery: { version: {}, sha256Hash: {} } },
+};
 
 /** The state that the operations of one GraphQL batch share. */
 export interface GraphqlBatch {

@@ -6,10 +6,11 @@ import type { GraphQLParams } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
-import { parsedOr, parseJson } from '../../../lib/json.ts';
+import { type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
 import { AppError, invalidRequest, payloadTooLarge } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { Upload } from '../kit/scalars.ts';
+import { KNOWN_MEMBERS } from './operation-request.ts';
 
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;
 
@@ -31,7 +32,7 @@ function badPart(path: string, message: string): AppError {
  * @throws AppError 400 when it is not a JSON object, such as a batch.
  */
 function parseOperations(text: string): GraphQLParams {
-  const operations = parsed('operations', text);
+  const operations = parsed('operations', text, KNOWN_MEMBERS);
   if (Array.isArray(operations)) throw badPart('operations', 'must be one operation: a batch brings no file');
   if (!isObject(operations)) throw badPart('operations', 'must be a JSON object with query and variables');
   return operations;
@@ -42,7 +43,7 @@ function parseOperations(text: string): GraphQLParams {
  * @throws AppError 400 when it has any other form.
  */
 function parseMap(text: string): UploadMap {
-  const map = parsed('map', text);
+  const map = parsed('map', text, 'any');
   const [entry, ...others] = isObject(map) ? Object.entries(map) : [];
   if (!entry || others.length > 0) throw badPart('map', 'must be a JSON object with one member, for one file');
   const [part, paths] = entry;
@@ -63,9 +64,9 @@ function withFile(operations: GraphQLParams, variable: string, file: unknown): G
   return { ...operations, variables: { ...variables, [variable]: file } };
 }
 
-function parsed(path: string, text: string): unknown {
+function parsed(path: string, text: string, known: KnownMembers): unknown {
   return parsedOr(
-    () => parseJson(text),
+    () => parseInput(text, known),
     ({ message }) => badPart(path, message),
   );
 }

@@ -2,12 +2,12 @@ import { GraphQLError, getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { decodeUtf8, ExactNumber, JsonLimitError, parsedOr, parseJson } from '../../../lib/json.ts';
+import { decodeUtf8, ExactNumber, JsonLimitError, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
 import { bringsForm } from '../execution/form-type.ts';
-import type { OperationRequest } from '../execution/operation-request.ts';
+import { KNOWN_MEMBERS, type OperationRequest } from '../execution/operation-request.ts';
 import { UploadForm, type UploadParts } from '../execution/upload-form.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import { MAX_BATCH, type OperationParams } from './document-limits.ts';
@@ -102,13 +102,13 @@ function paramsOf(parameters: URLSearchParams): GraphQLParams {
 
 function jsonOf(name: string, json: string): unknown {
   try {
-    const value = parseJson(json);
+    const value = parseInput(json, (KNOWN_MEMBERS as Record<string, KnownMembers>)[name]);
     // A number is an object here, which holds it exactly.
     if (value === null || (isObject(value) && !(value instanceof ExactNumber))) return value;
   } catch {
     // It is no JSON.
   }
-  throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
+  throw invalidRequest([{ path: name, message: 'must be a JSON object with each member once' }]);
 }
 
 async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
@@ -129,7 +129,7 @@ function isBatch(body: Buffer): boolean {
 /** Parses one operation or a batch; of what is neither, Yoga says so. */
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
   const params = parsedOr(
-    () => parseJson(decodeUtf8(body)),
+    () => parseInput(decodeUtf8(body), KNOWN_MEMBERS),
     (fault) => (fault instanceof JsonLimitError ? limitError : badRequest)(`the body ${fault.message}`),
   ) as GraphQLParams | GraphQLParams[];
   // A number is an object here, which holds it exactly; Yoga refuses all other values that are no objects.

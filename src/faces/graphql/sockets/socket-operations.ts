@@ -10,7 +10,6 @@ import { CloseCode, type Context, makeServer, type Server, type SubscribePayload
 import type { YogaServerInstance } from 'graphql-yoga';
 import type { Principal } from '../../../access/identity/principal.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
-import { reviveExact } from '../../../lib/json.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
@@ -179,7 +178,6 @@ class RefusedError extends Error {
 export function socketProtocol(parts: Parts): Server<SocketExtra> {
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: INIT_WAIT_MS,
-    jsonMessageReviver: reviveExact,
     onConnect: (context) => connect(parts, context),
     async onSubscribe(context, id, payload) {
       const { principal } = context.extra;

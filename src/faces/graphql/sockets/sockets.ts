@@ -2,9 +2,11 @@ import type { Duplex } from 'node:stream';
 import { handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { type KnownMembers, parseInput } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
+import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
 import { type OperationRecord, type SocketExtra, SocketOperations } from './socket-operations.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024;
@@ -17,6 +19,17 @@ const MAX_UNSENT_BYTES = 1_048_576;
 const CLOSE_WAIT_MS = 1_000;
 const INTERNAL_ERROR = 4500;
 const SERVICE_RESTART = 1012;
+
+/** The members of a message that the protocol knows: those of an operation, and of `connection_init`. */
+const KNOWN_OF_MESSAGE: KnownMembers = {
+  ...{ id: {}, type: {} },
+  payload: {
+    ...Object(KNOWN_MEMBERS),
+    authorization: {},
+    Authorization: {},
+    headers: { authorization: {}, Authorization: {} },
+  },
+};
 
 const NOT_ACCEPTABLE = 'must be as RFC 6455 has it';
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
@@ -123,7 +136,7 @@ export class GraphqlSockets {
             if (this.#isStopping) return;
             const handled = inRequest(
               () => extra.principal?.nodeId,
-              () => handle(String(data)),
+              () => handle(messageOf(String(data))),
             );
             handled.catch((err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
@@ -154,5 +167,17 @@ export class GraphqlSockets {
       if (!this.#answered.delete(socket)) socket.terminate();
       else socket.ping();
     }
+  }
+}
+
+/**
+ * Parses a message. The protocol takes one that is parsed already, and closes the socket with 4400 for what is none, such
+ * as a text that is no JSON or repeats a member.
+ */
+function messageOf(text: string): string {
+  try {
+    return Object(parseInput(text, KNOWN_OF_MESSAGE));
+  } catch {
+    return '';
   }
 }

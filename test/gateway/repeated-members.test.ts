@@ -1,0 +1,402 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { TOPICS } from '../../src/events/bus/topics.ts';
+import { Recorder } from '../events/recorder.ts';
+import { formHeaders, formOf, MAP, OPERATIONS } from '../graphql/upload-requests.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { postForm } from '../oauth/requests.ts';
+import { newUser } from '../user-migrations/calls.ts';
+import { autoTransfer, leaf, limit } from '../wallet-rules/rules.ts';
+import { basic, notification } from '../webhook/stand.ts';
+
+let p: Portcullis;
+let token: string;
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+type Path = readonly (string | number)[];
+
+/** The JSON of a value with text before the first member of the object at a path: what no value of JavaScript has. */
+function textWith(value: unknown, path: Path, more: string): string {
+  const copy = structuredClone(value);
+  const owner = path.reduce((outer, part) => (outer as Record<PropertyKey, unknown>)[part], copy) as object;
+  const marked = { '@@': 0, ...owner };
+  const put = (outer: unknown, [part, ...rest]: Path): unknown => {
+    if (part === undefined) return marked;
+    const members = outer as Record<string, unknown>;
+    const changed = put(members[part], rest);
+    return Array.isArray(outer) ? outer.with(Number(part), changed) : { ...members, [part]: changed };
+  };
+  return JSON.stringify(put(copy, path)).replace('"@@":0', more);
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const rules = () => `/v1/wallets/${p.demo.wallet_id}/rules`;
+const rule = (changes: object = {}, own: object = {}) =>
+  autoTransfer(
+    { network_id: p.demo.network_id, network_currency_id: p.demo.network_currency_id, ...changes },
+    { target_wallet_id: p.demo.target_wallet_id, ...own },
+  );
+const tree = () => ({ or: [{ and: [leaf()] }, { not: leaf() }] });
+
+function post(path: string, body: string, headers: Record<string, string> = {}): Promise<Answer> {
+  return p.call('POST', path, { body, headers: { ...JSON_TYPE, ...headers }, token });
+}
+
+const webhook = (body: string) =>
+  post('/v2/webhooks/custodial', body, { authorization: basic(p.webhook.username, p.webhook.password) });
+const secret = () => ({ authorization: `Bearer ${p.demo.client.client_secret}` });
+
+type Known = [what: string, value: () => unknown, path: Path, more: string, says: string];
+
+/** What each interface knows of a body, with the member that is there again before it, and what the 400 says. */
+const interfaces: [name: string, send: (body: string) => Promise<Answer>, known: Known[]][] = [
+  [
+    'the webhook',
+    webhook,
+    [
+      ['a status', notification, [], '"status":4', '"status"'],
+      ['the same status', notification, [], '"status":2', '"status"'],
+      ['an id', notification, [], `"id":"${randomUUID()}"`, '"id"'],
+      ['a status with escapes', notification, [], '"st\\u0061tus":4', '"status"'],
+      ['a type that is null', notification, [], '"type":null', '"type"'],
+      ['a time, with spaces', notification, [], '\n "updated_at" \t:\r\n "2026-11-21T10:31:00Z" ', '"updated_at"'],
+      ['an error that is an object', notification, [], '"error":null,"error":{"a":1}', '"error"'],
+      [
+        'a hash, three times',
+        notification,
+        [],
+        '"transaction_hash":"","transaction_hash":"","transaction_hash":"a"',
+        '"transaction_hash"',
+      ],
+      [
+        'an amount of gas beyond a double',
+        notification,
+        [],
+        '"gas_used":18446744073709551615,"gas_used":1',
+        '"gas_used"',
+      ],
+    ],
+  ],
+  [
+    'a wallet rule',
+    (body) => post(rules(), body),
+    [
+      ['a name', rule, [], '"name":"x"', '"name"'],
+      ['its own object', rule, [], '"auto_transfer_rule":null', '"auto_transfer_rule"'],
+      ['an amount', rule, ['auto_transfer_rule'], '"amount":1', '"auto_transfer_rule.amount"'],
+      [
+        'an amount with many digits',
+        rule,
+        ['auto_transfer_rule'],
+        '"amount":1.00000000000000000001',
+        '"auto_transfer_rule.amount"',
+      ],
+      ['a tree of conditions', rule, ['auto_transfer_rule'], '"rule_logic":{}', '"auto_transfer_rule.rule_logic"'],
+      ['a value', rule, ['auto_transfer_rule', 'rule_logic'], '"value":1', 'rule_logic.value"'],
+      [
+        'a group',
+        () => rule({}, { rule_logic: tree() }),
+        ['auto_transfer_rule', 'rule_logic'],
+        '"or":[]',
+        'rule_logic.or"',
+      ],
+      [
+        'a group within a group',
+        () => rule({}, { rule_logic: tree() }),
+        ['auto_transfer_rule', 'rule_logic', 'or', 0],
+        '"\\u0061nd":null',
+        'or[0].and"',
+      ],
+      [
+        'a leaf in two groups',
+        () => rule({}, { rule_logic: tree() }),
+        ['auto_transfer_rule', 'rule_logic', 'or', 1, 'not'],
+        '"op":"lt"',
+        'not.op"',
+      ],
+      [
+        'an approver',
+        () => rule({ sign_and_approve_rule: { min_priority: 1 } }),
+        ['sign_and_approve_rule'],
+        '"min_priority":2',
+        '"sign_and_approve_rule.min_priority"',
+      ],
+      [
+        'a limit',
+        () => limit({ network_id: p.demo.network_id, network_currency_id: p.demo.network_currency_id }),
+        ['permissionless_transfer_limit_rule'],
+        '"max_amount":9',
+        '"permissionless_transfer_limit_rule.max_amount"',
+      ],
+    ],
+  ],
+  [
+    'a migration',
+    (body) => post('/v2/users/migrate/with-wallet', body),
+    [
+      ['an email', newUser, [], '"email":"eve@example.com"', '"email"'],
+      ['a wallet', newUser, [], '"wallet_address":"0x1"', '"wallet_address"'],
+      ['kyc_sent', newUser, [], '"kyc_sent":true,"kyc_sent":false', '"kyc_sent"'],
+      ['a name that is null', newUser, [], '"name":null,"name":"Ada"', '"name"'],
+      ['a surname with escapes', newUser, [], '"\\u0073urname":"a","surname":"b"', '"surname"'],
+    ],
+  ],
+  [
+    'a bulk migration',
+    (body) => post('/v2/users/migrate/with-wallet/bulk', body),
+    [
+      ['the rows', () => ({ users: [newUser()] }), [], '"users":[]', '"users"'],
+      [
+        'a wallet of the first row',
+        () => ({ users: [newUser()] }),
+        ['users', 0],
+        '"wallet_address":"0x1"',
+        '"users[0].wallet_address"',
+      ],
+      [
+        'an email of a later row',
+        () => ({ users: [newUser(), newUser(), newUser()] }),
+        ['users', 2],
+        '"email":"a@example.com"',
+        '"users[2].email"',
+      ],
+      [
+        'an external_id with escapes',
+        () => ({ users: [newUser()] }),
+        ['users', 0],
+        '"external_id":"a","extern\\u0061l_id":"b"',
+        '"users[0].external_id"',
+      ],
+      ['a name that is empty', () => ({ users: [newUser()] }), ['users', 0], '"name":"","name":""', '"users[0].name"'],
+    ],
+  ],
+  [
+    'GraphQL',
+    (body) => post('/graphql', body),
+    [
+      ['a query', () => ({ query: '{ me { subject } }' }), [], '"query":"{ __typename }"', 'query once'],
+      ['the variables', () => ({ query: '{ me { subject } }', variables: {} }), [], '"variables":{}', 'variables once'],
+      [
+        'a variable that nobody declares',
+        () => ({ query: '{ me { subject } }', variables: {} }),
+        ['variables'],
+        '"a":1,"a":2',
+        'each member once',
+      ],
+      [
+        'a member deep in a variable',
+        () => ({ query: '{ me { subject } }', variables: { a: [{ b: {} }] } }),
+        ['variables', 'a', 0, 'b'],
+        '"c":1,"\\u0063":2',
+        'each member once',
+      ],
+      [
+        '__proto__ in a variable',
+        () => ({ query: '{ me { subject } }', variables: { a: {} } }),
+        ['variables', 'a'],
+        '"__proto__":1,"__proto__":2',
+        'each member once',
+      ],
+      [
+        'the name of the operation',
+        () => ({ query: 'query A { me { subject } }' }),
+        [],
+        '"operationName":"B","operationName":"A"',
+        'operationName once',
+      ],
+      [
+        'a query in a batch',
+        () => [{ query: '{ me { subject } }' }, { query: '{ me { subject } }' }],
+        [1],
+        '"query":"{ __typename }"',
+        'query once',
+      ],
+      [
+        'the hash of a persisted operation',
+        () => ({ query: '{ me { subject } }', extensions: { persistedQuery: { version: 1 } } }),
+        ['extensions', 'persistedQuery'],
+        '"version":2',
+        'version once',
+      ],
+    ],
+  ],
+  [
+    'MCP',
+    (body) => post('/v2/mcp', body, secret()),
+    [
+      ['a method', () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }), [], '"method":"tools/list"', 'method once'],
+      ['an id', () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }), [], '"id":2', 'id once'],
+      ['the params', () => call('get_access', {}), [], '"params":{}', 'params once'],
+      ['the name of a tool', () => call('get_access', {}), ['params'], '"name":"list_accounts"', 'name once'],
+      ['the arguments', () => call('get_access', {}), ['params'], '"arguments":{}', 'arguments once'],
+      [
+        'an argument',
+        () => call('list_accounts', { first: 1 }),
+        ['params', 'arguments'],
+        '"first":2',
+        'each member once',
+      ],
+      [
+        'an argument that nobody knows',
+        () => call('list_accounts', {}),
+        ['params', 'arguments'],
+        '"a":2,"\\u0061":3',
+        'each member once',
+      ],
+      [
+        'a member deep in an argument',
+        () => call('preview_wallet_rule', { rule: { x: [{}] } }),
+        ['params', 'arguments', 'rule', 'x', 0],
+        '"y":{},"y":{}',
+        'each member once',
+      ],
+    ],
+  ],
+  [
+    'the token endpoint',
+    (body) => post('/v2/oauth/token', body),
+    [
+      ['a grant type', grant, [], '"grant_type":"password"', 'invalid_request'],
+      ['a secret', grant, [], '"client_secret":"x"', 'invalid_request'],
+      ['a parameter that nobody knows', grant, [], '"note":1,"note":1', 'invalid_request'],
+      ['a parameter with escapes', grant, [], '"client\\u005fid":"x"', 'invalid_request'],
+      ['__proto__', grant, [], '"__proto__":1,"__proto__":1', 'invalid_request'],
+    ],
+  ],
+  [
+    'introspection',
+    (body) => post('/v2/oauth/introspect', body),
+    [['a token', () => ({ ...p.demo.client, token: 'a' }), [], '"token":"b"', 'token must be given once']],
+  ],
+];
+
+function call(name: string, args: object) {
+  return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+}
+
+function grant() {
+  return { grant_type: 'client_credentials', ...p.demo.client };
+}
+
+/** What no interface knows, as far as it is not a parameter of OAuth. */
+const unknown = [
+  '"note":1,"note":2',
+  '"note":{"id":1,"status":1,"name":1,"query":1,"method":1,"users":1},"note":{"id":2,"id":3,"query":1,"query":2}',
+  '"meta":{"a":{"variables":{"b":1,"b":2}}}',
+  '"__proto__":{"x":1,"x":2},"__proto__":null',
+  '"":1,"":2,"\\u0000":1,"\\u0000":2,"\\ud800":1,"\\ud800":2',
+  '"ID":1,"ID":2,"Status":1,"Status":2',
+];
+
+/** Where members that nobody knows may stand, if not beside all others. */
+const LOOSE: Partial<Record<string, [value: () => unknown, path: Path]>> = {
+  GraphQL: [() => ({ query: '{ me { subject } }', extensions: {} }), ['extensions']],
+  MCP: [() => ({ ...call('get_access', {}), params: { name: 'get_access', _meta: {} } }), ['params', '_meta']],
+};
+
+describe.each(interfaces)('%s', (name, send, known) => {
+  it.each(known)('D2-28 D2-13: %s twice is a 400 that names it', async (_what, value, path, more, says) => {
+    const answer = await send(textWith(value(), path, more));
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(says)]);
+  });
+
+  const ignored = /token|introspection/.test(name) ? [] : unknown;
+  it.each(ignored)('D2-28: what nobody knows is ignored, repeated or not: %s', async (more) => {
+    const [value, path] = LOOSE[name] ?? [known[0]?.[1] ?? (() => ({})), []];
+    const { status, text } = await send(JSON.stringify(value()));
+    expect([status < 300, text]).toEqual([true, text]);
+    expect((await send(textWith(value(), path, more))).status).toBe(status);
+  });
+});
+
+it('D2-28: a notification that repeats a member reaches neither topic', async () => {
+  const [admin, user] = [new Recorder(), new Recorder()];
+  await admin.follow(p.service.context.bus, TOPICS.admin);
+  await user.follow(p.service.context.bus, TOPICS.user);
+  const sent = notification();
+  expect((await webhook(textWith(sent, [], '"status":4'))).status).toBe(400);
+  expect((await webhook(JSON.stringify(sent))).status).toBe(200);
+  for (const recorder of [admin, user]) {
+    await vi.waitFor(() => expect(recorder.texts).toContain(JSON.stringify(sent)));
+    expect(recorder.texts.filter((value) => value.includes(sent.id))).toEqual([JSON.stringify(sent)]);
+  }
+});
+
+describe('GraphQL by other ways', () => {
+  it('D2-28: variables in a query string are refused likewise', async () => {
+    for (const [variables, status] of [
+      ['{"a":1,"a":2}', 400],
+      ['{"a":{"b":1,"b":2}}', 400],
+      ['{"a":1}', 200],
+    ] as const) {
+      const query = new URLSearchParams({ query: '{ me { subject } }', variables });
+      expect((await p.call('GET', `/graphql?${query}`, { token })).status).toBe(status);
+    }
+  });
+
+  it.each([
+    ['operations', OPERATIONS.replace('{', '{"query":"{ me { subject } }",'), MAP],
+    ['operations', OPERATIONS.replace('"file":null', '"file":null,"file":null'), MAP],
+    ['map', OPERATIONS, '{"0":["variables.other"],"0":["variables.file"]}'],
+  ])('D2-28: so is the part %s of an upload', async (part, operations, map) => {
+    const body = formOf([
+      { name: 'operations', value: operations },
+      { name: 'map', value: map },
+      { name: '0', value: 'wallet_address,email\n', filename: 'users.csv' },
+    ]);
+    const answer = await p.call('POST', '/graphql', { body, headers: formHeaders(token) });
+    expect([answer.status, answer.json.errors]).toEqual([
+      400,
+      [{ path: part, message: expect.stringMatching(/once$/) }],
+    ]);
+  });
+
+  const subscribe = (payload: string) => `{"type":"subscribe","id":"1","payload":${payload}}`;
+  it.each([
+    [
+      'connection_init',
+      () => `{"type":"connection_init","payload":{"authorization":"Bearer x","authorization":"Bearer ${token}"}}`,
+    ],
+    ['the type', () => '{"type":"ping","type":"pong"}'],
+    ['a query', () => subscribe('{"query":"{ a }","query":"{ me { subject } }"}')],
+    ['a variable', () => subscribe('{"query":"{ me { subject } }","variables":{"a":[{"b":1,"\\u0062":2}]}}')],
+    ['an id', () => '{"type":"subscribe","id":"1","id":"2","payload":{"query":"{ me { subject } }"}}'],
+  ])('D2-28: a message of a WebSocket that repeats %s closes it with 4400', async (what, message) => {
+    const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    await once(socket, 'open');
+    if (what !== 'connection_init') {
+      socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
+      await once(socket, 'message');
+    }
+    socket.send(message());
+    expect((await once(socket, 'close'))[0]).toBe(4400);
+  });
+
+  it('D2-28: a message that repeats what nobody knows is answered', async () => {
+    const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    await once(socket, 'open');
+    socket.send(
+      `{"type":"connection_init","note":1,"note":2,"payload":{"a":1,"a":2,"authorization":"Bearer ${token}"}}`,
+    );
+    await once(socket, 'message');
+    socket.send(subscribe('{"query":"{ me { subject } }","note":1,"note":2,"extensions":{"a":1,"a":2}}'));
+    const [answer] = await once(socket, 'message');
+    expect(JSON.parse(String(answer))).toMatchObject({ type: 'next' });
+    socket.terminate();
+  });
+});
+
+it('D3-29: a repeated parameter of a form is a 400, as it was', async () => {
+  const { client_id, client_secret } = p.demo.client;
+  const form = `grant_type=client_credentials&client_id=${client_id}&client_secret=${client_secret}`;
+  expect((await postForm(p, '/v2/oauth/token', form)).status).toBe(200);
+  for (const more of ['&grant_type=client_credentials', '&note=1&note=1', '&client%5Fid=x', '&scope=&scope=']) {
+    expect((await postForm(p, '/v2/oauth/token', `${form}${more}`)).status).toBe(400);
+  }
+});
