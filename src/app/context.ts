@@ -69,7 +69,8 @@ export async function createContext({ config, secrets, log: given, overrides, st
   const telemetry = openTelemetry(tracing, overrides.bus?.(opened) ?? opened);
   const { bus } = telemetry;
   const audit = openAudit({ config, secrets, database, bus, log, nowMs, trail: overrides.audit, stack });
-  const publicUrl = { value: config.publicUrl ?? '' };
+  const publicPath = URL.parse(config.publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '';
+  const publicUrl = { value: config.publicUrl ?? '', path: publicPath };
   const health = new Health({
     database: () => database.checkHealth(),
     cache: () => cache.checkHealth(),
@@ -137,8 +138,8 @@ export async function createContext({ config, secrets, log: given, overrides, st
     rejectedWebhooks: new RejectedWebhooks({ log, nowMs }),
     cursors: new PageCursors(cursorKeyOf(secrets)),
     /**
-     * The base of all URLs that the process gives out; its value is empty until the process listens, unless it is
-     * configured.
+     * The base of all URLs that the process gives out, and its path without a slash at the end, which stands before the
+     * paths that it gives out. The base is empty until the process listens, unless it is configured.
      */
     publicUrl,
   };

@@ -3,6 +3,7 @@ import { missingPermissions, type Principal } from '../access/identity/principal
 import type { PersistedFile } from '../faces/graphql/execution/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from '../faces/graphql/graphql-server.ts';
 import { createMcpServer, type McpServer } from '../faces/mcp/mcp-server.ts';
+import { getGraphql } from '../faces/rest/graphql.rest.ts';
 import { guardOperation, guardSocket } from '../gateway/client-guards.ts';
 import { withinSpan } from '../gateway/exchange/request-metrics.ts';
 import type { Endpoint } from '../gateway/table/gateway-config.ts';
@@ -20,7 +21,7 @@ interface Surroundings {
 
 /** Makes the GraphQL server from the dependencies of this process. */
 export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surroundings): GraphqlServer {
-  const { config, authenticator, guards, audit, log } = context;
+  const { config, authenticator, guards, audit, log, publicUrl } = context;
   const acceptedTokens = () => socketEndpoint()?.tokens ?? [];
   const requirePermissions = (principal: Principal) => {
     const missing = missingPermissions(principal, socketEndpoint()?.permissions ?? []);
@@ -52,7 +53,7 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
     persistedMode: config.graphqlPersisted,
     persistedDocuments: () => persisted.documents,
     production: config.production,
-    graphiql: !config.production,
+    graphiql: !config.production && { endpoint: `${publicUrl.path}${getGraphql.path}` },
   });
 }
 

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { notingUsers } from '../audit/noted-users.ts';
 import { consoleFiles } from '../faces/console/console-files.ts';
 import { swaggerFiles } from '../faces/openapi/swagger-files.ts';
+import { getServerMetadata } from '../faces/rest/oauth.rest.ts';
 import { type Route, reaches, restApplication } from '../faces/rest/route.ts';
 import { ROUTES, type RouteServices } from '../faces/rest/routes.ts';
 import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
@@ -93,8 +94,11 @@ const MAX_NAMED = 20;
 
 /** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
 function chains(context: Context, behind: Behind, onEnd: ChainParts['onEnd']) {
-  const { log, nowMs, authenticator: tokens, guards } = context;
-  const same = { tokens, clientGuards: (exchange: Exchange) => guardRequest(guards, exchange), onEnd, nowMs };
+  const { log, nowMs, authenticator: tokens, guards, publicUrl } = context;
+  // RFC 8414 section 3.1 puts the path of an issuer behind the well-known one.
+  const { path: metadata } = getServerMetadata;
+  const aliases = new Map([[`${metadata}${publicUrl.path}`, metadata]]);
+  const same = { tokens, aliases, clientGuards: (exchange: Exchange) => guardRequest(guards, exchange), onEnd, nowMs };
   const services = routeServices(context, behind);
   return (config: GatewayConfig, table: EndpointTable) => {
     const unserved = unservedEndpoints(config, ROUTES);

@@ -19,6 +19,8 @@ export interface LocalServices {
 /** The dependencies of a gateway chain, for one endpoint table. */
 export interface ChainParts {
   table: EndpointTable;
+  /** Other paths by which endpoints are reached, each with the path in the table. */
+  aliases: ReadonlyMap<string, string>;
   services: Services;
   tokens: Pick<TokenAuthenticator, 'checkSignature' | 'checkClaims' | 'checkSession' | 'recheck'>;
   clientGuards: Stage;
@@ -50,7 +52,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
       if (name !== undefined && !services.isKnown(name)) throw notFound('X-Target-Server names no service');
     },
     function endpoint(exchange) {
-      matchEndpoint(exchange, parts.table, services);
+      matchEndpoint(exchange, parts, services);
     },
     function visibility({ req, found }) {
       if (found.endpoint?.visibility === 'protected' && req.headers.authorization === undefined) throw noToken();
@@ -124,9 +126,14 @@ function targetServer({ req }: Exchange): string | undefined {
  * because clients of endpoints with `statuses: closed` do not know 503.
  * @throws AppError 404 when nothing matches, 503 when the request cannot be recorded.
  */
-function matchEndpoint(exchange: Exchange, table: EndpointTable, services: Services): void {
+function matchEndpoint(
+  exchange: Exchange,
+  { table, aliases }: Pick<ChainParts, 'table' | 'aliases'>,
+  services: Services,
+): void {
   const { req, found, isUnrecordable } = exchange;
   const target = normalTarget(req.url ?? '');
+  if (target) target.path = aliases.get(target.path) ?? target.path;
   const endpoint = target && table.match(req.method ?? '', target.path);
   if (!target || !endpoint)
     throw isUnrecordable

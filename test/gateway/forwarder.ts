@@ -140,6 +140,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   };
   const chainOf = (table: GatewayConfig) =>
     gatewayChain({
+      aliases: new Map(),
       table: new EndpointTable(table.endpoints),
       services: new Services(table, upstreams),
       tokens: { checkSignature: never } as never,

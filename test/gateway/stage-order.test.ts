@@ -17,6 +17,7 @@ describe('the gateway chain', () => {
   it('1-01: its stages stand in the documented order, with permission after revocation', () => {
     const { authenticator } = p.service.context;
     const chain = gatewayChain({
+      aliases: new Map(),
       table: new EndpointTable([]),
       services: new Services({ services: {} }, { of: () => undefined }),
       tokens: authenticator,

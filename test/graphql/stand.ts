@@ -168,7 +168,7 @@ export async function startStandOn(
     introspection: true,
     jit: true,
     production: false,
-    graphiql: true,
+    graphiql: {},
     ...deps,
   });
   const door = createServer((req, res) => {

@@ -4,7 +4,7 @@ import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
 import { sendFile } from '../shared/served-files.ts';
 import { bringsForm } from './execution/form-type.ts';
-import { GRAPHIQL_FILES } from './execution/graphiql.ts';
+import { graphiqlFiles } from './execution/graphiql.ts';
 import type { GraphqlDeps, GraphqlRuntime } from './runtime.ts';
 
 /** Serves GraphQL behind the gateway. */
@@ -26,7 +26,8 @@ export interface GraphqlServer {
  * where it is loaded at once.
  */
 export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
-  const { log, production, graphiql } = deps;
+  const { log, production } = deps;
+  const graphiql = deps.graphiql && graphiqlFiles(deps.graphiql);
   let loading: Promise<GraphqlRuntime> | undefined;
   async function load(): Promise<GraphqlRuntime> {
     const [{ buildSchema }, { createGraphqlRuntime }] = await Promise.all([
@@ -50,7 +51,8 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
       // Lets the client receive a response that is sent before the upload has been read.
       if (bringsForm(req)) lingerOnClose(exchange);
       if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
-        GRAPHIQL_FILES.find('')
+        graphiql
+          .find('')
           ?.then((page) => sendFile(exchange, page))
           .catch(failed);
         return;

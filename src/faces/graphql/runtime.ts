@@ -54,8 +54,8 @@ export interface GraphqlDeps extends ContextDeps {
   persistedDocuments: () => PersistedDocuments;
   /** Whether this is production, where errors suggest no names. */
   production: boolean;
-  /** Whether browsers are shown GraphiQL. */
-  graphiql: boolean;
+  /** The options of GraphiQL besides its own; false if browsers are not shown it. */
+  graphiql: false | { endpoint?: string };
 }
 
 /** Runs operations over HTTP and WebSockets. */

@@ -53,10 +53,17 @@ export function swaggerFiles(publicUrl: string | undefined, ids: Readonly<Partia
   });
 }
 
-/** Replaces the server URL and the ids in the text of the document: every number stays exactly as it is written. */
+/**
+ * Replaces the server URL, the paths of the token endpoint, which would be read without the path of that URL, and the ids
+ * in the text of the document: every number stays exactly as it is written.
+ */
 function documentOf(document: Buffer, publicUrl: string | undefined, ids: Readonly<Partial<typeof IDS>>): Buffer {
   const base = JSON.stringify(publicUrl?.replace(/\/+$/, '') ?? '/');
-  const text = document.toString('utf8').replace(/(?<="servers": \[\s*\{\s*"url": )"\/"/, () => base);
+  const path = URL.parse(publicUrl ?? '')?.pathname.replace(/\/+$/, '') ?? '';
+  const text = document
+    .toString('utf8')
+    .replace(/(?<="servers": \[\s*\{\s*"url": )"\/"/, () => base)
+    .replaceAll(/(?<="(?:token|refresh)Url": ")(?=\/)/g, () => path);
   return Buffer.from(
     Object.entries(IDS).reduce((made, [name, id]) => made.replaceAll(id, String(Reflect.get(ids, name) ?? id)), text),
   );

@@ -7,6 +7,7 @@ import { serveFiles } from './serve-files.ts';
 interface ConsoleServices {
   /** Undefined where there is no console. */
   console: ServedFiles | undefined;
+  publicUrl: { readonly path: string };
 }
 
 /** Serves the console, which loads nothing from other origins. */
@@ -20,10 +21,10 @@ export const showConsole = route({
 export const leadToConsole = route({
   method: 'GET',
   path: '/console',
-  handlers: ({ console }: ConsoleServices) => [
+  handlers: ({ console, publicUrl }: ConsoleServices) => [
     (_req, res) => {
       if (!console) throw notFound('CONSOLE is off');
-      sendEmpty(res.location('/console/'), 308);
+      sendEmpty(res.location(`${publicUrl.path}/console/`), 308);
     },
   ],
 });

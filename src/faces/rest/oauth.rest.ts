@@ -295,7 +295,7 @@ const introspectToken = route({
 const PATHS = { token: issueToken.path, revocation: revokeToken.path, introspection: introspectToken.path };
 
 /** Returns the metadata of the authorization server: its endpoints and what they support (RFC 8414). */
-const getServerMetadata = route({
+export const getServerMetadata = route({
   method: 'GET',
   path: '/.well-known/oauth-authorization-server',
   operation: {

@@ -14,5 +14,7 @@ export const showSwagger = route({
 export const leadToSwagger = route({
   method: 'GET',
   path: '/swagger',
-  handlers: () => [(_req, res) => sendEmpty(res.location('/swagger/'), 308)],
+  handlers: ({ publicUrl }: { publicUrl: { readonly path: string } }) => [
+    (_req, res) => sendEmpty(res.location(`${publicUrl.path}/swagger/`), 308),
+  ],
 });

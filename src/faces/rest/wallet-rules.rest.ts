@@ -16,6 +16,7 @@ import { route } from './route.ts';
 interface WalletRuleServices {
   walletRules: WalletRules;
   idempotentResponses: IdempotentResponses;
+  publicUrl: { readonly path: string };
 }
 
 const ENTITY_TAG = /[\t ]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[\t ]*(?:,|$)/y;
@@ -59,7 +60,7 @@ const createWalletRule = route({
       413: responseOf('PayloadTooLarge'),
     },
   },
-  handlers: ({ walletRules, idempotentResponses: answers }: WalletRuleServices) => [
+  handlers: ({ walletRules, idempotentResponses: answers, publicUrl }: WalletRuleServices) => [
     readBody,
     (req, res) => {
       const { wallet_id: walletId } = parsed(walletPath, req.params);
@@ -68,16 +69,13 @@ const createWalletRule = route({
         parse: (body) => parsed(walletRuleInput, body),
         work: async (content) => {
           const { id, version } = await orRefuse(walletRules.create(callerOf(req), walletId, content));
-          return { status: 201, headers: { Location: locationOf(walletId, id), ETag: entityTag(version) }, body: null };
+          const Location = `${publicUrl.path}/v1/wallets/${walletId}/rules/${id}`;
+          return { status: 201, headers: { Location, ETag: entityTag(version) }, body: null };
         },
       });
     },
   ],
 });
-
-function locationOf(walletId: string, id: string): string {
-  return `/v1/wallets/${walletId}/rules/${id}`;
-}
 
 /** Replaces a rule in full, if `If-Match` matches its version (specification section 4.3). */
 const replaceWalletRule = route({

@@ -151,6 +151,7 @@ interface WebhookServices {
   webhookSignature: SignaturePolicy;
   /** When the alias was deprecated and when it will be removed, in ISO 8601; `webhook_alias` of `gateway.yaml`. */
   webhookAlias: { deprecated_at: string; sunset: string };
+  publicUrl: { readonly path: string };
 }
 
 /** The deadline for publishing a notification, in ms after the arrival of its request. */
@@ -237,8 +238,6 @@ export const notifyTransaction = route({
   handlers: taking,
 });
 
-const SUCCESSOR = `<${notifyTransaction.path}>; rel="successor-version"`;
-
 /** Receives notifications at a deprecated path, and announces its removal in each response (RFC 9745, RFC 8594). */
 const notifyTransactionByAlias = route({
   method: 'POST',
@@ -256,7 +255,7 @@ const notifyTransactionByAlias = route({
     const headers = new Map([
       ['Deprecation', `@${Math.floor(Date.parse(deprecated_at) / 1000)}`],
       ['Sunset', new Date(sunset).toUTCString()],
-      ['Link', SUCCESSOR],
+      ['Link', `<${services.publicUrl.path}${notifyTransaction.path}>; rel="successor-version"`],
     ]);
     const deprecated = (_req: Request, res: Response, next: NextFunction) => {
       res.setHeaders(headers);

@@ -5,7 +5,7 @@ import { type ExecutionResult, GraphQLObjectType, GraphQLSchema, GraphQLString }
 import { _createLRUCache, createYoga, type Plugin } from 'graphql-yoga';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ErrorMask } from '../../../src/faces/graphql/execution/error-masking.ts';
-import { GRAPHIQL_FILES } from '../../../src/faces/graphql/execution/graphiql.ts';
+import { graphiqlFiles } from '../../../src/faces/graphql/execution/graphiql.ts';
 import type { OperationRequest } from '../../../src/faces/graphql/execution/operation-request.ts';
 import { SharedResults } from '../../../src/faces/graphql/execution/shared-results.ts';
 import { SseStreams, sendResponse } from '../../../src/faces/graphql/execution/sse-streams.ts';
@@ -236,7 +236,7 @@ describe('Yoga shows GraphiQL', () => {
   it('DG-04: from elsewhere, where the page in its place has everything in it', async () => {
     const { port } = await serve('library');
     const answer = await fetch(`http://127.0.0.1:${port}/graphql`, { headers: { accept: 'text/html' } });
-    const pages = [await answer.text(), String((await GRAPHIQL_FILES.find(''))?.bytes)];
+    const pages = [await answer.text(), String((await graphiqlFiles({}).find(''))?.bytes)];
     expect(pages.map((html) => /src=["']?https:/.test(html))).toEqual([true, false]);
   });
 });

@@ -48,24 +48,26 @@ const GRAPHIQL_OPTIONS: GraphiQLOptions = {
   subscriptionsProtocol: 'SSE',
 };
 
-/** GraphiQL as one self-contained page of about 9 MB, under the empty name. It needs no token. */
-export const GRAPHIQL_FILES: ServedFiles = new CachedFiles(async () => ({
-  bytes: Buffer.from(await makePage()),
-  type: PAGE,
-  cacheControl: REVALIDATED,
-  policy: CONTENT_SECURITY_POLICY,
-}));
+/** Returns GraphiQL as one self-contained page of about 9 MB, made once, under the empty name. It needs no token. */
+export function graphiqlFiles(options: GraphiQLOptions): ServedFiles {
+  return new CachedFiles(async () => ({
+    bytes: Buffer.from(await makePage({ ...GRAPHIQL_OPTIONS, ...options })),
+    type: PAGE,
+    cacheControl: REVALIDATED,
+    policy: CONTENT_SECURITY_POLICY,
+  }));
+}
 
 /**
  * Renders the page, which `ui/opening.js` opens; the page of Yoga itself loads GraphiQL from a CDN.
  * @throws Error when the package opens its page in a way that this code does not know.
  */
-async function makePage(): Promise<string> {
+async function makePage(options: GraphiQLOptions): Promise<string> {
   const [{ renderGraphiQL }, script] = await Promise.all([
     import('@graphql-yoga/render-graphiql'),
     readFile(OPENING_SCRIPT, 'utf8'),
   ]);
-  const rendered = renderGraphiQL(GRAPHIQL_OPTIONS);
+  const rendered = renderGraphiQL(options);
   const at = rendered.lastIndexOf(OPENING_CALL);
   if (at < 0) throw new Error('the page of GraphiQL is not opened as expected');
   const call = 'openGraphiql(YogaGraphiQL.renderYogaGraphiQL,';

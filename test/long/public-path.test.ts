@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { openConsole, signIn } from '../console/console-page.ts';
+import { startStrippingProxy } from '../gateway/stripping-proxy.ts';
+import { openPage, startBrowser } from '../harness/browser.ts';
+import { startPortcullis } from '../harness.ts';
+
+it('D1-15: the console, GraphiQL and Swagger UI work below a path, in a browser', async () => {
+  await using proxy = await startStrippingProxy('/custody');
+  await using p = await startPortcullis({ env: { PUBLIC_URL: `${proxy.origin}/custody`, CONSOLE: 'on' } });
+  proxy.lead(p.url);
+  const browser = await startBrowser();
+  try {
+    for (const path of ['/custody/console', '/custody/graphql', '/custody/swagger']) {
+      await using open = await openPage(browser, proxy.origin, path);
+      await open.page.waitForLoadState('networkidle');
+      const asked = open.requests.filter(({ protocol }) => protocol === 'http:').map(({ pathname }) => pathname);
+      expect(asked.filter((name) => !name.startsWith('/custody/'))).toEqual([]);
+      expect(open.complaints).toEqual([]);
+    }
+    await using open = await openConsole(browser, { url: `${proxy.origin}/custody` });
+    await signIn(open.page, p.demo);
+    expect(proxy.asked.filter((name) => !name.startsWith('/custody/'))).toEqual([]);
+    expect(proxy.asked).toContain('/custody/v2/oauth/token');
+  } finally {
+    await browser.close();
+  }
+});
