@@ -1,3 +1,4 @@
+import { systemClock } from '../events/streams/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import type { RotatingSecret, Secrets } from '../platform/config/secrets.ts';
@@ -115,8 +116,10 @@ export async function buildAccess(
   const directory = new AccessDirectory({ db, clients, denied, nowMs });
   const authenticator = new TokenAuthenticator({ verifier, directory, sessions, nowMs });
   const watch = new AccessWatch({
-    isGood: (principal) => authenticator.isGood(principal),
+    check: (principal) => authenticator.check(principal),
     admits: (principal) => directory.admits(principal),
+    clock: { ...systemClock, nowMs },
+    onError: (error) => log.error({ err: error }, 'could not check the token of a connection; closing the connection'),
   });
   followEnds({ cache, changes, denied, directory, sessions, watch });
   const limits = new ClientLimits({ cache, usage: new QuotaStore(db), log, nowMs });

@@ -1,4 +1,4 @@
-import { unlessInvalid } from '../access/identity/invalid-token.ts';
+import { InvalidTokenError, unlessInvalid } from '../access/identity/invalid-token.ts';
 import { missingPermissions, type Principal } from '../access/identity/principal.ts';
 import type { PersistedFile } from '../faces/graphql/execution/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from '../faces/graphql/graphql-server.ts';
@@ -37,8 +37,11 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
       await guardSocket(guards, exchange, principal);
       return principal;
     },
-    recheck: async (principal, { upgrade }) =>
-      (!upgrade || acceptedTokens().includes(principal.tokenClass)) && authenticator.isGood(principal),
+    recheck: async (principal, { upgrade }) => {
+      if (upgrade && !acceptedTokens().includes(principal.tokenClass)) throw new InvalidTokenError('another_class');
+      await authenticator.check(principal);
+    },
+    watch: context.watch,
     passGuards: (principal, exchange) => {
       if (exchange.upgrade) requirePermissions(principal);
       return guardOperation(guards, exchange, principal);

@@ -96,7 +96,7 @@ export async function startService({
   if (isWorker) await startConsumers(context, stack);
   const lookupMetrics = isWorker ? startLookups(context, { lookup, bearer }, stack) : [];
   const calls = new UpstreamCalls(context.telemetry.tracer);
-  const upstreams = new Upstreams(gatewayConfig, { log: context.log, nowMs: context.nowMs, calls });
+  const upstreams = new Upstreams(gatewayConfig, { ...context, calls });
   stack.defer(() => upstreams.close());
   const reloads = new Reloads({ path, source, table: gatewayConfig, complete, log });
   const metrics = [

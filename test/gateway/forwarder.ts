@@ -18,6 +18,7 @@ import { EndpointTable, Services } from '../../src/gateway/routing.ts';
 import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { Upstreams } from '../../src/gateway/upstream/upstreams.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
+import { ENDLESS } from '../harness/endless.ts';
 
 /** What an upstream saw of a request. */
 export interface Seen {
@@ -129,7 +130,7 @@ function configOf({ services, endpoints, binding }: ForwarderTable): GatewayConf
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
   const { nowMs = Date.now, log = silentLog, trustProxy = ['loopback'] } = options;
   const config = configOf(options);
-  const upstreams = new Upstreams(config, { log, nowMs });
+  const upstreams = new Upstreams(config, { log, nowMs, watch: ENDLESS });
   const ended: Forwarder['ended'] = [];
   const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
     ended.push({ aborted, status: exchange.res.statusCode, exchange: () => exchange });

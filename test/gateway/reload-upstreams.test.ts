@@ -6,6 +6,7 @@ import { Services } from '../../src/gateway/routing.ts';
 import { parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { Upstreams, upstreamMetrics } from '../../src/gateway/upstream/upstreams.ts';
 import { silentLog } from '../../src/lib/log.ts';
+import { ENDLESS } from '../harness/endless.ts';
 import { type Forwarder, listening, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
 
 const METHODS = ['GET', 'POST'];
@@ -136,7 +137,7 @@ describe('a service that is removed', () => {
         endpoints: [{ methods: ['GET'], path: '/x' }],
       }),
     );
-    const upstreams = new Upstreams(table, { log: silentLog, nowMs: Date.now });
+    const upstreams = new Upstreams(table, { log: silentLog, nowMs: Date.now, watch: ENDLESS });
     const gone = upstreams.of('gone');
     const services = new Services(table, upstreams);
     upstreams.replace({ services: {} });

@@ -12,6 +12,7 @@ import { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
 import { refuse } from '../../src/gateway/exchange/responses.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { ENDLESS } from '../harness/endless.ts';
 
 /** A schema whose fields, arguments and input fields have the names of secrets, and others. */
 const SDL = `
@@ -89,7 +90,8 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
       watch: { watch: () => () => undefined },
     } as unknown as GraphqlServices,
     judge: async () => principal,
-    recheck: async () => true,
+    recheck: async () => undefined,
+    watch: ENDLESS,
     passGuards: () => undefined,
     recordOperation: (record) => audit.recordOperation(record),
     log,

@@ -4,6 +4,7 @@ import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.
 import { SharedResults } from '../../src/faces/graphql/execution/shared-results.ts';
 import { SseStream } from '../../src/faces/graphql/execution/sse-streams.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { ENDLESS } from '../harness/endless.ts';
 
 it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {
   const event = { seq: 7n };
@@ -18,7 +19,8 @@ it('D6-10: what is kept of an event is as large as its text, and not the pool th
   const stream = new SseStream({
     results: { next: async () => results.next() },
     mask: { result: (one: ExecutionResult) => one } as unknown as ErrorMask,
-    exchange: { res, audit: { capture: { writeShared: write } } } as unknown as Exchange,
+    exchange: { res, found: {}, audit: { capture: { writeShared: write } } } as unknown as Exchange,
+    watch: ENDLESS,
     onClose: () => undefined,
   });
   stream.run();

@@ -124,20 +124,16 @@ describe('answers of subscribers that share', () => {
     expect(readers[1]?.seqs().at(-1)).toBe(1_251n);
   });
 
-  it('one whose token ends goes; the others go on', async () => {
+  it('one that leaves is gone; the others go on', async () => {
     const { subscribe, write } = modelStreams();
     const shared = counted();
-    const ends: (() => void)[] = [];
-    const watchToken = (onEnd: () => void) => {
-      ends.push(onEnd);
-      return () => undefined;
-    };
-    const readers = [0, 1, 2].map(() => answered(subscribe({ watchToken }), shared));
+    const left = subscribe();
+    const readers = [left, subscribe(), subscribe()].map((stream) => answered(stream, shared));
     await settle();
     await write();
-    ends[0]?.();
+    await left.return();
     await write();
-    expect(String(await readers[0]?.done)).toContain('TokenEnded');
+    await readers[0]?.done;
     expect(readers.map(({ seqs: seen }) => seen())).toEqual([seqs(1, 1), seqs(1, 2), seqs(1, 2)]);
     expect([...shared.executions.values()]).toEqual([1, 1]);
   });

@@ -3,6 +3,7 @@ import { print } from 'graphql';
 import { type Client, CloseCode, createClient } from 'graphql-ws';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import type { Principal } from '../../src/access/identity/principal.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { scratchDatabase } from '../harness/databases.ts';
 import { TransactionStatesDocument, TransactionUpdatesDocument } from './generated/graphql.ts';
@@ -43,8 +44,8 @@ function connect(token = stand.token): Client {
 }
 
 /** A socket without a client library; `received` has every message. */
-async function rawSocket() {
-  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
+async function rawSocket(url = stand.url, headers: Record<string, string> = {}) {
+  const socket = new WebSocket(url.replace('http', 'ws'), 'graphql-transport-ws', { headers });
   sockets.push(socket);
   // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of many shapes.
   const received: any[] = [];
@@ -65,6 +66,15 @@ async function initialised(token = stand.token) {
 }
 
 const UPDATES = print(TransactionUpdatesDocument);
+const REGISTER =
+  'mutation { registerTransaction(input: {id: "x", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
+/** What a close with 4401 says. */
+const NAMES_THE_PLACE = expect.stringMatching(/"authorization": "Bearer .*connection_init.*Authorization.*upgrade/);
+
+/** The same, with a good token for TOKEN. */
+function withToken<Value>(value: Value): Value {
+  return value === undefined ? value : JSON.parse(JSON.stringify(value).replaceAll('TOKEN', stand.token));
+}
 
 describe('graphql-transport-ws', () => {
   it('DG-08: the token comes in connection_init; queries and mutations are answered', async () => {
@@ -72,16 +82,60 @@ describe('graphql-transport-ws', () => {
     expect(value).toEqual({ data: { me: { nodeId: expect.any(String) }, transaction: { id: 't' } } });
   });
 
-  it.each([
+  it.each<[name: string, payload: unknown, upgrade?: Record<string, string>]>([
     ['no payload', undefined],
     ['no token', {}],
     ['an unknown token', { authorization: 'Bearer nonsense' }],
     ['another scheme', { authorization: 'Basic dTpw' }],
     ['a number', { authorization: 7 }],
-  ])('DG-08: connection_init with %s is closed with 4401', async (_name, payload) => {
-    const { send, closed } = await rawSocket();
-    send({ type: 'connection_init', payload });
-    expect((await closed)[0]).toBe(4401);
+    ['a token without its scheme', { authorization: 'TOKEN' }],
+    ['a token somewhere else', { token: 'Bearer TOKEN' }],
+    ['headers that are a text', { headers: 'Authorization: Bearer TOKEN' }],
+    ['headers that are a list', { headers: ['Authorization', 'Bearer TOKEN'] }],
+    ['headers without it', { headers: { Cookie: 'a=b' } }],
+    ['an empty text before a good one', { authorization: '', Authorization: 'Bearer TOKEN' }],
+    [
+      'an unknown token before a good one',
+      { Authorization: 'Bearer nonsense', headers: { Authorization: 'Bearer TOKEN' } },
+    ],
+    [
+      'an unknown token before that of the upgrade',
+      { headers: { authorization: 'Bearer x' } },
+      { Authorization: 'Bearer TOKEN' },
+    ],
+    ['an unknown token in the upgrade', {}, { Authorization: 'Bearer nonsense' }],
+  ])(
+    'DG-08 DG-15: connection_init with %s is closed with 4401, which names the place',
+    async (_name, payload, upgrade) => {
+      const { send, closed } = await rawSocket(stand.url, withToken(upgrade));
+      send(withToken({ type: 'connection_init', payload }));
+      const [code, reason] = await closed;
+      expect([code, String(reason)]).toEqual([4401, NAMES_THE_PLACE]);
+      expect(reason.length).toBeLessThanOrEqual(123);
+    },
+  );
+
+  it.each<[name: string, payload: unknown, upgrade?: Record<string, string>]>([
+    ['authorization', { authorization: 'Bearer TOKEN' }],
+    ['Authorization', { Authorization: 'Bearer TOKEN' }],
+    ['headers.Authorization', { headers: { Authorization: 'Bearer TOKEN' } }],
+    ['headers.authorization', { headers: { authorization: 'bearer  TOKEN', 'x-a': 1 } }],
+    ['the upgrade and no payload', undefined, { Authorization: 'Bearer TOKEN' }],
+    ['the upgrade and other members', { headers: {}, lang: 'en' }, { authorization: 'Bearer TOKEN' }],
+    [
+      'headers, where what comes before is null',
+      { authorization: null, Authorization: null, headers: { Authorization: 'Bearer TOKEN' } },
+    ],
+    [
+      'authorization, whatever comes after',
+      { authorization: 'Bearer TOKEN', Authorization: 'x', headers: 7 },
+      { Authorization: 'Bearer x' },
+    ],
+  ])('DG-15: a token in %s is taken', async (_name, payload, upgrade) => {
+    const { send, received } = await rawSocket(stand.url, withToken(upgrade));
+    send(withToken({ type: 'connection_init', payload }));
+    await until(() => received.length === 1);
+    expect(received[0]).toEqual({ type: 'connection_ack' });
   });
 
   it('DG-08: a token that resets a password, or one that has been revoked, is closed with 4401', async () => {
@@ -97,7 +151,8 @@ describe('graphql-transport-ws', () => {
   it('DG-08: an operation before connection_init is closed with 4401', async () => {
     const { send, closed } = await rawSocket();
     send({ type: 'subscribe', id: '1', payload: { query: '{ me { nodeId } }' } });
-    expect((await closed)[0]).toBe(CloseCode.Unauthorized);
+    const [code, reason] = await closed;
+    expect([code, String(reason)]).toEqual([CloseCode.Unauthorized, NAMES_THE_PLACE]);
   });
 
   it('D6-10: updates replay what was missed and go live', async () => {
@@ -166,24 +221,87 @@ describe('graphql-transport-ws', () => {
     expect(received.map(({ type }) => type)).toEqual(['next', 'complete']);
   });
 
-  it('DG-08: each operation needs a token that is still good: UNAUTHENTICATED, and the socket stays', async () => {
+  it('DG-15: an operation whose token was revoked closes the socket with 4403, without an error, and is recorded', async () => {
     const token = stand.newToken();
-    const { send, received, socket } = await initialised(token);
+    const { send, received, closed } = await initialised(token);
+    send({ type: 'subscribe', id: '1', payload: { query: UPDATES } });
+    await until(() => stand.streams.load.streams === 1);
     stand.revoke(token);
-    send({ type: 'subscribe', id: '1', payload: { query: '{ nonsense }' } });
-    await until(() => received.length > 0);
-    expect(received[0]).toMatchObject({ type: 'error', payload: [{ extensions: { code: 'UNAUTHENTICATED' } }] });
-    expect(socket.readyState).toBe(WebSocket.OPEN);
+    send({ type: 'subscribe', id: '2', payload: { query: '{ nonsense }' } });
+    const [code, reason] = await closed;
+    expect([code, String(reason), received]).toEqual([4403, 'token revoked', []]);
+    await until(() => stand.streams.load.streams === 0);
+    expect(stand.records.map(({ ok }) => ok)).toEqual([false, true]);
   });
 
-  it('DG-08: a subscription ends with its token, and the socket stays', async () => {
-    const { send, received, socket } = await initialised(stand.newToken({ expiresAtMs: Date.now() + 200 }));
-    send({ type: 'subscribe', id: '1', payload: { query: UPDATES } });
-    await until(() => received.length > 0);
-    expect(received).toEqual([
-      { id: '1', type: 'error', payload: [expect.objectContaining({ extensions: { code: 'UNAUTHENTICATED' } })] },
+  it('DG-15: an operation whose token has expired in between closes the socket with 4403, without an error', async () => {
+    const expiresAtMs = Date.now() + 60_000;
+    const { send, received, closed } = await initialised(stand.newToken({ expiresAtMs }));
+    vi.spyOn(Date, 'now').mockReturnValue(expiresAtMs);
+    send({ type: 'subscribe', id: '1', payload: { query: '{ me { nodeId } }' } });
+    const [code, reason] = await closed;
+    expect([code, String(reason), received]).toEqual([4403, 'token expired', []]);
+  });
+
+  it.each([
+    ['idle', []],
+    ['with subscriptions', ['1', '2']],
+  ])(
+    'DG-15 D2-29: a socket that is %s closes with 4403 when its token expires, without an error',
+    async (_name, ids) => {
+      const { send, received, closed } = await initialised(stand.newToken({ expiresAtMs: Date.now() + 300 }));
+      for (const id of ids) send({ type: 'subscribe', id, payload: { query: UPDATES } });
+      const [code, reason] = await closed;
+      expect([code, String(reason), received]).toEqual([4403, 'token expired', []]);
+      await until(() => stand.streams.load.streams === 0 && stand.watch.size === 0);
+    },
+  );
+
+  it('DG-15: a mutation that is under way when the token expires is answered before the socket closes', async () => {
+    const { send, received, closed } = await initialised(stand.newToken({ expiresAtMs: Date.now() + 300 }));
+    const registering = stand.transactions.register.bind(stand.transactions);
+    vi.spyOn(stand.transactions, 'register').mockImplementation(async (transaction) => {
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      return registering(transaction);
+    });
+    send({ type: 'subscribe', id: '1', payload: { query: REGISTER } });
+    expect((await closed)[0]).toBe(4403);
+    expect(received).toMatchObject([
+      { id: '1', type: 'next', payload: { data: { registerTransaction: { __typename: 'Transaction' } } } },
+      { id: '1', type: 'complete' },
     ]);
-    expect(socket.readyState).toBe(WebSocket.OPEN);
+  });
+
+  it('DG-15 D2-29: a client that reads nothing is disconnected when its token expires', async () => {
+    const { socket } = await initialised(stand.newToken({ expiresAtMs: Date.now() + 300 }));
+    socket.pause();
+    await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
+  });
+
+  it('DG-15: a connection_init whose token cannot be checked is closed with 1013, so that clients come back', async () => {
+    await using failing = await startStandOn(database, { judge: () => Promise.reject(new Error('away')) });
+    const { send, closed } = await rawSocket(failing.url);
+    send({ type: 'connection_init', payload: { authorization: 'Bearer any' } });
+    expect((await closed)[0]).toBe(1013);
+    expect(failing.faults).toHaveLength(1);
+  });
+
+  it('DG-15: a socket that closes while its token is checked leaves no token watched', async () => {
+    const [asked, checked] = [Promise.withResolvers<void>(), Promise.withResolvers<Principal>()];
+    const judge = () => {
+      asked.resolve();
+      return checked.promise;
+    };
+    await using slow = await startStandOn(database, { judge });
+    const { send, socket } = await rawSocket(slow.url);
+    send({ type: 'connection_init', payload: { authorization: 'Bearer any' } });
+    await asked.promise;
+    socket.terminate();
+    await vi.waitFor(async () => expect(await slow.connections()).toBe(0));
+    checked.resolve({ tokenUse: 'api', subject: 'somebody' } as Principal);
+    await checked.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(slow.watch.size).toBe(0);
   });
 
   it('D6-10: cursor_expired is an error message', async () => {
@@ -195,9 +313,7 @@ describe('graphql-transport-ws', () => {
 
   it('DG-05: unexpected errors are masked', async () => {
     vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error('select secret'));
-    const query =
-      'mutation { registerTransaction(input: {id: "x", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
-    const { value } = await connect().iterate({ query }).next();
+    const { value } = await connect().iterate({ query: REGISTER }).next();
     expect(value?.errors?.[0]).toMatchObject({
       message: 'internal error',
       extensions: { code: 'INTERNAL_SERVER_ERROR' },

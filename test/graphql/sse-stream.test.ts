@@ -3,10 +3,12 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { ExecutionResult } from 'graphql';
 import { afterEach, expect, it } from 'vitest';
+import type { Principal } from '../../src/access/identity/principal.ts';
 import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
 import { SseStreams } from '../../src/faces/graphql/execution/sse-streams.ts';
 import { Capture } from '../../src/gateway/exchange/capture.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { ENDLESS } from '../harness/endless.ts';
 
 const mask = {
   result: async (result) => result,
@@ -49,12 +51,12 @@ async function request(): Promise<{ exchange: Exchange; res: ServerResponse; cli
   const asked = once(server, 'request');
   client.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n');
   const [req, res] = await asked;
-  return { exchange: { res, audit: { capture: new Capture(req, res) } } as Exchange, res, client };
+  return { exchange: { res, found: {}, audit: { capture: new Capture(req, res) } } as Exchange, res, client };
 }
 
 it('D6-19: a client that does not read is sent no more than its connection holds', async () => {
   const { exchange, res, client } = await request();
-  const streams = new SseStreams();
+  const streams = new SseStreams(ENDLESS);
   const { state, iterator } = results('x'.repeat(64 * 1024));
   streams.run(streams.respond({ Response } as never, { exchange, results: iterator, mask }));
   let before = -1;
@@ -78,9 +80,32 @@ it('D6-19: a client that does not read is sent no more than its connection holds
   await expect.poll(() => streams.size).toBe(0);
 });
 
+it('D2-29: a client that does not read is disconnected when its token ends', async () => {
+  const { exchange, res } = await request();
+  const principal = { subject: 'somebody' } as Principal;
+  let end: () => void = () => undefined;
+  let isWatched = true;
+  const streams = new SseStreams({
+    watch: (watched, onEnd) => {
+      expect(watched).toBe(principal);
+      end = () => onEnd('revoked');
+      return () => {
+        isWatched = false;
+      };
+    },
+  });
+  const { state, iterator } = results('x'.repeat(64 * 1024));
+  Object.assign(exchange.found, { principal });
+  streams.run(streams.respond({ Response } as never, { exchange, results: iterator, mask }));
+  await expect.poll(() => res.writableNeedDrain).toBe(true);
+  end();
+  expect([state.isGivenUp, isWatched, streams.size]).toEqual([true, false, 1]);
+  await expect.poll(() => streams.size).toBe(0);
+});
+
 it('DG-08: one whose client goes before it is sent is over, too', async () => {
   const { exchange, res, client } = await request();
-  const streams = new SseStreams();
+  const streams = new SseStreams(ENDLESS);
   const { state, iterator } = results('x');
   const closed = once(res, 'close');
   streams.respond({ Response } as never, { exchange, results: iterator, mask });
@@ -96,7 +121,7 @@ it('DG-08: one whose client goes before it is sent is over, too', async () => {
 
 it('DG-08: it ends with its connection, each event in one piece', async () => {
   const { exchange, client } = await request();
-  const streams = new SseStreams();
+  const streams = new SseStreams(ENDLESS);
   let left = 2;
   const iterator: AsyncIterator<ExecutionResult> = {
     next: async () => (left-- > 0 ? { done: false, value: { data: { left } } } : { done: true, value: undefined }),

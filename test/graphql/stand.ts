@@ -1,14 +1,18 @@
 import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
 import { print } from 'graphql';
 import { buildAdministration } from '../../src/access/access.ts';
+import { InvalidTokenError } from '../../src/access/identity/invalid-token.ts';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import type { Principal } from '../../src/access/identity/principal.ts';
+import { AccessWatch } from '../../src/access/sessions/access-watch.ts';
 import { AuditPages } from '../../src/audit/audit-pages.service.ts';
 import { buildDomain } from '../../src/domain/domain.ts';
 import type { TransactionTopic } from '../../src/domain/transactions/type-codes.rules.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
+import { systemClock } from '../../src/events/streams/clock.ts';
 import { databaseEventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
@@ -51,6 +55,7 @@ export interface Stand extends AsyncDisposable {
   database: Database;
   transactions: GraphqlServices['transactions'];
   streams: EventStreams;
+  watch: AccessWatch;
   url: string;
   /** A token with every permission of `NODE`. */
   token: string;
@@ -74,6 +79,8 @@ export interface Stand extends AsyncDisposable {
   /** Opens a stream of events. */
   stream(document: string, options?: QueryOptions): Promise<EventReader>;
   fetch(init: RequestInit, query?: string): Promise<Answer>;
+  /** The number of open connections. */
+  connections(): Promise<number>;
   /** Makes accounts of a node, a day apart, and gives their ids. */
   addAccounts(
     count: number,
@@ -152,13 +159,18 @@ export async function startStandOn(
     ...administration,
     auditPages: new AuditPages(db),
     streams,
-    watch: { watch: () => () => undefined },
     cursors: new PageCursors(Buffer.from('a test')),
   };
+  const check = async (principal: Principal) => {
+    if (![...principals.values()].includes(principal)) throw new InvalidTokenError('revoked');
+    if ((principal.expiresAtMs ?? Number.POSITIVE_INFINITY) <= Date.now()) throw new InvalidTokenError('expired');
+  };
+  const watch = new AccessWatch({ check, admits: () => true, clock: systemClock, onError: () => undefined });
   const server = createGraphqlServer({
     services: { ...services, ...replaced },
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),
-    recheck: async (principal) => [...principals.values()].includes(principal),
+    recheck: check,
+    watch,
     passGuards: () => undefined,
     recordOperation: (record) => records.push(record),
     log,
@@ -236,6 +248,7 @@ export async function startStandOn(
     database,
     transactions,
     streams,
+    watch,
     url,
     token,
     records,
@@ -243,6 +256,7 @@ export async function startStandOn(
     newToken,
     revoke: (ended) => void principals.delete(ended),
     fetch: fetchText,
+    connections: () => promisify(door.getConnections.bind(door))(),
     query,
     stream: async (document, options = {}) => {
       const headers = { accept: 'text/event-stream', ...options.headers };

@@ -10,19 +10,18 @@ import { createdClient, login, loginOfDemo, operate, PASSWORD } from './administ
 import { EventReader } from './event-reader.ts';
 import {
   SetClientStatusDocument,
+  SetSupervisorPasswordDocument,
   SetSupervisorStatusDocument,
   TransactionUpdatesDocument,
 } from './generated/graphql.ts';
 import { until } from './stand.ts';
 
 const QUERY = print(TransactionUpdatesDocument);
-const ENDED = { message: 'the token has ended', extensions: { code: 'UNAUTHENTICATED' } };
-/** The subscription is told so, and is over. */
-const OVER = [[expect.objectContaining(ENDED)], 'complete'];
 
 interface Subscription {
-  /** What comes until it is over: errors, and `complete`. */
+  /** What comes until its connection has ended, and how a socket was closed. */
   rest(): Promise<unknown[]>;
+  over: unknown[];
 }
 
 const sockets: WebSocket[] = [];
@@ -38,6 +37,7 @@ async function overSse(p: Portcullis, token: string): Promise<Subscription> {
   const reader = new EventReader(await fetch(`${p.url}/graphql`, { method: 'POST', headers, body }));
   readers.push(reader);
   return {
+    over: [],
     async rest() {
       const told: unknown[] = [];
       for (let event = await reader.next(); event !== undefined; event = await reader.next()) {
@@ -55,18 +55,16 @@ async function overSocket(p: Portcullis, token: string): Promise<Subscription> {
   const received: { type: string; payload: unknown }[] = [];
   socket.on('message', (data) => received.push(JSON.parse(String(data))));
   socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
+  const closed = once(socket, 'close');
   await until(() => received.length === 1);
-  const { size } = p.service.context.watch;
+  const { load } = p.service.context.streams;
   socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: QUERY } }));
-  await until(() => p.service.context.watch.size > size);
+  await until(() => p.service.context.streams.load.streams > load.streams);
   return {
+    over: [4403, 'token revoked'],
     async rest() {
-      await until(() => received.length === 2);
-      // An error message is the end of its operation.
-      return received
-        .slice(1)
-        .map(({ type, payload }) => (type === 'error' ? payload : type))
-        .concat('complete');
+      const [code, reason] = await closed;
+      return [...received.slice(1), code, String(reason)];
     },
   };
 }
@@ -125,6 +123,15 @@ const ENDS: [string, Arrange][] = [
     },
   ],
   [
+    'the password of its supervisor is changed',
+    async (p, admin) => {
+      const { id, username } = await addSupervisor(p, PASSWORD);
+      const { access_token } = await login(p, username);
+      const change = { id, password: `${PASSWORD}, changed` };
+      return { token: access_token, end: (at) => operate(at, admin, SetSupervisorPasswordDocument, change) };
+    },
+  ],
+  [
     'its session is revoked by its refresh token',
     async (p) => {
       const { access_token, refresh_token } = await loginOfDemo(p);
@@ -171,13 +178,13 @@ describe('a subscription, where its token ends before its time', () => {
   });
   afterAll(() => p[Symbol.asyncDispose]());
 
-  it.each(CASES)('D6-12 D3-23: over $way is told and over when $why', async ({ arrange, open }) => {
+  it.each(CASES)('D2-29 DG-15 D6-12 D3-23: over $way ends without an error when $why', async ({ arrange, open }) => {
     const { token, end } = await arrange(p, admin);
     const subscription = await open(p, token);
     await open(p, admin);
     expect(p.service.context.watch.size).toBe(2);
     await end(p);
-    expect(await subscription.rest()).toEqual(OVER);
+    expect(await subscription.rest()).toEqual(subscription.over);
     expect(p.service.context.watch.size).toBe(1);
     for (const socket of sockets) socket.terminate();
     for (const reader of readers.splice(0)) await reader[Symbol.asyncDispose]();
@@ -217,13 +224,13 @@ describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
       await p[Symbol.asyncDispose]();
     });
 
-    it.each(cases)('D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {
+    it.each(cases)('D2-29 DG-15 D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {
       const { token, end } = await arrange(p, admin);
       const subscription = await open(replica, token);
       await end(p);
       // What it does twice a second by itself.
       await replica.service.context.changes.poll();
-      expect(await subscription.rest()).toEqual(OVER);
+      expect(await subscription.rest()).toEqual(subscription.over);
       expect(replica.service.context.watch.size).toBe(0);
     });
   });

@@ -175,7 +175,7 @@ describe('a message', () => {
     'Syntax Error: Unexpected single quote character (\'), did you mean to use a double quote (")?',
     'Variable "$i" has invalid value at .name: Expected value of non-null type "String!" not to be null.',
     'Unknown operation named "b".',
-    'the token has ended',
+    'the token has expired',
   ])('D2-21: that quotes no value stays as it is: %s', (message) => {
     expect(withoutGivenValues(message)).toBe(message);
   });

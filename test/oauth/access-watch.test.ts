@@ -1,13 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
+import { InvalidTokenError } from '../../src/access/identity/invalid-token.ts';
 import type { Principal } from '../../src/access/identity/principal.ts';
 import type { AccessChange } from '../../src/access/sessions/access-changes.ts';
 import { storedTokenId } from '../../src/access/sessions/access-directory.ts';
 import { AccessWatch } from '../../src/access/sessions/access-watch.ts';
+import { ManualClock } from '../realtime/model.ts';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
-const LONG_ID = 't'.repeat(300);
 const CLIENT = 'cccccccc-0000-4000-8000-000000000001';
+const LONG_ID = 'j'.repeat(300);
 
 function principal(changes: Partial<Principal> = {}): Principal {
   return {
@@ -34,29 +36,72 @@ const CLIENT_CHANGED = ended('client', CLIENT, null);
 /** A watch whose clients are all good until they are told not to be. */
 function watching() {
   const bad = new Set<string | undefined>();
+  const faults: unknown[] = [];
+  const clock = new ManualClock();
   const judged = vi.fn((judged: Principal) => !bad.has(judged.clientId));
-  const watch = new AccessWatch({ isGood: async (principal) => judged(principal), admits: judged });
+  const check = async (principal: Principal) => {
+    if (!judged(principal)) throw new InvalidTokenError('revoked');
+  };
+  const watch = new AccessWatch({ check, admits: judged, clock, onError: (error) => void faults.push(error) });
   const told: string[] = [];
   const begin = (name: string, changes: Partial<Principal> = {}) =>
-    watch.watch(principal(changes), (error) => told.push(error === undefined ? name : `${name}: ${error}`));
-  return { watch, bad, judged, told, begin };
+    watch.watch(principal(changes), (end) => told.push(`${name} ${end}`));
+  return { watch, bad, faults, clock, judged, told, begin };
 }
+
+const DAY_MS = 24 * 3_600_000;
 
 describe('those who watch a token', () => {
   it.each<[string, AccessChange, Partial<Principal>]>([
     ['itself', ended('token', CLIENT, 't'), {}],
     ['its family', ended('token', CLIENT, 'f'), {}],
     ['its client, named in capitals', ended('token', CLIENT, 't'), { clientId: CLIENT.toUpperCase() }],
-    ['itself, by an id too long to store', ended('token', CLIENT, storedTokenId(LONG_ID)), { tokenId: LONG_ID }],
     ['its session', ended('session', 'somebody', 's'), { tokenUse: 'login', sessionId: 's' }],
+    ['itself, of a long id', ended('token', CLIENT, storedTokenId(LONG_ID)), { tokenId: LONG_ID }],
+    ['its family, of a long id', ended('token', CLIENT, storedTokenId(LONG_ID)), { familyId: LONG_ID }],
   ])('D6-12 D3-23: are told of the end of %s, once', async (_name, change, changes) => {
     const { watch, told, begin } = watching();
     begin('it', changes);
     begin('other', { tokenId: 'x', familyId: 'x', sessionId: 'x' });
     await watch.apply([change, change]);
     await watch.apply([change]);
-    expect(told).toEqual(['it']);
+    expect(told).toEqual(['it revoked']);
     expect(watch.size).toBe(1);
+  });
+
+  it.each([
+    ['a second', 1_000],
+    ['a year', 365 * DAY_MS],
+    ['as long as there are dates', 8.64e15],
+  ])('D2-29: are told of its expiry at its time, %s away', async (_name, lifetimeMs) => {
+    const { watch, clock, told, begin } = watching();
+    begin('it', { expiresAtMs: lifetimeMs });
+    begin('endless');
+    await nextTurn();
+    for (let day = 0; day < 30; day += 1) clock.advance(Math.min(20 * DAY_MS, lifetimeMs - 1 - clock.nowMs()));
+    expect(told).toEqual([]);
+    if (lifetimeMs > 600 * DAY_MS) return;
+    clock.advance(1);
+    expect(told).toEqual(['it expired']);
+    expect([watch.size, clock.timers]).toEqual([1, 0]);
+  });
+
+  it('D2-29: are told once, of an expiry that is past as of one to come', async () => {
+    const { watch, clock, told, begin } = watching();
+    clock.advance(10_000);
+    begin('it', { expiresAtMs: 1 });
+    expect(told).toEqual([]);
+    clock.advance(0);
+    await watch.apply([ended('token', CLIENT, 't')]);
+    expect(told).toEqual(['it expired']);
+  });
+
+  it('D2-29: leave no timer when they stop, or are told of another end', async () => {
+    const { watch, clock, begin } = watching();
+    begin('it', { expiresAtMs: 1_000 })();
+    begin('other', { expiresAtMs: 1_000 });
+    await watch.apply([ended('token', CLIENT, 't')]);
+    expect([watch.size, clock.timers]).toEqual([0, 0]);
   });
 
   it('D6-12 D3-07: are told when their client is not good any more, and not of its other changes', async () => {
@@ -67,7 +112,7 @@ describe('those who watch a token', () => {
     expect(told).toEqual([]);
     bad.add(CLIENT);
     await watch.apply([CLIENT_CHANGED]);
-    expect(told).toEqual(['it']);
+    expect(told).toEqual(['it revoked']);
   });
 
   it("D6-12: are not told of the end of another client's token with the same id", async () => {
@@ -83,17 +128,18 @@ describe('those who watch a token', () => {
     begin('it');
     expect(told).toEqual([]);
     await nextTurn();
-    expect(told).toEqual(['it']);
+    expect(told).toEqual(['it revoked']);
     expect(watch.size).toBe(0);
   });
 
-  it('D6-12: are told why, where that cannot be judged', async () => {
-    const watch = new AccessWatch({ isGood: () => Promise.reject(new Error('away')), admits: () => true });
-    const told: unknown[] = [];
-    watch.watch(principal(), (error) => told.push(error));
+  it('D6-12: are told that it is unknown, where that cannot be judged', async () => {
+    const { watch, faults, judged, told, begin } = watching();
+    judged.mockImplementation(() => {
+      throw new Error('away');
+    });
+    begin('it');
     await nextTurn();
-    expect(told).toEqual([new Error('away')]);
-    expect(watch.size).toBe(0);
+    expect([told, faults, watch.size]).toEqual([['it unknown'], [new Error('away')], 0]);
   });
 
   it('D6-12: hold nobody up who cannot be judged, and a failed change can be told again', async () => {
@@ -106,9 +152,9 @@ describe('those who watch a token', () => {
       throw new Error('away');
     });
     await expect(watch.apply([CLIENT_CHANGED])).rejects.toThrow('away');
-    expect(told).toEqual(['second']);
+    expect(told).toEqual(['second revoked']);
     await watch.apply([CLIENT_CHANGED]);
-    expect(told).toEqual(['second', 'first']);
+    expect(told).toEqual(['second revoked', 'first revoked']);
   });
 
   it('D6-12: are forgotten when they stop, whatever their token names', async () => {
@@ -131,7 +177,7 @@ describe('those who watch a token', () => {
     await nextTurn();
     judged.mockClear();
     await watch.apply([ended('token', 'c7', 't7'), ended('client', 'c8', null)]);
-    expect(told).toEqual(['w7']);
+    expect(told).toEqual(['w7 revoked']);
     expect(judged).toHaveBeenCalledTimes(10);
     expect(watch.size).toBe(9_999);
   });

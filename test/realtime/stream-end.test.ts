@@ -1,28 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { EventStream } from '../../src/events/streams/event-streams.ts';
-import { SlowConsumerError, StreamStoppedError, TokenEndedError } from '../../src/events/streams/stream-errors.ts';
+import { SlowConsumerError, StreamStoppedError } from '../../src/events/streams/stream-errors.ts';
 import { kindOf, modelStreams, NODE, Reader, settle } from './model.ts';
 
 const NOTHING = { streams: 0, tailers: 0 };
 const DONE = { done: true, value: undefined };
 const KIBIBYTE = { text: 'x'.repeat(1_024) };
-
-/** A token that is watched by streams, and ends when the test says so. */
-function watchedToken() {
-  const watchers = new Set<(error?: unknown) => void>();
-  return {
-    watch(onEnd: (error?: unknown) => void): () => void {
-      watchers.add(onEnd);
-      return () => void watchers.delete(onEnd);
-    },
-    end(error?: unknown): void {
-      for (const onEnd of watchers) onEnd(error);
-    },
-    get watchers(): number {
-      return watchers.size;
-    },
-  };
-}
 
 describe('the end of a stream', () => {
   it('D6-19: a reader may leave 1,000 events unsent, with one more it gets SlowConsumerError', async () => {
@@ -72,86 +54,9 @@ describe('the end of a stream', () => {
     expect(reader.events).toHaveLength(5_000);
   });
 
-  it.each([
-    ['a minute', 60_000],
-    ['a year', 365 * 24 * 3_600_000],
-  ])('D6-12: a stream ends with its token, %s away', async (_, lifetimeMs) => {
-    const { clock, streams, subscribe, write } = modelStreams();
-    const stream = subscribe({ expiresAtMs: lifetimeMs });
-    const reader = new Reader(stream);
-    await settle();
-    for (let passedMs = 0; passedMs < lifetimeMs - 1; ) {
-      const stepMs = Math.min(24 * 24 * 3_600_000, lifetimeMs - 1 - passedMs);
-      clock.advance(stepMs);
-      passedMs += stepMs;
-    }
-    await write();
-    expect(reader.seqs).toEqual([1n]);
-    clock.advance(1);
-    expect(await reader.done).toBeInstanceOf(TokenEndedError);
-    expect(streams.load).toEqual(NOTHING);
-  });
-
-  it('D6-12: with a token that has ended there is no event at all', async () => {
-    const { log, clock, subscribe } = modelStreams();
-    log.append(NODE);
-    clock.advance(1);
-    const reader = new Reader(subscribe({ after: 0n, expiresAtMs: 1 }));
-    expect(await reader.done).toBeInstanceOf(TokenEndedError);
-    expect(log.reads).toBe(0);
-  });
-
-  it('D6-12: a stream ends as soon as its token is told to have ended, and watches no more', async () => {
-    const { streams, subscribe, write } = modelStreams();
-    const token = watchedToken();
-    const reader = new Reader(subscribe({ watchToken: token.watch }));
-    await settle();
-    await write();
-    token.end();
-    expect(await reader.done).toBeInstanceOf(TokenEndedError);
-    expect(reader.seqs).toEqual([1n]);
-    expect(token.watchers).toBe(0);
-    expect(streams.load).toEqual(NOTHING);
-  });
-
-  it('D6-12: where nobody can tell whether the token has ended, the stream ends with why', async () => {
-    const { subscribe } = modelStreams();
-    const token = watchedToken();
-    const reader = new Reader(subscribe({ watchToken: token.watch }));
-    const error = new Error('away');
-    token.end(error);
-    expect(await reader.done).toBe(error);
-  });
-
-  it.each<[string, (stream: EventStream, parts: ReturnType<typeof modelStreams>) => unknown]>([
-    ['return', (stream) => stream.return()],
-    ['a stop', (_stream, { streams }) => streams.stop()],
-    ['the time of its token', (_stream, { clock }) => clock.advance(60_000)],
-  ])('D6-12: no token is watched any more after %s', async (_name, end) => {
-    const parts = modelStreams();
-    const token = watchedToken();
-    const stream = parts.subscribe({ watchToken: token.watch, expiresAtMs: 60_000 });
-    stream.next().catch(() => undefined);
-    await settle();
-    expect(token.watchers).toBe(1);
-    await end(stream, parts);
-    expect(token.watchers).toBe(0);
-  });
-
-  it('D6-12: a stream that is over before it begins leaves no token watched', () => {
-    const { clock, subscribe, streams } = modelStreams();
-    const token = watchedToken();
-    clock.advance(1);
-    new Reader(subscribe({ watchToken: token.watch, expiresAtMs: 1 }));
-    new Reader(subscribe({ watchToken: token.watch, signal: AbortSignal.abort() }));
-    streams.stop();
-    new Reader(subscribe({ watchToken: token.watch }));
-    expect(token.watchers).toBe(0);
-  });
-
   it('return ends it at once, for a reader that waits too, and frees everything', async () => {
     const { clock, streams, subscribe, write } = modelStreams();
-    const stream = subscribe({ expiresAtMs: 60_000 });
+    const stream = subscribe();
     await settle();
     const waiting = stream.next();
     expect(await stream.return()).toEqual(DONE);
@@ -165,12 +70,12 @@ describe('the end of a stream', () => {
   it('an aborted signal ends it in order, before or after it has begun', async () => {
     const { clock, log, streams, subscribe } = modelStreams();
     const controller = new AbortController();
-    const reader = new Reader(subscribe({ signal: controller.signal, expiresAtMs: 60_000 }));
+    const reader = new Reader(subscribe({ signal: controller.signal }));
     await settle();
     controller.abort();
     expect(await reader.done).toBeUndefined();
     const { reads } = log;
-    const late = subscribe({ after: 0n, signal: controller.signal, expiresAtMs: 60_000 });
+    const late = subscribe({ after: 0n, signal: controller.signal });
     expect(await late.next()).toEqual(DONE);
     await expect(late.started).rejects.toThrow();
     expect(log.reads).toBe(reads);

@@ -118,10 +118,10 @@ export type StreamEnd =
   | { by: 'errors'; codes: readonly unknown[] }
   | { by: 'failure'; reason: string };
 
-/** At a stop; with a token that has ended. */
-const RETURNING_CLOSES: readonly unknown[] = [1012, 4401];
-/** To a slow reader; with a token that has ended. */
-const RETURNING_ERRORS: readonly unknown[] = ['SLOW_CONSUMER', 'UNAUTHENTICATED'];
+/** At a stop; with a token that has ended, at the connection and later. */
+const RETURNING_CLOSES: readonly unknown[] = [1012, 4401, 4403];
+/** To a slow reader. */
+const RETURNING_ERRORS: readonly unknown[] = ['SLOW_CONSUMER'];
 
 /** What is wrong with an end after which a client is not told to come back (docs/quickstart/dashboard.md, "When it ends"). */
 export function endFault(end: StreamEnd): string | undefined {

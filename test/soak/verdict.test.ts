@@ -89,19 +89,20 @@ it.each<[string, StreamEnd]>([
   ['a stop, on a socket', { by: 'close', code: 1012 }],
   ['a stop, on an event stream', { by: 'end' }],
   ['a token that has ended, at the connection', { by: 'close', code: 4401 }],
-  ['a token that has ended, later', { by: 'errors', codes: ['UNAUTHENTICATED'] }],
+  ['a token that has ended, later', { by: 'close', code: 4403 }],
   ['reading too slowly', { by: 'errors', codes: ['SLOW_CONSUMER'] }],
 ])('a subscriber comes back after %s', (_name, end) => {
   expect(endFault(end)).toBeUndefined();
 });
 
 it.each<[StreamEnd, string]>([
-  ...[1000, 1001, 1006, 1009, 1011, 4400, 4403, 4408, 4500].map((code): [StreamEnd, string] => [
+  ...[1000, 1001, 1006, 1009, 1011, 4400, 4408, 4500].map((code): [StreamEnd, string] => [
     { by: 'close', code },
     `the socket was closed with ${code}`,
   ]),
   [{ by: 'complete' }, 'the stream was complete'],
   [{ by: 'errors', codes: ['INTERNAL_SERVER_ERROR'] }, 'the stream ended with the errors ["INTERNAL_SERVER_ERROR"]'],
+  [{ by: 'errors', codes: ['UNAUTHENTICATED'] }, 'the stream ended with the errors ["UNAUTHENTICATED"]'],
   [{ by: 'errors', codes: ['SLOW_CONSUMER', undefined] }, 'the stream ended with the errors ["SLOW_CONSUMER",null]'],
   [{ by: 'errors', codes: [] }, 'the stream ended with the errors []'],
   [{ by: 'failure', reason: 'ECONNRESET' }, 'the stream failed: ECONNRESET'],

@@ -1,11 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { MigrationProgressRow } from '../../src/domain/user-migrations/migration-files.service.ts';
-import {
-  ProgressFeeds,
-  type ProgressFollower,
-  type ProgressStream,
-} from '../../src/domain/user-migrations/progress-feeds.ts';
-import { StreamStoppedError, TokenEndedError } from '../../src/events/streams/stream-errors.ts';
+import { ProgressFeeds, type ProgressStream } from '../../src/domain/user-migrations/progress-feeds.ts';
+import { StreamStoppedError } from '../../src/events/streams/stream-errors.ts';
 import { ManualClock, settle } from '../realtime/model.ts';
 
 const NODE = 'a-node';
@@ -55,8 +51,8 @@ async function poll(times = 1): Promise<void> {
   }
 }
 
-async function follow(follower: ProgressFollower = {}): Promise<ProgressStream> {
-  const stream = await feeds.follow(NODE, 'm', follower);
+async function follow(): Promise<ProgressStream> {
+  const stream = await feeds.follow(NODE, 'm');
   if (!stream) throw new Error('there is one');
   return stream;
 }
@@ -85,15 +81,15 @@ describe('who follows a migration', () => {
 
   it('DG-09: of one that has ended is told so once, without a poll', async () => {
     become({ success: 10, status: 'cancelled' });
-    const stream = await follow({ expiresAtMs: 1, watchToken: () => () => undefined });
+    const stream = await follow();
     expect(await taken(stream)).toBe(10);
     expect(await taken(stream)).toBe('complete');
     expect([feeds.size, clock.timers, reads.length]).toEqual([0, 0, 1]);
   });
 
   it('DG-09: follows nothing that the node does not have', async () => {
-    expect(await feeds.follow('another', 'm', {})).toBeUndefined();
-    expect(await feeds.follow(NODE, 'x', {})).toBeUndefined();
+    expect(await feeds.follow('another', 'm')).toBeUndefined();
+    expect(await feeds.follow(NODE, 'x')).toBeUndefined();
     expect([feeds.size, clock.timers]).toEqual([0, 0]);
   });
 
@@ -154,32 +150,6 @@ describe('who follows a migration', () => {
     become({ success: 4 });
     await poll();
     expect([await next, faults.length]).toEqual([4, 1]);
-  });
-
-  it('DG-08 DG-09: ends with its token, at its time', async () => {
-    const stream = await follow({ expiresAtMs: POLL_MS / 2 });
-    clock.advance(POLL_MS / 2);
-    await expect(stream.next()).rejects.toBeInstanceOf(TokenEndedError);
-    expect(await taken(stream)).toBe('complete');
-    expect([feeds.size, clock.timers]).toEqual([0, 0]);
-  });
-
-  it('DG-08 DG-09: ends when its token does before, while it waits too, and stops watching it', async () => {
-    let end: ((error?: unknown) => void) | undefined;
-    let watching = 0;
-    const watchToken = (onEnd: (error?: unknown) => void) => {
-      end = onEnd;
-      watching += 1;
-      return () => {
-        watching -= 1;
-      };
-    };
-    const stream = await follow({ watchToken });
-    expect(await taken(stream)).toBe(0);
-    const next = stream.next();
-    end?.();
-    await expect(next).rejects.toBeInstanceOf(TokenEndedError);
-    expect([watching, feeds.size]).toEqual([0, 0]);
   });
 
   it('DG-08 DG-09: ends as the process stops, and so does who comes later', async () => {

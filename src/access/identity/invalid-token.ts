@@ -26,11 +26,20 @@ const DESCRIPTIONS: Partial<Record<TokenFault, string>> = {
 
 /** Thrown when an access token is refused: 401 `invalid_token` (RFC 6750 section 3.1). */
 export class InvalidTokenError extends AppError {
+  /** The reason in words for the caller. */
+  readonly description: string;
+
   /** `detail` follows the description for the caller. */
   constructor(reason: TokenFault, detail = '') {
     const description = `${DESCRIPTIONS[reason] ?? 'the token is not valid'}${detail}`;
     const challenge = `Bearer error="invalid_token", error_description="${description}"`;
     super(401, 'unauthorized', { reason, headers: { 'WWW-Authenticate': challenge } });
+    this.description = description;
+  }
+
+  /** How a token that was valid before has ended. */
+  get end(): 'expired' | 'revoked' {
+    return this.reason === 'expired' ? 'expired' : 'revoked';
   }
 }
 

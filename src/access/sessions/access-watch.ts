@@ -1,26 +1,37 @@
+import { at, type Clock } from '../../events/streams/clock.ts';
 import type { Cache } from '../../platform/cache/cache.ts';
+import { InvalidTokenError } from '../identity/invalid-token.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
 import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, storedTokenId } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';
 
-/** Called once, when a token has been revoked; `error` is given when the token could not be checked. */
-type OnAccessEnd = (error?: unknown) => void;
+/** How a token has ended; `unknown` when it could not be checked, which counts as an end too. */
+export type AccessEnd = 'expired' | 'revoked' | 'unknown';
+
+type OnAccessEnd = (end: AccessEnd) => void;
 
 interface WatchParts {
-  /** Checks everything that could have ended the token: expiry, tenant, client, revocations and session. */
-  isGood(principal: Principal): Promise<boolean>;
-  /** Checks only the part of `isGood` that a change of a client can affect. */
+  /**
+   * Checks everything that could have ended the token: expiry, tenant, client, revocations and session.
+   * @throws InvalidTokenError when the token has ended.
+   */
+  check(principal: Principal): Promise<unknown>;
+  /** Checks only the part of `check` that a change of a client can affect. */
   admits(principal: Principal): boolean | Promise<boolean>;
+  clock: Clock;
+  /** Called when a token could not be checked. */
+  onError(error: unknown): void;
 }
 
 interface Watcher {
   principal: Principal;
   keys: readonly string[];
   onEnd: OnAccessEnd;
+  cancelExpiry: (() => void) | undefined;
 }
 
-/** Notifies users of a token that outlast a request, such as subscriptions, when the token is revoked. */
+/** Watches the tokens of connections that outlive their request, such as subscriptions, and reports when they end. */
 export class AccessWatch {
   readonly #parts: WatchParts;
   /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
@@ -37,13 +48,17 @@ export class AccessWatch {
   }
 
   /**
-   * Calls `onEnd` once when the token has been revoked, but never before this method has returned. It also detects a
-   * revocation since the token was last checked; it does not watch expiry. Returns a function that stops watching.
+   * Calls `onEnd` once when the token expires or is revoked, but never before this method has returned. It also detects
+   * an end since the token was last checked. Returns a function that stops watching.
    */
   watch(principal: Principal, onEnd: OnAccessEnd): () => void {
-    const watcher: Watcher = { principal, keys: keysOf(principal), onEnd };
+    const { expiresAtMs } = principal;
+    const watcher: Watcher = { principal, keys: keysOf(principal), onEnd, cancelExpiry: undefined };
     this.#add(watcher);
-    this.#judgeFirst(watcher).catch((error: unknown) => this.#end(watcher, error));
+    if (expiresAtMs !== undefined) {
+      watcher.cancelExpiry = at(this.#parts.clock, expiresAtMs, () => this.#end(watcher, 'expired'));
+    }
+    this.#checkFirst(watcher).catch((error: unknown) => this.#end(watcher, this.#endOf(error)));
     return () => void this.#remove(watcher);
   }
 
@@ -58,7 +73,7 @@ export class AccessWatch {
       for (const watcher of this.#watchers.get(keyOf(change)) ?? []) {
         // A revoked session or token is final; a change of a client may concern something else.
         if (change.kind === 'client') changed.add(watcher);
-        else this.#end(watcher);
+        else this.#end(watcher, 'revoked');
       }
     }
     const judged = await Promise.allSettled([...changed].map((watcher) => this.#judge(watcher)));
@@ -66,14 +81,20 @@ export class AccessWatch {
     if (failed) throw failed.reason;
   }
 
-  async #judgeFirst(watcher: Watcher): Promise<void> {
+  async #checkFirst(watcher: Watcher): Promise<void> {
     // Lets `watch` return first, so that the caller can stop watching before it is called back.
     await Promise.resolve();
-    if (!(await this.#parts.isGood(watcher.principal))) this.#end(watcher);
+    await this.#parts.check(watcher.principal);
+  }
+
+  #endOf(error: unknown): AccessEnd {
+    if (error instanceof InvalidTokenError) return error.end;
+    this.#parts.onError(error);
+    return 'unknown';
   }
 
   async #judge(watcher: Watcher): Promise<void> {
-    if (!(await this.#parts.admits(watcher.principal))) this.#end(watcher);
+    if (!(await this.#parts.admits(watcher.principal))) this.#end(watcher, 'revoked');
   }
 
   #add(watcher: Watcher): void {
@@ -85,8 +106,8 @@ export class AccessWatch {
     }
   }
 
-  #end(watcher: Watcher, error?: unknown): void {
-    if (this.#remove(watcher)) watcher.onEnd(error);
+  #end(watcher: Watcher, end: AccessEnd): void {
+    if (this.#remove(watcher)) watcher.onEnd(end);
   }
 
   /** Removes a watcher; returns false when it was already removed. */
@@ -98,8 +119,10 @@ export class AccessWatch {
       isRemoved = true;
       if (others.size === 0) this.#watchers.delete(key);
     }
-    if (isRemoved) this.#size -= 1;
-    return isRemoved;
+    if (!isRemoved) return false;
+    this.#size -= 1;
+    watcher.cancelExpiry?.();
+    return true;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import { InvalidTokenError, unlessInvalid } from '../identity/invalid-token.ts';
+import { InvalidTokenError } from '../identity/invalid-token.ts';
 import type { Principal, SignedToken } from '../identity/principal.ts';
 import { principalFromClaims } from '../tokens/claims.rules.ts';
 import type { TokenVerifier } from '../tokens/token-verifier.ts';
@@ -38,9 +38,12 @@ export class TokenAuthenticator {
     return this.checkSession(await this.checkClaims(await this.checkSignature(token, accepted)));
   }
 
-  /** Checks whether a token that was valid still is: not expired, its tenant and client admitted, its session live. */
-  async isGood(principal: Principal): Promise<boolean> {
-    return (await unlessInvalid(async () => this.checkSession(await this.#admitted(principal)))) !== undefined;
+  /**
+   * Checks that a token that was valid still is: not expired, its tenant and client admitted, its session live.
+   * @throws InvalidTokenError when it is not.
+   */
+  async check(principal: Principal): Promise<Principal> {
+    return this.checkSession(await this.#admitted(principal));
   }
 
   /**

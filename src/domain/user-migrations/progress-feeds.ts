@@ -1,48 +1,25 @@
-import { at, type Clock } from '../../events/streams/clock.ts';
-import { StreamStoppedError, TokenEndedError } from '../../events/streams/stream-errors.ts';
+import type { Clock } from '../../events/streams/clock.ts';
+import { StreamStoppedError } from '../../events/streams/stream-errors.ts';
 import type { MigrationProgressRow } from './migration-files.service.ts';
-
-/** A subscriber to the progress of a user migration. */
-export interface ProgressFollower {
-  /** The expiry of the subscriber's access token, in ms since 1970; undefined when it does not expire. */
-  expiresAtMs?: number | undefined;
-  /** Calls `onEnd` when the access token is revoked; returns a function that stops watching. */
-  watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;
-}
-
-interface StreamParts {
-  clock: Clock;
-  /** Called once, when the stream ends. The last value may not have been read yet. */
-  onEnd(stream: ProgressStream): void;
-}
 
 /**
  * Iterates over the progress of a user migration for one subscriber: the first value at once, then always the newest
- * one, each once. Ends after the value that is done. Rejects once with a TokenEndedError, or with the error given to
- * `end`.
+ * one, each once. Ends after the value that is done. Rejects once with the error given to `end`.
  */
 export class ProgressStream implements AsyncIterableIterator<MigrationProgressRow, undefined> {
-  readonly #parts: StreamParts;
+  /** Called once, when the stream ends. The last value may not have been read yet. */
+  readonly #onEnd: (stream: ProgressStream) => void;
   #last: MigrationProgressRow;
   #untaken: MigrationProgressRow | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<MigrationProgressRow, undefined>> | undefined;
   #failure: { error: unknown } | undefined;
-  #isEnded = false;
-  readonly #cancelExpiry: () => void = () => undefined;
-  readonly #unwatch: () => void = () => undefined;
+  #isEnded: boolean;
 
-  constructor(first: MigrationProgressRow, { expiresAtMs, watchToken }: ProgressFollower, parts: StreamParts) {
-    this.#parts = parts;
+  constructor(first: MigrationProgressRow, onEnd: (stream: ProgressStream) => void) {
+    this.#onEnd = onEnd;
     this.#last = first;
     this.#untaken = first;
-    if (first.done) {
-      this.#isEnded = true;
-      return;
-    }
-    if (expiresAtMs !== undefined) {
-      this.#cancelExpiry = at(parts.clock, expiresAtMs, () => this.end(new TokenEndedError()));
-    }
-    if (watchToken) this.#unwatch = watchToken((error) => this.end(error ?? new TokenEndedError()));
+    this.#isEnded = first.done;
   }
 
   get isEnded(): boolean {
@@ -62,15 +39,13 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
   end(error?: unknown): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#cancelExpiry();
-    this.#unwatch();
     if (error !== undefined) {
       this.#untaken = undefined;
       this.#failure = { error };
     }
     if (this.#waiting) void this.next().then(this.#waiting.resolve, this.#waiting.reject);
     this.#waiting = undefined;
-    this.#parts.onEnd(this);
+    this.#onEnd(this);
   }
 
   async next(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
@@ -144,13 +119,12 @@ export class ProgressFeeds {
   }
 
   /** Subscribes to the progress of a user migration; returns undefined when the tenant has none with this id. */
-  async follow(nodeId: string, given: string, follower: ProgressFollower): Promise<ProgressStream | undefined> {
+  async follow(nodeId: string, given: string): Promise<ProgressStream | undefined> {
     const id = given.toLowerCase();
     const first = await this.#parts.progress(nodeId, id);
     if (!first) return undefined;
     const feed = this.#feeds.get(id) ?? { nodeId, id, streams: new Set(), cancelPoll: () => {}, isFailing: false };
-    const { clock } = this.#parts;
-    const stream = new ProgressStream(first, follower, { clock, onEnd: (ended) => this.#leave(feed, ended) });
+    const stream = new ProgressStream(first, (ended) => this.#leave(feed, ended));
     if (stream.isEnded) return stream;
     feed.streams.add(stream);
     if (!this.#feeds.has(id)) {

@@ -1,8 +1,8 @@
-import { at, type Clock, systemClock } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import type { EventLog, LoggedEvent } from './event-log.ts';
 import { PAGE_EVENTS, RetryingLog } from './event-log.ts';
 import { EventQueue, eventBytes } from './event-queue.ts';
-import { CursorExpiredError, StreamStoppedError, TokenEndedError } from './stream-errors.ts';
+import { CursorExpiredError, StreamStoppedError } from './stream-errors.ts';
 import { EventTailers } from './tailer.ts';
 import type { WakeUps } from './wake-ups.ts';
 
@@ -27,14 +27,6 @@ export interface SubscribeOptions {
   transactionId?: string | undefined;
   /** The signal that ends the stream, without an error. */
   signal?: AbortSignal | undefined;
-  /** When the subscriber's token expires, in milliseconds since 1970. */
-  expiresAtMs?: number | undefined;
-  /**
-   * Watches for the early end of the subscriber's token, and calls `onEnd` when it ends, never before `watchToken` has
-   * returned; with an error if it cannot be known any more. Returns a function that stops watching, which is called
-   * when the stream ends.
-   */
-  watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;
 }
 
 interface StreamParts {
@@ -47,8 +39,7 @@ interface StreamParts {
 /**
  * The event stream of a subscriber: delivers each matching event exactly once, in the order of the log. It starts when
  * it is constructed, not with the first `next`. It ends without an error by `return` or its signal; otherwise it
- * rejects once with a CursorExpiredError, SlowConsumerError, TokenEndedError, StreamStoppedError or what `matches` has
- * thrown.
+ * rejects once with a CursorExpiredError, SlowConsumerError, StreamStoppedError or what `matches` has thrown.
  */
 export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined> {
   /**
@@ -61,8 +52,6 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   readonly #queue = new EventQueue();
   readonly #ended = new AbortController();
   readonly #start = Promise.withResolvers<bigint>();
-  readonly #cancelExpiry: () => void = () => undefined;
-  readonly #unwatch: () => void = () => undefined;
   readonly #onAbort = () => this.end();
   #detach: () => void = () => undefined;
 
@@ -72,14 +61,9 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.started = this.#start.promise;
     // Not every caller awaits this promise: its rejection must not count as unhandled.
     this.started.catch(() => undefined);
-    const { signal, expiresAtMs, watchToken } = options;
-    if (expiresAtMs !== undefined) {
-      this.#cancelExpiry = at(parts.clock, expiresAtMs, () => this.end(new TokenEndedError()));
-    }
-    if (watchToken) this.#unwatch = watchToken((error) => this.end(error ?? new TokenEndedError()));
+    const { signal } = options;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     if (signal?.aborted) this.end();
-    else if (expiresAtMs !== undefined && expiresAtMs <= parts.clock.nowMs()) this.end(new TokenEndedError());
     else this.#run().catch((error: unknown) => this.end(error));
   }
 
@@ -112,8 +96,6 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     if (this.#ended.signal.aborted) return;
     this.#ended.abort(error);
     this.#detach();
-    this.#cancelExpiry();
-    this.#unwatch();
     this.#options.signal?.removeEventListener('abort', this.#onAbort);
     this.#queue.end(error);
     this.#start.reject(this.#ended.signal.reason);

@@ -22,15 +22,6 @@ export class SlowConsumerError extends Error {
   }
 }
 
-/** Thrown when the access token of a subscription has expired or was revoked. */
-export class TokenEndedError extends Error {
-  override name = 'TokenEndedError';
-
-  constructor() {
-    super('the token has ended');
-  }
-}
-
 /**
  * Thrown when the process is stopping. The subscriber may resume with the cursor of the last event that it received.
  */

@@ -2,6 +2,7 @@ import { useEngine } from '@envelop/core';
 import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { Principal } from '../../access/identity/principal.ts';
+import type { AccessWatch } from '../../access/sessions/access-watch.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/tracing.ts';
@@ -35,6 +36,8 @@ export interface GraphqlDeps extends ContextDeps {
    * @throws AppError 403 when a client guard refuses the request.
    */
   judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
+  /** Reports when the token of an event stream or a WebSocket ends. */
+  watch: Pick<AccessWatch, 'watch'>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
   recordOperation: (record: OperationRecord) => void;
   /** Receives how long operations take. */
@@ -76,7 +79,7 @@ export interface GraphqlRuntime {
 export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): GraphqlRuntime {
   const { services, log, introspection, jit, production, durations, tracer, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
-  const sse = new SseStreams();
+  const sse = new SseStreams(deps.watch);
   const audits = new OperationAudits(schema);
   const persisted = new PersistedOperations(deps.persistedMode, deps.persistedDocuments);
   const yoga = createYoga<GraphqlHttpRequest>({
@@ -111,6 +114,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
     protocol: socketProtocol({ yoga, mask, persisted, judge: deps.judge }),
     recordOperation: (record) =>
       deps.recordOperation({ ...record, audited: audits.ofSocket(record.params, record.responseText) }),
+    watch: deps.watch,
     log,
   });
   return {
@@ -120,7 +124,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
       const maxBytes = exchange.found.endpoint?.max_body_bytes ?? MEBIBYTE;
       const request = await readRequest(exchange, maxBytes, {
         limits: uploadLimits,
-        watch: (onEnd) => services.watch.watch(bearer, onEnd),
+        watch: (onEnd) => deps.watch.watch(bearer, onEnd),
       });
       const arrival = { exchange, bearer, isLater: false, ...request };
       try {

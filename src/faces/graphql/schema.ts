@@ -47,7 +47,7 @@ export function buildSchema(): GraphQLSchema {
   });
   builder.subscriptionType({
     description:
-      'Live events, over SSE or graphql-transport-ws. A stream ends with UNAUTHENTICATED when its token ends.',
+      'Live events, over SSE or graphql-transport-ws. When the token expires or is revoked, an event stream ends without `complete` and a WebSocket closes with 4403.',
   });
   builder.globalConnectionField('totalCount', (t) =>
     t.int({

@@ -28,7 +28,7 @@ export interface UpstreamCounts {
   refused: number;
   /** Requests that their clients aborted. */
   left: number;
-  /** Responses that had begun and were cut off, because the client stopped reading or the process stops. */
+  /** Requests that were cut off: the client stopped reading, the process stops, or the token of one that lasts ended. */
   cut: number;
   /** Requests that were sent a second time; each is also counted under its outcome. */
   retried: number;

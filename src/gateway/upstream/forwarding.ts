@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
+import type { AccessEnd, AccessWatch } from '../../access/sessions/access-watch.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
 import { type AppError, gatewayTimeout, invalidRequest, payloadTooLarge } from '../../platform/errors.ts';
@@ -39,8 +41,18 @@ interface ForwardingParts {
   exchange: Exchange;
   upstream: Upstream;
   calls: UpstreamCalls;
+  watch: Pick<AccessWatch, 'watch'>;
   log: Log;
 }
+
+/**
+ * The age, in ms, at which a request counts as a connection that outlives its request, so that it ends with its token.
+ * It is then also detected that the token ended before.
+ */
+const LASTING_MS = 1_000;
+
+/** Methods of requests that clients may repeat without harm (RFC 9110 section 9.2.1). */
+const SAFE_METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** The reason with which a request to an upstream is aborted. */
 const OVER = new Error('nobody waits for the answer');
@@ -68,16 +80,21 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #calls: UpstreamCalls;
+  readonly #watch: ForwardingParts['watch'];
   readonly #log: Log;
   readonly #response: UpstreamResponse;
   readonly #body: RequestBody | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #lasting: NodeJS.Timeout | undefined;
+  #unwatch: (() => void) | undefined;
   #controller: Controller | undefined;
   /** The attempt in progress, or the last one. */
   #call: UpstreamCall | undefined;
   #stream: LongStream | undefined;
   #isOver = false;
   #isTrial = false;
+  /** Whether the token has expired while the upstream works on a request that it has in full. */
+  #hasExpired = false;
   /** Whether the circuit breaker still has to be given the outcome of this request. */
   #isUnsettled = false;
   #attempts = 0;
@@ -88,10 +105,11 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #wasSent = false;
   #wasAnswered = false;
 
-  constructor({ exchange, upstream, calls, log }: ForwardingParts) {
+  constructor({ exchange, upstream, calls, watch, log }: ForwardingParts) {
     this.#exchange = exchange;
     this.#upstream = upstream;
     this.#calls = calls;
+    this.#watch = watch;
     this.#log = log;
     this.#response = new UpstreamResponse(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
     if (!announcesBody(exchange.req)) return;
@@ -114,6 +132,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       this.#end(unavailable(retryAfterMs), 'refused');
     } else {
       this.#timer = setTimeout(() => this.#expire(), found.endpoint?.timeout_ms);
+      this.#watchToken(LASTING_MS);
       if (!this.#semaphore.acquire(this.#upstream.name, this)) this.#end(unavailable(0), 'refused');
     }
   }
@@ -172,8 +191,16 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     const tunnel = openTunnel(this.#exchange, headers, socket, () => {
       this.#upstream.streams.delete(tunnel);
       this.#upstream.release(this.#semaphore);
+      unwatch?.();
     });
     this.#upstream.streams.add(tunnel);
+    const { found, audit } = this.#exchange;
+    const unwatch =
+      found.principal &&
+      this.#watch.watch(found.principal, (end) => {
+        audit.reason = end;
+        tunnel.stop();
+      });
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
@@ -197,7 +224,12 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream.counts.answered += 1;
     const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
     this.#call?.answered(status, isStream);
-    if (!isStream) return;
+    if (!isStream) {
+      // The token has expired while the answer was awaited: it may still be sent in the time of an ordinary one.
+      if (this.#hasExpired) this.#watchToken(LASTING_MS);
+      return;
+    }
+    this.#watchToken(0);
     this.#stream = { stop: () => this.#cut() };
     this.#upstream.streams.add(this.#stream);
   }
@@ -253,6 +285,27 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     }
   }
 
+  /** Watches the token, once `afterMs` milliseconds have passed. */
+  #watchToken(afterMs: number): void {
+    const { principal } = this.#exchange.found;
+    if (!principal) return;
+    clearTimeout(this.#lasting);
+    this.#unwatch?.();
+    this.#lasting = setTimeout(() => {
+      this.#unwatch = this.#watch.watch(principal, (end) => this.#endWithToken(end));
+    }, afterMs);
+  }
+
+  /**
+   * Ends a request whose token has ended. If it has only expired, a request that the upstream has in full and that may
+   * not be repeated is still answered, within the timeout of its endpoint.
+   */
+  #endWithToken(end: AccessEnd): void {
+    const { req, isAnswered } = this.#exchange;
+    this.#hasExpired = end === 'expired' && !isAnswered && req.complete && !SAFE_METHODS.has(req.method);
+    if (!this.#hasExpired) this.#end(end === 'unknown' ? unavailable(0) : new InvalidTokenError(end), 'cut');
+  }
+
   /** Ends a request whose client has left. */
   #leave(): void {
     if (this.#isOver) return;
@@ -282,6 +335,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#call?.end(error);
     this.#isOver = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#lasting);
+    this.#unwatch?.();
     this.#response.stop();
     if (this.#stream) this.#upstream.streams.delete(this.#stream);
   }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Counter, Gauge, type Metric } from 'prom-client';
+import type { AccessWatch } from '../../access/sessions/access-watch.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 
@@ -11,6 +12,8 @@ import { UpstreamCalls } from './upstream-call.ts';
 interface UpstreamsParts {
   log: Log;
   nowMs(): number;
+  /** Reports when the token of a request that lasts ends. */
+  watch: Pick<AccessWatch, 'watch'>;
   /** Measures and traces the calls of upstreams; by default measured without traces. */
   calls?: UpstreamCalls;
 }
@@ -61,7 +64,8 @@ export class Upstreams {
 
   /** Forwards a request to an upstream and its response to the client. Every failure gets an error response. */
   forward(exchange: Exchange, upstream: Upstream): void {
-    new Forwarding({ exchange, upstream, calls: this.#calls, log: this.#parts.log }).start();
+    const { watch, log } = this.#parts;
+    new Forwarding({ exchange, upstream, calls: this.#calls, watch, log }).start();
     // The request began under an older endpoint table: its upstream counts as retired until the request ends.
     if (upstream.isRetired) this.#retire(upstream);
   }

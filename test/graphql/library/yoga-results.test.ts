@@ -14,6 +14,7 @@ import { useHttpResults } from '../../../src/faces/graphql/plugins/http-results.
 import { DocumentCache, usePersistedOperations } from '../../../src/faces/graphql/plugins/persisted-operations.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { silentLog } from '../../../src/lib/log.ts';
+import { ENDLESS } from '../../harness/endless.ts';
 
 const WAYS = ['library', 'replaced'] as const;
 type Way = (typeof WAYS)[number];
@@ -50,7 +51,7 @@ afterEach(() => {
 
 /** Serves GraphQL as Yoga does it alone, or with what stands in the place of its rendering. */
 async function serve(way: Way, results?: () => Results, isSenderOurs = true) {
-  const streams = new SseStreams();
+  const streams = new SseStreams(ENDLESS);
   const useResults: Plugin = { onParams: ({ setResult }) => results && setResult(results()) };
   const library = createYoga({ schema, plugins: [useResults], logging: false });
   const replaced = createYoga<OperationRequest>({

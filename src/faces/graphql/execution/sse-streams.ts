@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { FetchAPI } from 'graphql-yoga';
+import type { AccessWatch } from '../../../access/sessions/access-watch.ts';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
@@ -16,10 +17,17 @@ const HEADERS = {
 const PING = Buffer.from(':\n\n');
 const COMPLETE = Buffer.from('event: complete\ndata:\n\n');
 
+/**
+ * How long a stream may still take to send what is written when its token has ended. A client that reads nothing is
+ * disconnected then.
+ */
+const LAST_SEND_MS = 400;
+
 interface SseStreamParts {
   results: AsyncIterator<ExecutionResult>;
   exchange: Exchange;
   mask: ErrorMask;
+  watch: Pick<AccessWatch, 'watch'>;
   /** Called when the connection has closed. */
   onClose: (stream: SseStream) => void;
 }
@@ -31,6 +39,7 @@ interface SseStreamParts {
 export class SseStream {
   readonly #parts: SseStreamParts;
   readonly #res: ServerResponse;
+  readonly #unwatch: (() => void) | undefined;
   #isOpen = true;
   /** The number of bytes that the operating system had taken from the connection's buffer at the last ping. */
   #taken = 0;
@@ -39,6 +48,8 @@ export class SseStream {
   constructor(parts: SseStreamParts) {
     this.#parts = parts;
     this.#res = parts.exchange.res;
+    const { principal } = parts.exchange.found;
+    this.#unwatch = principal && parts.watch.watch(principal, () => this.#expire());
     this.#res.on('drain', () => this.#goOn());
     this.#res.on('close', () => {
       this.#end();
@@ -73,6 +84,12 @@ export class SseStream {
     if (!this.#end()) return;
     if (!this.#res.headersSent) this.#writeHead();
     this.#res.end();
+  }
+
+  /** Ends the stream because its token has ended. The client resumes with another one. */
+  #expire(): void {
+    this.cut();
+    setTimeout(() => this.#res.destroy(), LAST_SEND_MS).unref();
   }
 
   /**
@@ -121,6 +138,7 @@ export class SseStream {
   #end(): boolean {
     if (!this.#isOpen) return false;
     this.#isOpen = false;
+    this.#unwatch?.();
     this.#goOn();
     void this.#parts.results.return?.();
     return true;
@@ -144,16 +162,21 @@ const PING_MS = 12_000;
 export class SseStreams {
   readonly #streams = new WeakMap<Response, SseStream>();
   readonly #open = new Set<SseStream>();
+  readonly #watch: SseStreamParts['watch'];
   #pings: NodeJS.Timeout | undefined;
   #isStopped = false;
+
+  constructor(watch: SseStreamParts['watch']) {
+    this.#watch = watch;
+  }
 
   /**
    * Returns a response that stands for a stream of results: a `next` for each, and a `complete` after the last. `run`
    * sends it.
    */
-  respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onClose'>): Response {
+  respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onClose' | 'watch'>): Response {
     const response = new fetchAPI.Response(null);
-    const stream = new SseStream({ ...parts, onClose: (closed) => this.#leave(closed) });
+    const stream = new SseStream({ ...parts, watch: this.#watch, onClose: (closed) => this.#leave(closed) });
     const { res } = parts.exchange;
     this.#streams.set(response, stream);
     // The client may have disconnected while the subscription began, and the process may be draining.

@@ -4,10 +4,11 @@ import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
+import type { AccessEnd } from '../../../access/sessions/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
 import { type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
-import { AppError, invalidRequest, payloadTooLarge } from '../../../platform/errors.ts';
+import { AppError, invalidRequest, payloadTooLarge, serviceUnavailable } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { Upload } from '../kit/scalars.ts';
 import { KNOWN_MEMBERS } from './operation-request.ts';
@@ -83,7 +84,7 @@ export interface UploadLimits {
 export interface UploadParts {
   limits: UploadLimits;
   /** Watches the sender's token, whose end ends the upload; returns the function that stops it. */
-  watch(onEnd: (error?: unknown) => void): () => void;
+  watch(onEnd: (end: AccessEnd) => void): () => void;
 }
 
 export const UPLOAD_LIMITS: UploadLimits = { maxBytes: 1024 ** 3, maxPauseMs: 60_000 };
@@ -122,7 +123,7 @@ export class UploadForm {
     { limits: { maxBytes, maxPauseMs }, watch }: UploadParts,
   ) {
     this.#req = req;
-    this.#unwatch = watch((error) => this.refuse(error instanceof AppError ? error : new InvalidTokenError('revoked')));
+    this.#unwatch = watch((end) => this.refuse(end === 'unknown' ? serviceUnavailable() : new InvalidTokenError(end)));
     this.#parser = parser;
     this.#maxBytes = maxBytes;
     this.#pause = setTimeout(() => this.#onPause(), maxPauseMs);

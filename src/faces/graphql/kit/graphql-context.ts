@@ -10,8 +10,6 @@ import type { PageCursors } from '../../../lib/keyset.ts';
 export interface GraphqlServices
   extends Domain,
     Pick<Access, 'clientPages' | 'clientAdministration' | 'supervisorPages' | 'supervisorAdministration' | 'locks'> {
-  /** Reports when the token of a subscriber ends before its expiry. */
-  watch: Pick<Access['watch'], 'watch'>;
   auditPages: AuditPages;
   streams: EventStreams;
   /** Signs and verifies the cursors of pages. */
@@ -70,15 +68,4 @@ export function callerOf({ caller }: Pick<GraphqlContext, 'caller'>): Caller {
 export function tenantAndAdministrator(context: GraphqlContext): [nodeId: string, by: Administrator] {
   const { principal } = callerOf(context);
   return [principal.nodeId, administratorOf(principal)];
-}
-
-/**
- * Returns the expiry of the caller's token and a function that watches for its revocation; either ends a stream of
- * events.
- * @throws Error in the context of an event.
- */
-export function tokenOf(context: GraphqlContext) {
-  const { principal } = callerOf(context);
-  const watchToken = (onEnd: (error?: unknown) => void) => context.services.watch.watch(principal, onEnd);
-  return { expiresAtMs: principal.expiresAtMs, watchToken };
 }

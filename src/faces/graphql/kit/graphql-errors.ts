@@ -1,11 +1,7 @@
 import { GraphQLError, type GraphQLErrorOptions } from 'graphql';
 import type { z } from 'zod';
-import {
-  CursorExpiredError,
-  SlowConsumerError,
-  StreamStoppedError,
-  TokenEndedError,
-} from '../../../events/streams/stream-errors.ts';
+import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
+import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import { camelName } from '../../../lib/camel-name.ts';
 import { AppError, type Refusal, RefusalError } from '../../../platform/errors.ts';
 import type { Builder } from './builder.ts';
@@ -104,7 +100,7 @@ function refusedError(error: unknown, place: GraphQLErrorOptions): GraphQLError 
   if (error instanceof CursorExpiredError) return coded('cursor_expired', 'CURSOR_EXPIRED');
   if (error instanceof SlowConsumerError) return coded('slow_consumer', 'SLOW_CONSUMER');
   if (error instanceof StreamStoppedError) return coded(error.message, 'STOPPING');
-  if (error instanceof TokenEndedError) return coded(error.message, 'UNAUTHENTICATED');
+  if (error instanceof InvalidTokenError) return coded(error.description, 'UNAUTHENTICATED');
   if (error instanceof RefusalError && error.refusal.kind === 'not_found') return coded(error.message, 'NOT_FOUND');
   if (!(error instanceof AppError)) return undefined;
   const { status, message, headers } = error;

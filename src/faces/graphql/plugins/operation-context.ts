@@ -1,6 +1,5 @@
 import type { Plugin } from '@envelop/core';
 import type { Principal } from '../../../access/identity/principal.ts';
-import { TokenEndedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import type { GraphqlContext, GraphqlServices, SharedPrincipal } from '../kit/graphql-context.ts';
@@ -9,9 +8,10 @@ import type { GraphqlContext, GraphqlServices, SharedPrincipal } from '../kit/gr
 export interface ContextDeps {
   services: GraphqlServices;
   /**
-   * Checks whether a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
+   * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
+   * @throws InvalidTokenError when it is not.
    */
-  recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>;
+  recheck: (principal: Principal, exchange: Exchange) => Promise<void>;
   /**
    * Counts an operation of a WebSocket, or another one of a batch, against the client's limits.
    * @throws AppError 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
@@ -33,7 +33,7 @@ export function useOperationContext({
   const begun = new WeakSet<Exchange>();
 
   async function judge({ bearer, exchange, batch }: OperationRequest): Promise<void> {
-    if (!(await recheck(bearer, exchange))) throw new TokenEndedError();
+    await recheck(bearer, exchange);
     if (!batch || begun.has(exchange)) return passGuards(bearer, exchange);
     begun.add(exchange);
     if (exchange.found.limitRefusal) throw exchange.found.limitRefusal;

@@ -8,9 +8,11 @@ import {
 } from 'graphql';
 import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
 import type { YogaServerInstance } from 'graphql-yoga';
+import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { Principal } from '../../../access/identity/principal.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
 import { once, sharedOf } from '../execution/shared-results.ts';
@@ -20,6 +22,7 @@ import type { PersistedOperations } from '../plugins/persisted-operations.ts';
 const MAX_OPERATIONS = 100;
 const INIT_WAIT_MS = 3_000;
 const BEARER = /^Bearer +([^\s]+)$/i;
+export const TRY_AGAIN_LATER = 1013;
 
 const KEPT_CHARACTERS = 64 * 1024;
 
@@ -137,6 +140,8 @@ export interface SocketExtra {
   operations: SocketOperations;
   /** Sends a message. Resolves when it is sent or the socket has closed. */
   send(message: string): Promise<void>;
+  /** Accepts the socket for a verified token. From then on, it closes when the token ends. */
+  admit(principal: Principal): void;
   close(code: number, reason: string): void;
 }
 
@@ -209,21 +214,37 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
   });
 }
 
-async function connect({ judge }: Parts, { extra, connectionParams }: SocketContext): Promise<boolean> {
-  const given = connectionParams?.authorization ?? connectionParams?.Authorization;
-  const token = typeof given === 'string' ? BEARER.exec(given)?.[1] : undefined;
+async function connect({ judge }: Parts, { extra, connectionParams = {} }: SocketContext): Promise<boolean> {
   try {
-    const principal = await judge(token, extra.exchange);
+    const principal = await judge(bearerIn(connectionParams, extra.exchange), extra.exchange);
     if (principal && principal.tokenUse !== 'forgot_password') {
-      extra.principal = principal;
+      extra.admit(principal);
       return true;
     }
     extra.close(CloseCode.Unauthorized, 'Unauthorized');
   } catch (error) {
-    if (!(error instanceof AppError && error.status === 403)) throw error;
+    if (!(error instanceof AppError && error.status === 403)) {
+      extra.close(TRY_AGAIN_LATER, 'Try Again Later');
+      throw error;
+    }
     extra.close(CloseCode.Forbidden, 'Forbidden');
   }
   return false;
+}
+
+/**
+ * Returns the token of a socket: of `connection_init`, in any of the forms that clients use, or else of the upgrade
+ * request. The first that is present counts.
+ */
+function bearerIn(params: Record<string, unknown>, { req }: Exchange): string | undefined {
+  const headers: Record<string, unknown> = isObject(params.headers) ? params.headers : {};
+  const given =
+    params.authorization ??
+    params.Authorization ??
+    headers.Authorization ??
+    headers.authorization ??
+    req.headers.authorization;
+  return typeof given === 'string' ? BEARER.exec(given)?.[1] : undefined;
 }
 
 async function prepare(
@@ -245,6 +266,10 @@ async function prepare(
     const running: Running = { id, enveloped, extra, schema, document, operationName, variableValues, contextValue };
     return running;
   } catch (error) {
+    if (error instanceof InvalidTokenError && error.reason !== 'another_class') {
+      // The error is recorded, but no longer sent.
+      extra.close(CloseCode.Forbidden, `token ${error.end}`);
+    }
     return [mask.error(error, exchange)];
   }
 }

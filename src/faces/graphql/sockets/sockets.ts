@@ -1,13 +1,15 @@
 import type { Duplex } from 'node:stream';
-import { handleProtocols, type Server } from 'graphql-ws';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CloseCode, handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import type { AccessEnd, AccessWatch } from '../../../access/sessions/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { type KnownMembers, parseInput } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
-import { type OperationRecord, type SocketExtra, SocketOperations } from './socket-operations.ts';
+import { type OperationRecord, type SocketExtra, SocketOperations, TRY_AGAIN_LATER } from './socket-operations.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024;
 const PING_MS = 12_000;
@@ -17,6 +19,12 @@ const PING_MS = 12_000;
  */
 const MAX_UNSENT_BYTES = 1_048_576;
 const CLOSE_WAIT_MS = 1_000;
+/**
+ * When a token has expired: how long its queries and mutations may still take, because clients would send them again,
+ * and how long the client may take to confirm the close. Together they are less than a second.
+ */
+const LAST_ANSWERS_MS = 500;
+const LAST_CLOSE_MS = 400;
 const INTERNAL_ERROR = 4500;
 const SERVICE_RESTART = 1012;
 
@@ -30,6 +38,9 @@ const KNOWN_OF_MESSAGE: KnownMembers = {
     headers: { authorization: {}, Authorization: {} },
   },
 };
+/** The reason of a close with 4401, of at most 123 bytes. */
+const TOKEN_MISSING =
+  'Unauthorized: send {"authorization": "Bearer TOKEN"} in connection_init, or Authorization in the upgrade';
 
 const NOT_ACCEPTABLE = 'must be as RFC 6455 has it';
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
@@ -40,6 +51,7 @@ const EXTENSIONS = new RegExp(`^${EXTENSION}(?:[ \\t]*,[ \\t]*${EXTENSION})*$`);
 interface SocketsParts {
   protocol: Server<SocketExtra>;
   recordOperation(record: OperationRecord): void;
+  watch: Pick<AccessWatch, 'watch'>;
   log: Log;
 }
 
@@ -93,21 +105,25 @@ export class GraphqlSockets {
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await Promise.all([...this.#server.clients].map((socket) => this.#close(socket)));
+    await Promise.all(
+      [...this.#server.clients].map(async (socket) => {
+        const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+        await Promise.race([this.#operations.get(socket)?.noneWaiting(), closed]);
+        close(socket, SERVICE_RESTART, 'Service Restart', CLOSE_WAIT_MS);
+        await closed;
+      }),
+    );
   }
 
-  async #close(socket: WebSocket): Promise<void> {
-    const closed = Promise.withResolvers<void>();
-    socket.once('close', () => closed.resolve());
-    await Promise.race([this.#operations.get(socket)?.noneWaiting(), closed.promise]);
-    socket.close(SERVICE_RESTART, 'Service Restart');
-    const cut = setTimeout(() => socket.terminate(), CLOSE_WAIT_MS);
-    await closed.promise;
-    clearTimeout(cut);
+  /** Closes a socket whose token has ended; sends no errors for its operations, so that clients resume them. */
+  async #expire(socket: WebSocket, end: AccessEnd): Promise<void> {
+    if (end === 'unknown') return close(socket, TRY_AGAIN_LATER, 'Try Again Later', LAST_CLOSE_MS);
+    if (end === 'expired') await Promise.race([this.#operations.get(socket)?.noneWaiting(), delay(LAST_ANSWERS_MS)]);
+    close(socket, CloseCode.Forbidden, `token ${end}`, LAST_CLOSE_MS);
   }
 
   #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
-    const { protocol, recordOperation, log } = this.#parts;
+    const { protocol, recordOperation, watch, log } = this.#parts;
     // Resolves when the frame is sent, so that a slow client slows its subscriptions instead of filling memory.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
     const operations = new SocketOperations(exchange, recordOperation);
@@ -117,23 +133,36 @@ export class GraphqlSockets {
     const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
     socket.on('ping', slowDown);
     raw.on('drain', () => socket.resume());
+    let hasEnded = false;
+    let unwatch: (() => void) | undefined;
+    const closeWith = (code: number, reason: string) =>
+      socket.close(code, code === CloseCode.Unauthorized ? TOKEN_MISSING : reason);
     const extra: SocketExtra = {
       exchange,
       principal: undefined,
       operations,
       send,
-      close: (code, reason) => socket.close(code, reason),
+      admit: (principal) => {
+        extra.principal = principal;
+        // The client may have disconnected while its token was checked.
+        if (socket.readyState !== socket.OPEN) return;
+        unwatch = watch.watch(principal, (end) => {
+          hasEnded = true;
+          void this.#expire(socket, end);
+        });
+      },
+      close: closeWith,
     };
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
         send,
-        close: (code, reason) => socket.close(code, reason),
+        close: closeWith,
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
             slowDown();
             // The client sends the operation again after it has reconnected.
-            if (this.#isStopping) return;
+            if (this.#isStopping || hasEnded) return;
             const handled = inRequest(
               () => extra.principal?.nodeId,
               () => handle(messageOf(String(data))),
@@ -150,6 +179,7 @@ export class GraphqlSockets {
     // ws itself closes the socket after a frame that is too long or malformed.
     socket.on('error', (err) => log.debug({ correlation_id: exchange.correlationId, err }, 'a socket broke'));
     socket.on('close', (code, reason) => {
+      unwatch?.();
       if (this.#server.clients.size === 0) {
         clearInterval(this.#pings);
         this.#pings = undefined;
@@ -180,4 +210,11 @@ function messageOf(text: string): string {
   } catch {
     return '';
   }
+}
+
+/** Closes a socket, and terminates it if its client has not confirmed that in time. */
+function close(socket: WebSocket, code: number, reason: string, waitMs: number): void {
+  socket.close(code, reason);
+  const cut = setTimeout(() => socket.terminate(), waitMs);
+  socket.once('close', () => clearTimeout(cut));
 }

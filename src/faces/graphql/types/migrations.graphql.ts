@@ -7,7 +7,7 @@ import { notFoundRefusal } from '../../../platform/errors.ts';
 import { MIGRATIONS, ROWS_OF_MIGRATIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
-import { callerOf, type GraphqlContext, tokenOf } from '../kit/graphql-context.ts';
+import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import {
   DuplicateError,
   ForbiddenError,
@@ -103,7 +103,7 @@ function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
 
 async function follow(id: string, context: GraphqlContext) {
   const { services, principal } = context;
-  const stream = await services.migrationProgress.follow(principal.nodeId, id, tokenOf(context));
+  const stream = await services.migrationProgress.follow(principal.nodeId, id);
   if (!stream) throw notFoundRefusal();
   return stream;
 }

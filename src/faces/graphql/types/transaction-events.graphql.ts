@@ -19,7 +19,7 @@ import { notFoundRefusal } from '../../../platform/errors.ts';
 import { EVENTS_OF_TRANSACTIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
-import { callerOf, type GraphqlContext, tokenOf } from '../kit/graphql-context.ts';
+import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { badInputError } from '../kit/graphql-errors.ts';
 import { ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -286,7 +286,6 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
     nodeId: context.principal.nodeId,
     after: after === undefined ? undefined : BigInt(after),
     matches: (event) => passes(wanted, viewOfLogged(event.transaction)),
-    ...tokenOf(context),
   });
   // Waits until the stream has begun, so that the client misses no event from its first response on. If it could not
   // begin, `next` rejects with the reason.
@@ -304,7 +303,6 @@ async function states(id: string, context: GraphqlContext): Promise<TransactionS
       after: found.seq,
       transactionId: id,
       matches: (event) => event.transactionId === id,
-      ...tokenOf(context),
     }),
   );
 }

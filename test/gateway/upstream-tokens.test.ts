@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { createdClient, operate } from '../graphql/administration.ts';
+import { SetClientStatusDocument } from '../graphql/generated/graphql.ts';
+import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+import { describeReal } from '../services/real.ts';
+import { gatewayFile } from './gateway-file.ts';
+import { LASTING, LASTING_ENDPOINTS, type Lasting, type LastingService, last, startLastingService } from './lasting.ts';
+
+const CUT = /^HTTP\/1\.1 (?:101|200) /;
+const REFUSED = /^HTTP\/1\.1 401 [\s\S]*error_description="the token has (?:expired|been revoked)"/;
+
+describeReal('postgres', 'requests to a remote service that last', () => {
+  const stack = new AsyncDisposableStack();
+  let service: LastingService;
+  let p: Portcullis;
+  let replica: Portcullis;
+  let admin: string;
+  const open: Lasting[] = [];
+
+  beforeAll(async () => {
+    service = stack.use(await startLastingService());
+    const file = stack.use(await gatewayFile({ lasting: { at: service.url, max_body_bytes: 0 } }, LASTING_ENDPOINTS));
+    p = stack.use(await startPortcullis({ env: { GATEWAY_CONFIG: file.path } }));
+    replica = stack.use(await startReplica(p));
+    admin = await p.clientToken();
+  });
+  afterEach(async () => {
+    for (const { socket } of open.splice(0)) socket.destroy();
+    await vi.waitFor(() => expect([...service.open].map(({ url }) => url)).toEqual([]));
+    expect(replica.service.context.watch.size).toBe(0);
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const expiring = (seconds: number, secret?: string) =>
+    signed(p, apiClaims(p, { exp: Math.floor(Date.now() / 1_000) + seconds }), secret === undefined ? {} : { secret });
+
+  /** Every kind of request that lasts, once all of them have arrived. */
+  async function lastAll(token: string): Promise<Lasting[]> {
+    const before = service.arrived;
+    const all = LASTING.map((kind) => last(replica.url, token, kind));
+    open.push(...all);
+    await vi.waitFor(() => expect(service.arrived).toBe(before + all.length));
+    return all;
+  }
+
+  async function ended(all: readonly Lasting[]): Promise<void> {
+    await vi.waitFor(() =>
+      expect(all.filter(({ closedAt }) => closedAt === undefined).map(({ kind }) => kind)).toEqual([]),
+    );
+    for (const { kind, text } of all)
+      expect([kind, text]).toEqual([kind, expect.stringMatching(kind.match(/upload|poll/) ? REFUSED : CUT)]);
+    for (const { text } of all) expect(text).not.toMatch(/0\r\n\r\n$/);
+  }
+
+  it.each(['user', 'legacy', 'discover'] as const)(
+    'D2-29: end when their token of class %s expires',
+    async (tokenClass) => {
+      const all = await lastAll(expiring(2, p.service.context.secrets.jwt[tokenClass].current));
+      await ended(all);
+    },
+  );
+
+  it('D2-29 D3-07: end when their client is disabled on another process; those of others stay', async () => {
+    const { client, credentials } = await createdClient(p, admin, { scopes: ['accounts:read'] });
+    const others = await lastAll(admin);
+    const all = await lastAll(await p.clientToken(credentials));
+    await operate(p, admin, SetClientStatusDocument, { id: client.id, status: 'DISABLED' as const });
+    await ended(all);
+    expect(others.filter(({ closedAt }) => closedAt !== undefined)).toEqual([]);
+  });
+
+  it('D2-29: a request that the service has in full and may have begun is answered, though its token expires', async () => {
+    const token = expiring(2);
+    const asked = ['POST', 'PUT'].map((method) =>
+      fetch(`${replica.url}/lasting/answer`, { method, headers: { authorization: `Bearer ${token}` } }),
+    );
+    await delay(3_500);
+    service.answer();
+    for (const answer of await Promise.all(asked))
+      expect([answer.status, await answer.text()]).toEqual([200, 'answered']);
+  });
+});
