@@ -11,6 +11,7 @@ export const LASTING_ENDPOINTS = [
     path: '/lasting/*',
     services: ['lasting'],
     tokens: ['user', 'legacy', 'discover'],
+    timeout_ms: 600_000,
   },
 ];
 
@@ -70,7 +71,7 @@ export async function startLastingService(): Promise<LastingService> {
   return service;
 }
 
-const UPGRADE = {
+export const UPGRADE = {
   Connection: 'Upgrade',
   Upgrade: 'websocket',
   'Sec-WebSocket-Version': '13',

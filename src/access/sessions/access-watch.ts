@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { at, type Clock } from '../../events/streams/clock.ts';
 import type { Cache } from '../../platform/cache/cache.ts';
 import { InvalidTokenError } from '../identity/invalid-token.ts';
@@ -11,6 +12,9 @@ export type AccessEnd = 'expired' | 'revoked' | 'unknown';
 
 type OnAccessEnd = (end: AccessEnd) => void;
 
+/** How long, in ms, watchers are called back before other work runs. */
+const SLICE_MS = 5;
+
 interface WatchParts {
   /**
    * Checks everything that could have ended the token: expiry, tenant, client, revocations and session.
@@ -20,7 +24,7 @@ interface WatchParts {
   /** Checks only the part of `check` that a change of a client can affect. */
   admits(principal: Principal): boolean | Promise<boolean>;
   clock: Clock;
-  /** Called when a token could not be checked. */
+  /** Called when a token could not be checked, or a watcher has thrown. */
   onError(error: unknown): void;
 }
 
@@ -36,6 +40,9 @@ export class AccessWatch {
   readonly #parts: WatchParts;
   /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
   readonly #watchers = new Map<string, Set<Watcher>>();
+  /** The watchers whose token has ended and that have not been called back yet. */
+  readonly #ending = new Map<Watcher, AccessEnd>();
+  #isEnding = false;
   #size = 0;
 
   constructor(parts: WatchParts) {
@@ -107,7 +114,29 @@ export class AccessWatch {
   }
 
   #end(watcher: Watcher, end: AccessEnd): void {
-    if (this.#remove(watcher)) watcher.onEnd(end);
+    // The first end counts.
+    if (!this.#ending.has(watcher)) this.#ending.set(watcher, end);
+    if (!this.#isEnding) void this.#callBack();
+  }
+
+  /** Calls back the watchers whose token has ended, in slices: one token may have thousands of connections. */
+  async #callBack(): Promise<void> {
+    this.#isEnding = true;
+    while (this.#ending.size > 0) {
+      // Ends of one turn, such as the timers of connections with the same token, are taken together.
+      await nextTurn();
+      const endsAtTick = performance.now() + SLICE_MS;
+      for (const [watcher, end] of this.#ending) {
+        this.#ending.delete(watcher);
+        try {
+          if (this.#remove(watcher)) watcher.onEnd(end);
+        } catch (error) {
+          this.#parts.onError(error);
+        }
+        if (performance.now() >= endsAtTick) break;
+      }
+    }
+    this.#isEnding = false;
   }
 
   /** Removes a watcher; returns false when it was already removed. */
