@@ -16,6 +16,7 @@ import { ROOT } from './lib/product.ts';
 import { markdown, type Table, tell, writeSection } from './lib/report.ts';
 import { measureRealtime } from './realtime.ts';
 import { measureRecords } from './records.ts';
+import { measureRest } from './rest.ts';
 import { measureRoutes } from './routes.ts';
 import { measureStart, packagesTable } from './start.ts';
 import { measureStorm } from './storm.ts';
@@ -28,6 +29,7 @@ const QUIET_SHARE = 0.05;
 
 /** What stands between the markers of each section, in the order in which it is measured. */
 const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
+  rest: async () => [await measureRest()],
   start: async () => [await measureStart(STORES), packagesTable()],
   accounts: async () => [await measureAccounts(STORES)],
   'deep-pages': async () => [await measureDeepPages(ACCOUNTS, { pairs: 5, requests: 4_000, warmUp: 3_000 })],

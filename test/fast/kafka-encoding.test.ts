@@ -52,3 +52,20 @@ it('D6-16: what is sent to the brokers is byte for byte what kafkajs would send'
     { numRuns: 200 },
   );
 });
+
+it('D6-16: a message for several topics is sent byte for byte as kafkajs would send it', async () => {
+  const batches = fc.array(fc.array(message, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 3 });
+  await fc.assert(
+    fc.asyncProperty(batches, fc.nat(9), fc.integer({ min: 0, max: 4e12 }), async (given, dropped, nowMs) => {
+      vi.spyOn(Date, 'now').mockReturnValue(nowMs);
+      const partitions = given.map((messages, partition) => ({ partition, messages, firstSequence: 0 }));
+      const less = partitions.map((of) => ({ ...of, messages: of.messages.filter((_, at) => at !== dropped) }));
+      const topics = [partitions, partitions.toReversed(), less.filter(({ messages }) => messages.length > 0)];
+      const of = topics.map((some, index) => ({ topic: `t${index}`, partitions: some }));
+      const { buffer } = await kafkajsRequest({ acks: -1, timeout: 1_000, topicData: of }).encode();
+      vi.restoreAllMocks();
+      expect(producePayload({ acks: -1, timeout: 1_000, topicData: of }, nowMs).equals(buffer)).toBe(true);
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -118,11 +118,14 @@ class KafkaProducer {
 
   #byTopic(messages: readonly OutgoingMessage[]): TopicMessages[] {
     const byTopic = new Map<string, PlainMessage[]>();
+    let plain: PlainMessage | undefined;
     for (const message of messages) {
       const name = this.#connection.topicPrefix + message.topic;
+      // A message for several topics is encoded only once.
+      if (!plain?.isOf(message)) plain = new PlainMessage(message);
       const sameTopic = byTopic.get(name);
-      if (sameTopic) sameTopic.push(new PlainMessage(message));
-      else byTopic.set(name, [new PlainMessage(message)]);
+      if (sameTopic) sameTopic.push(plain);
+      else byTopic.set(name, [plain]);
     }
     return Array.from(byTopic, ([topic, ofTopic]) => ({ topic, messages: ofTopic }));
   }
