@@ -26,7 +26,8 @@ const UNCHECKED: Record<string, Record<string, readonly string[]>> = {
   'the gateway cuts what an audit record keeps': {
     audit_records: [
       ...['correlation_id', 'method', 'path', 'query', 'headers', 'remote_address', 'real_ip'],
-      ...['request_body', 'response_body', 'previous_hash', 'hash', 'salts', 'erased'],
+      ...['request_body', 'response_body', 'previous_hash', 'hash', 'salts', 'digests'],
+      ...['subject', 'client_id', 'operation', 'noted_users'],
     ],
     audit_seals: ['kind', 'body', 'signature'],
   },
@@ -40,10 +41,10 @@ const UNCHECKED: Record<string, Record<string, readonly string[]>> = {
     client_quotas: ['month'],
     client_secrets: ['hash'],
     clients: ['grant_types', 'status'],
-    idempotent_answers: ['scope', 'body_sha256', 'headers', 'body'],
+    idempotent_answers: ['scope', 'body_sha256', 'headers', 'body', 'noted_users'],
     migration_files: ['bytes'],
     migration_jobs: ['columns'],
-    migration_rows: ['status', 'reason'],
+    migration_rows: ['status', 'reason', 'noted_users'],
     migrations: ['status'],
     outbox: ['topic', 'key', 'event_type', 'payload', 'correlation_id', 'traceparent'],
     spent_refresh_tokens: ['digest'],

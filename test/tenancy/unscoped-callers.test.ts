@@ -10,7 +10,7 @@ const CALLERS = {
   'src/access/clients/clients.service.ts': 2,
   'src/access/limits/quota-store.ts': 2,
   'src/access/sessions/access-changes.ts': 3,
-  'src/access/sessions/access-directory.ts': 2,
+  'src/access/sessions/access-directory.ts': 3,
   'src/access/sessions/database-clock.ts': 1,
   'src/access/sessions/login-locks.ts': 1,
   'src/access/sessions/revocations.ts': 1,

@@ -267,10 +267,10 @@ describe('erasing a user', () => {
     expect(Object.fromEntries(bodies.map((row) => [row.id, row.request_body]))).toEqual({ [late]: null, [later]: 'x' });
   });
 
-  it('D7-10: erases a user with a name of 60 KB, by few statements', async () => {
+  it('D7-10: erases a user with names of the greatest length, by few statements', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
-    const name = 'Zoë O.\\ '.repeat(7_500);
+    const name = 'Zoë O.\\ '.repeat(128);
     await rows(p).run((k) => k.updateTable('users').set({ name, surname: name }).where('id', '=', json.id));
     for (let count = 0; count < 3; count += 1) await gql(`{ user(id: "${json.id}") { name surname } }`);
     const { db } = p.service.context.database;
