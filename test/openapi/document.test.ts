@@ -126,6 +126,26 @@ describe('the document', () => {
     expect(Object.keys(found?.operation.responses ?? {}).map(Number)).toEqual(statuses);
   });
 
+  it('D8-02: each discriminator maps its values to schemas of its alternatives, by full references', () => {
+    interface Alternatives {
+      discriminator?: { propertyName: string; mapping: Record<string, string> };
+      oneOf?: { $ref: string }[];
+    }
+    const schemas: Record<string, Alternatives> = JSON.parse(committed).components.schemas;
+    const discriminated = Object.entries(schemas).filter(([, { discriminator }]) => discriminator !== undefined);
+    expect(discriminated.map(([name]) => name)).toContain('TokenRequest');
+    for (const [
+      ,
+      { discriminator: { propertyName, mapping } = { propertyName: '', mapping: {} }, oneOf = [] },
+    ] of discriminated) {
+      expect(Object.values(mapping)).toEqual(oneOf.map(({ $ref }) => $ref));
+      for (const [value, ref] of Object.entries(mapping)) {
+        const [, name = ''] = /^#\/components\/schemas\/([A-Za-z]+)$/.exec(ref) ?? [];
+        expect(schemas[name]).toMatchObject({ properties: { [propertyName]: { const: value } } });
+      }
+    }
+  });
+
   it('D8-02: limits are published as they are', () => {
     const parameters = operations.find(({ path }) => path === '/v1/accounts')?.operation.parameters ?? [];
     expect(parameters.slice(0, 2)).toMatchObject([

@@ -116,7 +116,11 @@ export const inputSchemas: Record<string, JsonSchema> = Object.fromEntries(
     RefreshTokenGrant: merged(read(grantInputs.refresh_token), client),
     TokenRequest: {
       oneOf: Object.values(GRANTS).map(refTo),
-      discriminator: { propertyName: 'grant_type', mapping: GRANTS },
+      discriminator: {
+        propertyName: 'grant_type',
+        // Some generators read a bare name as the name of a file.
+        mapping: Object.fromEntries(Object.entries(GRANTS).map(([grant, name]) => [grant, refTo(name).$ref])),
+      },
     },
     TokenToManage: merged(read(tokenInput), client),
     ...Object.fromEntries(Object.entries(LOGIC).map(([name, properties]) => [name, formOfLogic(properties)])),
