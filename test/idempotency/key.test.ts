@@ -57,20 +57,74 @@ describe('a key', () => {
     expect(await migrations()).toBe(before);
   });
 
-  it('D7-07: a refusal is kept: the same body gets it again, another one is a 409', async () => {
-    const user = newUser();
+  it('D7-14: a documented reason is kept: the same body gets it again, another one is a 409', async () => {
+    const user = newUser({ external_id: randomUUID() });
     await migrate.one(user);
+    const { wallet_address, external_id } = user;
     for (const [refused, message] of [
       [user, 'duplicate_email'],
+      [newUser({ external_id }), 'duplicate_external_id'],
+      [newUser({ wallet_address }), 'duplicate_wallet'],
       [{ wallet_address: 'w' }, 'missing_email_and_external_id'],
-      [{ wallet_address: 5 }, 'invalid_request'],
+      [{ wallet_address: 'w', email: ' ' }, 'missing_email_and_external_id'],
     ] as const) {
       const key = randomUUID();
       const first = await migrate.one(refused, keyed(key));
       expect(first).toMatchObject({ status: 400, json: { message } });
+      const before = await migrations();
       expect((await migrate.one(refused, keyed(key))).text).toBe(first.text);
+      expect(await migrations()).toBe(before);
       expect((await migrate.one(newUser(), keyed(key))).status).toBe(409);
     }
+  });
+
+  it.each<[name: string, body: string, status: number, more?: Record<string, string>]>([
+    ['malformed JSON', '{"wallet_address": ', 400],
+    ['an empty body', '', 400],
+    ['a member of the wrong type', '{"wallet_address": 5, "email": "a@x.y"}', 400],
+    ['a wallet that is missing', '{"email": "a@x.y"}', 400],
+    ['an email that is too long', JSON.stringify({ wallet_address: 'w', email: 'x'.repeat(513) }), 400],
+    ['another content type', '{}', 400, { 'content-type': 'text/plain' }],
+    ['a body over its limit', `{"x": "${'x'.repeat(1_100_000)}"}`, 400],
+    ['a token of another class', '{}', 401, { authorization: 'Bearer x.y.z' }],
+  ])('D7-14: %s leaves its key free for the corrected request', async (_name, body, status, more) => {
+    for (const [path, user] of [
+      [SINGLE, newUser()],
+      [BULK, { users: [newUser()] }],
+    ] as const) {
+      const key = randomUUID();
+      const limit = path === BULK ? body.replace('x"}', `${'x'.repeat(1_100_000)}"}`) : body;
+      const refused = await migrate.raw(path, path === BULK && status === 400 ? limit : body, {
+        ...keyed(key),
+        ...more,
+      });
+      expect(refused.status).toBe(status);
+      expect((await p.call('POST', path, { token: migrate.token, json: user, headers: keyed(key) })).status).toBe(
+        path === SINGLE ? 201 : 200,
+      );
+    }
+  });
+
+  it('D7-14: a bulk request is kept with the outcomes of its rows, whatever they are', async () => {
+    const key = randomUUID();
+    const users = [newUser(), { wallet_address: 'w' }, { wallet_address: 'w'.repeat(129), email: 'long@x.y' }];
+    const first = await migrate.many(users, keyed(key));
+    expect(first.json).toMatchObject({ success: 1, skipped: 1, failed: 1 });
+    expect((await migrate.many(users, keyed(key))).text).toBe(first.text);
+  });
+
+  it('D7-14: is ignored by the routes that do not take one', async () => {
+    const headers = keyed('ü');
+    const { token } = migrate;
+    const { wallet_id, second_network_id, client } = p.demo;
+    const network = `/v1/wallets/${wallet_id}/networks/${second_network_id}`;
+    expect((await p.call('POST', network, { token, headers })).status).toBe(204);
+    expect((await p.call('GET', '/v1/accounts', { token, headers })).status).toBe(200);
+    const json = { grant_type: 'client_credentials', ...client };
+    const tokens = [1, 2].map(() => p.call('POST', '/v2/oauth/token', { json, headers: keyed('one') }));
+    const [one, other] = await Promise.all(tokens);
+    expect([one?.status, other?.status]).toEqual([200, 200]);
+    expect(one?.json.access_token).not.toBe(other?.json.access_token);
   });
 
   it('D2-02 D7-06: an invalid body is a 400 whatever its key stands for', async () => {

@@ -44,14 +44,38 @@ describe('a rule under a key', () => {
     expect((await create(autoTransfer(), key)).json.message).toBe('idempotency_conflict');
     const missing = randomUUID();
     expect((await create(autoTransfer(), key, missing)).status).toBe(404);
-    expect((await create(autoTransfer(), key, missing)).status).toBe(409);
   });
 
-  it('D7-07: a 404 is kept, bytes and all', async () => {
-    const [key, rule, missing] = [randomUUID(), autoTransfer(), randomUUID()];
-    const first = await create(rule, key, missing);
+  it('D7-14: a 404 leaves its key free: the same request succeeds once the wallet is there', async () => {
+    const [key, rule, wallet] = [randomUUID(), autoTransfer(), randomUUID()];
+    const first = await create(rule, key, wallet);
     expect([first.status, first.text]).toEqual([404, '{"code":-1,"domain":0,"message":"not_found"}']);
-    const again = await create(rule, key, missing);
-    expect([again.status, again.text]).toEqual([first.status, first.text]);
+    const demo = await rows(p).run((k) => k.selectFrom('wallets').selectAll().where('id', '=', p.demo.wallet_id));
+    await rows(p).run((k) => k.insertInto('wallets').values(demo.map((row) => ({ ...row, id: wallet }))));
+    const created = await create(rule, key, wallet);
+    expect(created.status).toBe(201);
+    expect((await create(rule, key, wallet)).headers.get('location')).toBe(created.headers.get('location'));
+    expect((await create(autoTransfer(), key, wallet)).status).toBe(409);
+  });
+
+  it.each([
+    ['malformed JSON', '{'],
+    ['a rule that is not valid', '{"name": "x"}'],
+    ['no body', ''],
+  ])('D7-14: %s leaves its key free for the corrected rule', async (_name, body) => {
+    const headers = { 'idempotency-key': randomUUID(), 'content-type': 'application/json' };
+    const path = `/v1/wallets/${p.demo.wallet_id}/rules`;
+    expect((await p.call('POST', path, { token, body, headers })).status).toBe(400);
+    expect((await create(autoTransfer(), headers['idempotency-key'])).status).toBe(201);
+  });
+
+  it('D7-14: PUT ignores a key', async () => {
+    const created = await create(autoTransfer(), randomUUID());
+    const headers = { 'idempotency-key': randomUUID() };
+    for (const version of ['"2"', '"3"']) {
+      const location = created.headers.get('location') ?? '';
+      const replaced = await p.call('PUT', location, { token, json: autoTransfer(), headers });
+      expect([replaced.status, replaced.headers.get('etag')]).toEqual([200, version]);
+    }
   });
 });

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { notedIds, noteUsers } from '../../audit/noted-users.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { AppError, errorEnvelope } from '../../platform/errors.ts';
+import { AppError } from '../../platform/errors.ts';
 
 /** The scope of an idempotency key: the requests of one caller with one method and path. */
 interface KeyScope {
@@ -41,16 +41,6 @@ export interface KeyedRequest extends KeyScope {
   bytes: Uint8Array;
 }
 
-interface RespondOptions {
-  /** Wraps the transaction. Waiting there, before the transaction begins, holds no database connection. */
-  around?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
-  /**
-   * Returns the response for an error that is a refusal, or undefined for a failure. By default every AppError below
-   * 500 is a refusal.
-   */
-  refusedAs?(error: unknown): StoredResponse | undefined;
-}
-
 interface IdempotentResponsesParts {
   db: Db;
   nowMs(): number;
@@ -64,7 +54,7 @@ const RETRY_MS = 50;
 
 /**
  * Gives repeated requests with the same idempotency key the same response, for 24 hours. The response is stored in the
- * transaction of the work itself. Refusals are stored too; server errors (5xx) are not.
+ * transaction of the work itself. Work that throws, such as any refusal, leaves its key free.
  */
 export class IdempotentResponses {
   readonly #parts: IdempotentResponsesParts;
@@ -79,29 +69,20 @@ export class IdempotentResponses {
 
   /**
    * Returns the stored response of an earlier request with the key; otherwise runs `work` in a transaction and stores
-   * its response. An error rolls back what `work` did. Requests of this process with the same key run one after another
-   * and hold no database connection while they wait.
+   * its response. An error rolls back what `work` did and is rethrown. Requests of this process with the same key run
+   * one after another and hold no database connection while they wait. `around` wraps the transaction: waiting there,
+   * before it begins, holds no connection either.
    * @throws AppError 409 when the key was used with another body, or when another request with it does not finish in
    * time.
    */
   async respond(
     request: KeyedRequest,
     work: () => Promise<StoredResponse>,
-    { around = (run) => run(), refusedAs = envelopeResponse }: RespondOptions = {},
+    around: (run: () => Promise<StoredResponse>) => Promise<StoredResponse> = (run) => run(),
   ): Promise<StoredResponse> {
     const { nodeId, ...scope } = request;
     const name = `${nodeId} ${scopeHash(scope).toString('hex')}`;
-    return this.#exclusively(name, () => around(() => this.#respond(request, work, refusedAs)));
-  }
-
-  /**
-   * Stores the response of a request that was refused before any work, unless a response is already stored for its key.
-   */
-  async storeRefusal(request: KeyedRequest, refusal: AppError): Promise<void> {
-    await this.#parts.db.transaction(async () => {
-      if (!(await this.#take(request))) return;
-      if ((await this.#find(request)) === undefined) await this.#store(request, responseOf(refusal));
-    });
+    return this.#exclusively(name, () => around(() => this.#respond(request, work)));
   }
 
   /** Erases the tenant's responses that have noted a user, and returns their number. Their keys stay taken. */
@@ -138,16 +119,12 @@ export class IdempotentResponses {
     return this.#mutex.run(name, begin, late.signal).finally(() => clearTimeout(timer));
   }
 
-  async #respond(
-    request: KeyedRequest,
-    work: () => Promise<StoredResponse>,
-    refusedAs: NonNullable<RespondOptions['refusedAs']>,
-  ): Promise<StoredResponse> {
+  async #respond(request: KeyedRequest, work: () => Promise<StoredResponse>): Promise<StoredResponse> {
     const deadline = performance.now() + this.#maxWaitMs;
     for (;;) {
       const response = await this.#parts.db.transaction(async () => {
         if (!(await this.#take(request))) return undefined;
-        return (await this.#stored(request)) ?? (await this.#store(request, await this.#attempt(work, refusedAs)));
+        return (await this.#stored(request)) ?? (await this.#store(request, await work()));
       });
       if (response) return response;
       const leftMs = deadline - performance.now();
@@ -185,28 +162,7 @@ export class IdempotentResponses {
     return row;
   }
 
-  /**
-   * Runs `work` within a savepoint. A refusal rolls back to it and becomes the response; a failure is rethrown and ends
-   * the transaction.
-   */
-  async #attempt(
-    work: () => Promise<StoredResponse>,
-    refusedAs: NonNullable<RespondOptions['refusedAs']>,
-  ): Promise<StoredResponse> {
-    const db = this.#parts.db.unscoped('a savepoint is of no table');
-    await db.raw((sql) => sql`savepoint keyed_work`);
-    try {
-      return await work();
-    } catch (error) {
-      const response = refusedAs(error);
-      if (!response) throw error;
-      await db.raw((sql) => sql`rollback to savepoint keyed_work`);
-      return response;
-    }
-  }
-
   async #store({ nodeId, bytes, ...scope }: KeyedRequest, response: StoredResponse): Promise<StoredResponse> {
-    if (response.status >= 500) return response;
     const columns = {
       ...response,
       noted_users: notedIds(),
@@ -226,14 +182,6 @@ export class IdempotentResponses {
   #oldest(): string {
     return new Date(this.#parts.nowMs() - KEPT_MS).toISOString();
   }
-}
-
-function envelopeResponse(error: unknown): StoredResponse | undefined {
-  return error instanceof AppError && error.status < 500 ? responseOf(error) : undefined;
-}
-
-function responseOf(refusal: AppError): StoredResponse {
-  return { status: refusal.status, headers: refusal.headers, body: JSON.stringify(errorEnvelope(refusal)) };
 }
 
 function conflict(): AppError {

@@ -17,7 +17,7 @@ export const parameters: Record<string, oas31.ParameterObject> = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Makes a retry safe: for a day the same request of the same caller with the same key gets the first response again; another body gets 409.',
+      'Makes a retry safe: for a day the same request of the same caller with the same key gets the first response again; another body gets 409. Stored are successes and the documented reasons of a migration; any other refusal leaves the key free.',
     schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
   },
   'If-Match': {

@@ -55,21 +55,15 @@ interface Once<Input> {
 
 /**
  * Answers a request whose body `readBody` has read. For a day a repetition with the same `Idempotency-Key` gets the
- * same status, body and headers. An invalid body uses up its key too, and gets its 400 even if the key was used for
- * another request.
+ * same status, body and headers. A refusal leaves the key free. An invalid body gets its 400 even if the key was used
+ * for another request.
  */
 export async function answerOnce<Input>(req: Request, res: Response, once: Once<Input>): Promise<void> {
   const { answers, parse, work, around = (run) => run() } = once;
   const keyed = keyedRequest(req);
-  let input: Input;
-  try {
-    input = parse(jsonBody(req));
-  } catch (error) {
-    if (keyed && error instanceof AppError && error.status < 500) await answers.storeRefusal(keyed, error);
-    throw error;
-  }
+  const input = parse(jsonBody(req));
   const run = () => work(input);
-  const { status, headers, body } = await (keyed ? answers.respond(keyed, run, { around }) : around(run));
+  const { status, headers, body } = await (keyed ? answers.respond(keyed, run, around) : around(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   if (body === null) sendEmpty(res, status);
   else res.status(status).type('json').send(body);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { ERASED_BODY, IDEMPOTENCY_KEY, type StoredResponse } from '../../../domain/idempotency/idempotent-responses.ts';
-import { notFoundRefusal, RefusalError } from '../../../platform/errors.ts';
-import { failureOfRefusal, type ToolCall, ToolError, type ToolFailure } from './tool.ts';
+import { type ToolCall, ToolError, type ToolFailure } from './tool.ts';
 
 /** The argument that makes it safe to repeat a call of a tool. */
 export const idempotencyKey = z
@@ -25,8 +24,8 @@ interface IdempotentCall<Result> {
 }
 
 /**
- * Does the work once per key, and returns the stored result for a repetition; a refusal is stored too. Invalid
- * arguments are refused earlier, so they do not use up the key.
+ * Does the work once per key, and returns the stored result for a repetition. A ToolError of the work, such as the
+ * reason why a user was skipped, is stored as well; any other refusal leaves the key free, and so do invalid arguments.
  * @throws AppError 409 for a key that was used with other arguments.
  */
 export async function idempotentCall<Result extends object>(
@@ -38,8 +37,13 @@ export async function idempotentCall<Result extends object>(
   const { nodeId, clientId } = call.caller;
   const bytes = Buffer.from(JSON.stringify(input));
   const request = { nodeId, subject: clientId, clientId, method: 'MCP', path: name, key, bytes };
-  const { idempotentResponses: answers } = call.services;
-  return resultOf(await answers.respond(request, () => answerOf(work), { around, refusedAs: refusalAnswer }));
+  const { status, body } = await call.services.idempotentResponses.respond(request, () => answerOf(work), around);
+  if (body === ERASED_BODY) {
+    throw new ToolError({ code: 'erased', message: 'the result was erased with the data of a user' });
+  }
+  const stored: unknown = JSON.parse(body ?? '{}');
+  if (status !== 200) throw new ToolError(stored as ToolFailure);
+  return stored as Result;
 }
 
 async function answerOf(work: () => Promise<object>): Promise<StoredResponse> {
@@ -47,31 +51,7 @@ async function answerOf(work: () => Promise<object>): Promise<StoredResponse> {
     return { status: 200, headers: {}, body: JSON.stringify(await work()) };
   } catch (error) {
     // The decision is final and is committed with its effects, such as the record of a user who was skipped.
-    if (error instanceof ToolError) return faultAnswer(error.fault);
+    if (error instanceof ToolError) return { status: 400, headers: {}, body: JSON.stringify(error.fault) };
     throw error;
   }
-}
-
-/**
- * Returns the stored response of a refusal that left no effects; undefined for any other error. `not_found` has no
- * body, since each tool has its own message for it.
- */
-function refusalAnswer(error: unknown): StoredResponse | undefined {
-  if (!(error instanceof RefusalError)) return undefined;
-  const { refusal } = error;
-  return refusal.kind === 'not_found'
-    ? { status: 404, headers: {}, body: null }
-    : faultAnswer(failureOfRefusal(refusal));
-}
-
-function faultAnswer(fault: ToolFailure): StoredResponse {
-  return { status: 400, headers: {}, body: JSON.stringify(fault) };
-}
-
-function resultOf<Result extends object>({ status, body }: StoredResponse): Result {
-  if (body === ERASED_BODY)
-    throw new ToolError({ code: 'erased', message: 'the result was erased with the data of a user' });
-  if (status === 200 && body !== null) return JSON.parse(body) as Result;
-  if (status === 400 && body !== null) throw new ToolError(JSON.parse(body) as ToolFailure);
-  throw notFoundRefusal();
 }

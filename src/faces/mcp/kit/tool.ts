@@ -75,7 +75,7 @@ export function found<Found>(given: Found | undefined): Found {
 }
 
 /** Returns the failure that a refusal becomes in every tool. */
-export function failureOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }>): ToolFailure {
+function failureOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }>): ToolFailure {
   switch (refusal.kind) {
     case 'forbidden':
       return { code: 'forbidden', message: refusal.message };
