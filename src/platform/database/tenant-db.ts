@@ -275,6 +275,11 @@ export class TenantDb<Tables extends object> {
     };
   }
 
+  /** Whether a transaction of the current async context is open. */
+  get isInTransaction(): boolean {
+    return this.#transaction.getStore() !== undefined;
+  }
+
   /** Runs `work` in the current transaction, or else in a new one. An error rolls it back and is rethrown. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#transaction.getStore()) return work();

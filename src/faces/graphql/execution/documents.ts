@@ -13,6 +13,11 @@ export function limitError(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED' } });
 }
 
+/** Returns the error `BAD_REQUEST` for a request that is malformed; the message says what to change. */
+export function badRequest(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } });
+}
+
 /** Returns the fragments of a document by their names; of several with the same name, the last. */
 export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
@@ -22,6 +27,26 @@ export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, 
 /** Returns the operations of a document, in their order. */
 export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
   return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
+}
+
+/**
+ * Returns the names of the root fields of an operation without `__typename`, in any order; a fragment that is spread
+ * several times counts once.
+ */
+export function rootFieldsOf(document: DocumentNode, { selectionSet }: OperationDefinitionNode): string[] {
+  const fragments = fragmentsOf(document);
+  const names: string[] = [];
+  const sets = new Set([selectionSet]);
+  for (const { selections } of sets) {
+    for (const selection of selections) {
+      if (selection.kind === Kind.FIELD) names.push(selection.name.value);
+      else {
+        const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
+        if (fragment) sets.add(fragment.selectionSet);
+      }
+    }
+  }
+  return names.filter((name) => name !== '__typename');
 }
 
 /** Checks whether the variables are valid for the operation; stops at the first invalid one. */

@@ -20,6 +20,7 @@ import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audi
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
+import { executedOnce } from './keyed-execution.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
 
@@ -76,7 +77,8 @@ export function createEngine({
     parse: parseWithinLimits,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
-    execute: (args: ExecutionArgs) => observer.run(args, (given) => executed(given, operations)),
+    execute: (args: ExecutionArgs) =>
+      observer.run(args, (given) => executedOnce(given, (actual) => executed(actual, operations))),
     subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, answers)),
   };
 }

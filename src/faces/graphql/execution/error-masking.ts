@@ -71,7 +71,7 @@ const TOLD: ReadonlyMap<ErrorMessage, string> = new Map([
 export const MAX_RESULT_BYTES = 8 * 1024 * 1024;
 
 /** A result in the form in which it is sent, with its JSON if that is long. */
-interface MaskedResult extends ExecutionResult {
+export interface MaskedResult extends ExecutionResult {
   stringify?: () => string;
 }
 

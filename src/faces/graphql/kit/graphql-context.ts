@@ -24,6 +24,8 @@ export interface Caller {
   traceparent: string | undefined;
   /** The `Last-Event-ID` of an SSE client that reconnects; it takes precedence over the operation's `after`. */
   lastEventId: string | undefined;
+  /** Whether the domain has refused a mutation of the operation. */
+  isRefused: boolean;
 }
 
 /**

@@ -5,6 +5,7 @@ import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../..
 import { camelName } from '../../../lib/camel-name.ts';
 import { AppError, type Refusal, RefusalError } from '../../../platform/errors.ts';
 import type { Builder } from './builder.ts';
+import type { GraphqlContext } from './graphql-context.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
 interface InputIssue {
@@ -105,6 +106,7 @@ function refusedError(error: unknown, place: GraphQLErrorOptions): GraphQLError 
   if (!(error instanceof AppError)) return undefined;
   const { status, message, headers } = error;
   if (status === 403) return coded(message, 'FORBIDDEN');
+  if (status === 409) return coded(message, 'IDEMPOTENCY_CONFLICT', { http: { status } });
   return status === 429 ? coded(message, 'RATE_LIMITED', { retryAfter: Number(headers['Retry-After']) }) : undefined;
 }
 
@@ -176,14 +178,19 @@ export function addErrorTypes(builder: Builder): void {
 }
 
 /**
- * Awaits the result of a service.
+ * Awaits the result of a service. `context` is that of a mutation that takes an idempotency key.
  * @throws the union member that stands for its RefusalError; other errors as they are.
  */
-export async function orMember<Result>(work: Promise<Result>): Promise<Result> {
+export async function orMember<Result>(
+  work: Promise<Result>,
+  context?: Pick<GraphqlContext, 'caller'>,
+): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    throw error instanceof RefusalError ? memberOf(error.refusal) : error;
+    if (!(error instanceof RefusalError)) throw error;
+    if (context?.caller) context.caller.isRefused = true;
+    throw memberOf(error.refusal);
   }
 }
 

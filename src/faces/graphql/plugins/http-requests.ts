@@ -1,11 +1,11 @@
-import { GraphQLError, getOperationAST } from 'graphql';
+import { getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { decodeUtf8, ExactNumber, JsonLimitError, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
-import { limitError } from '../execution/documents.ts';
+import { badRequest, limitError } from '../execution/documents.ts';
 import { bringsForm } from '../execution/form-type.ts';
 import { KNOWN_MEMBERS, type OperationRequest } from '../execution/operation-request.ts';
 import { UploadForm, type UploadParts } from '../execution/upload-form.ts';
@@ -39,7 +39,12 @@ export function useHttpRequests(
       setRequestParser(() => {
         const params = read ?? parseParams(body);
         audits.came(exchange, params);
-        if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
+        if (Array.isArray(params)) {
+          if (exchange.req.headers['idempotency-key'] !== undefined) {
+            throw badRequest('Idempotency-Key is for one operation, not for a batch');
+          }
+          Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
+        }
         return params;
       });
     },
@@ -144,8 +149,4 @@ function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
     throw limitError(`the batch has ${params.length} operations, at most ${MAX_BATCH} are allowed`);
   }
   return params;
-}
-
-function badRequest(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } });
 }

@@ -51,6 +51,7 @@ export function useOperationContext({
           correlationId: exchange.correlationId,
           traceparent: exchange.span?.traceparent,
           lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+          isRefused: false,
         },
         services,
       };

@@ -56,8 +56,8 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         networkId: t.arg.id({ required: true, description: "The network's UUID." }),
       },
-      resolve: (_root, { walletId, networkId }, { services, principal }) =>
-        orMember(services.networkAssignments.assign(principal.nodeId, walletId, networkId)),
+      resolve: (_root, { walletId, networkId }, context) =>
+        orMember(context.services.networkAssignments.assign(context.principal.nodeId, walletId, networkId), context),
     }),
   );
 }

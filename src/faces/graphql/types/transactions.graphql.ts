@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
+import type { TransactionView } from '../../../domain/transactions/transaction-view.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
+import { RefusalError } from '../../../platform/errors.ts';
 import { TRANSACTIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
@@ -53,16 +55,20 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
         },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
-      resolve: async (_root, { input: given }, { services, principal }) => {
+      resolve: (_root, { input: given }, context) => {
         const { id, collection: of, type, assetId } = given;
-        const { nodeId } = principal;
+        const { nodeId } = context.principal;
         const registration = { id, nodeId, collection: of, type, assetId: assetId ?? null };
-        const registered = await orMember(services.transactions.registerByMutation(registration));
-        if (registered === 'duplicate') throw new DuplicateError('duplicate_id', 'the id is taken');
-        return registered;
+        const registered = context.services.transactions.registerByMutation(registration);
+        return orMember(registered.then(refusingDuplicates), context);
       },
     }),
   );
+}
+
+function refusingDuplicates(registered: TransactionView | 'duplicate'): TransactionView {
+  if (registered !== 'duplicate') return registered;
+  throw new RefusalError({ kind: 'duplicate', reason: 'duplicate_id', message: 'the id is taken' });
 }
 
 /** Adds everything about transactions: types, queries, the registration and the subscriptions. */

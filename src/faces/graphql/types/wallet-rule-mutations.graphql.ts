@@ -99,7 +99,7 @@ export function addWalletRuleMutations(
         input: t.arg({ ...parsedArgument(input, walletRuleTextInput), description: 'The rule.' }),
       },
       resolve: (_root, { walletId, input: content }, context) =>
-        orMember(context.services.walletRules.create(authorOf(context), walletId, content)),
+        orMember(context.services.walletRules.create(authorOf(context), walletId, content), context),
     }),
     replaceWalletRule: t.field({
       type: walletRule,
@@ -123,7 +123,8 @@ export function addWalletRuleMutations(
       },
       resolve: (_root, { walletId, id, ifVersion, input: content }, context) => {
         const versions = typeof ifVersion === 'number' ? [ifVersion] : undefined;
-        return orMember(context.services.walletRules.replace(authorOf(context), { walletId, id }, content, versions));
+        const { walletRules } = context.services;
+        return orMember(walletRules.replace(authorOf(context), { walletId, id }, content, versions), context);
       },
     }),
     setWalletRuleStatus: t.field({

@@ -1,0 +1,105 @@
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
+import {
+  IDEMPOTENCY_KEY,
+  type KeyedRequest,
+  type StoredResponse,
+} from '../../../domain/idempotency/idempotent-responses.ts';
+import { limitedJson } from '../../../lib/json-slices.ts';
+import { callerOf, type GraphqlContext, type GraphqlServices } from '../kit/graphql-context.ts';
+import { originOf } from '../kit/graphql-errors.ts';
+import { badRequest, rootFieldsOf } from './documents.ts';
+import { MAX_RESULT_BYTES, type MaskedResult, pageTooLarge } from './error-masking.ts';
+import type { OperationRequest } from './operation-request.ts';
+
+/** The mutations that take an idempotency key. Results of others may have secrets, which are never stored. */
+const KEYED = [
+  ...['createWalletRule', 'replaceWalletRule', 'assignNetwork'],
+  ...['migrateUser', 'migrateUsers', 'registerTransaction'],
+];
+
+interface Arrival extends OperationRequest, GraphqlContext {
+  /** The body of a POST with JSON. */
+  body?: Buffer;
+  params: object;
+}
+
+/** Thrown where a field takes a service in a trial: it has passed its permission and the validation of its arguments. */
+class ReachedError extends Error {}
+
+const UNREACHABLE = new Proxy({} as GraphqlServices, {
+  get() {
+    throw new ReachedError();
+  },
+});
+
+/** Thrown to roll back a mutation that was refused. */
+class RefusedError extends Error {}
+
+/**
+ * Executes an operation. A mutation that came with an idempotency key is executed once, in the transaction that stores
+ * its result; a repetition gets that result, with the text of the first response. A refusal, a result with errors and one
+ * that is too long roll back and leave the key free; the documented reasons of a migration are stored. Errors are
+ * returned, not thrown, because on a WebSocket what is thrown closes the socket.
+ */
+export async function executedOnce(
+  args: ExecutionArgs,
+  execute: (args: ExecutionArgs) => Promise<ExecutionResult>,
+): Promise<MaskedResult> {
+  const request = keyedRequest(args);
+  if (request instanceof GraphQLError) return { errors: [request] };
+  if (!request) return execute(args);
+  const context = args.contextValue as GraphqlContext;
+  const { idempotentResponses, userMigrations } = context.services;
+  // As on REST, permission and validation come before the key, whatever it stands for.
+  const trial = await execute({ ...args, contextValue: { ...context, services: UNREACHABLE } });
+  if (!trial.errors?.some((error) => originOf(error) instanceof ReachedError)) return trial;
+  let refused: MaskedResult | undefined;
+  async function work(): Promise<StoredResponse> {
+    const result = await execute(args);
+    const body = await limitedJson(result, MAX_RESULT_BYTES);
+    if (result.errors) refused = { ...result, data: null };
+    else if (body === undefined) refused = pageTooLarge();
+    else if (callerOf(context).isRefused) refused = result;
+    if (refused || body === undefined) throw new RefusedError();
+    return { status: 200, headers: {}, body };
+  }
+  const isMigration = request.path.startsWith('migrateUser');
+  const around = isMigration ? (run: typeof work) => userMigrations.exclusively(request.nodeId, run) : undefined;
+  try {
+    const { body } = await idempotentResponses.respond(request, work, around);
+    return { data: null, stringify: () => body ?? '{}' };
+  } catch (error) {
+    if (refused) return refused;
+    if (!(error instanceof Error)) throw error;
+    return { data: null, errors: [new GraphQLError(error.message, { originalError: error })] };
+  }
+}
+
+/**
+ * Returns the request that the idempotency key of a mutation stands for; undefined for one without, and for a query; an
+ * error for a key that is malformed or not taken there.
+ */
+function keyedRequest({
+  document,
+  operationName,
+  contextValue,
+}: ExecutionArgs): KeyedRequest | GraphQLError | undefined {
+  const { exchange, isLater, body, params, caller } = contextValue as Arrival;
+  const [key, ...others] = exchange.req.headersDistinct['idempotency-key'] ?? [];
+  const operation = getOperationAST(document, operationName);
+  if (key === undefined || operation?.operation !== 'mutation') return undefined;
+  const names = rootFieldsOf(document, operation);
+  const [path = ''] = names;
+  const fault =
+    others.length > 0 || !IDEMPOTENCY_KEY.test(key)
+      ? 'must be 1 to 255 printable ASCII characters, once'
+      : isLater
+        ? 'is for one operation over HTTP, not for those of a WebSocket'
+        : names.length !== 1
+          ? `is for one mutation: the operation has ${names.length} root fields`
+          : !KEYED.includes(path) && `is not for ${path}: it is for ${KEYED.join(', ')}`;
+  if (fault) return badRequest(`Idempotency-Key ${fault}`);
+  const { nodeId, subject, clientId } = callerOf({ caller }).principal;
+  const bytes = body ?? Buffer.from(JSON.stringify(params));
+  return { nodeId, subject, clientId, method: 'GraphQL', path, key, bytes };
+}
