@@ -278,6 +278,13 @@ describe('graphql-transport-ws', () => {
     await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
   });
 
+  it('DG-15: a client that is refused and does not confirm the close is disconnected', async () => {
+    const { send, socket } = await rawSocket();
+    send({ type: 'connection_init', payload: {} });
+    socket.pause();
+    await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
+  });
+
   it('DG-15: a connection_init whose token cannot be checked is closed with 1013, so that clients come back', async () => {
     await using failing = await startStandOn(database, { judge: () => Promise.reject(new Error('away')) });
     const { send, closed } = await rawSocket(failing.url);

@@ -136,7 +136,7 @@ export class GraphqlSockets {
     let hasEnded = false;
     let unwatch: (() => void) | undefined;
     const closeWith = (code: number, reason: string) =>
-      socket.close(code, code === CloseCode.Unauthorized ? TOKEN_MISSING : reason);
+      close(socket, code, code === CloseCode.Unauthorized ? TOKEN_MISSING : reason, CLOSE_WAIT_MS);
     const extra: SocketExtra = {
       exchange,
       principal: undefined,
