@@ -1,6 +1,8 @@
 interface SemaphoreOptions {
   /** The number of permits. */
   permits: number;
+  /** How many permits a key may hold; half of them, but at least one, if not set. */
+  share?: number;
   /** How many of the permits are reserved for work without a key; 0 if not set. */
   reserved?: number;
   /**
@@ -31,7 +33,7 @@ const SYSTEM = '';
  * A fair semaphore: permits go round-robin to keys (tenants or services), and first come, first served within a key.
  * The queue is bounded.
  *
- * A key holds at most half of the permits (at least one). While another key waits, it also has at most half of the
+ * A key holds at most its share of the permits, half of them by default. While another key waits, it also has at most half of the
  * queue: its newest waiters beyond that are refused. When several keys fill the queue, the one with the most waiters
  * loses its newest. Work without a key is the product's own: only the number of permits limits it, and it is never
  * refused.
@@ -48,7 +50,7 @@ export class Semaphore {
 
   constructor(options: SemaphoreOptions) {
     this.#options = options;
-    this.#share = Math.max(1, Math.floor(options.permits / 2));
+    this.#share = options.share ?? Math.max(1, Math.floor(options.permits / 2));
   }
 
   /** Returns the number of permits held: in total, or by one key (`''` for work without a key). */

@@ -95,7 +95,11 @@ export class AppError extends Error {
   readonly reason: string | undefined;
 
   constructor(status: number, message: ErrorMessage, details: AppErrorDetails = {}) {
+    // A refusal is expected, and where it is made tells nothing: its stack would cost more than all else of it.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.status = status;
     this.message = message;
     this.issues = details.issues;
@@ -153,6 +157,11 @@ export function serviceUnavailable(cause?: unknown): AppError {
 /** Makes the error for a request whose work takes too long (504). */
 export function gatewayTimeout(cause?: unknown): AppError {
   return new AppError(504, 'gateway_timeout', { cause });
+}
+
+/** Checks whether an error refuses work that would be done at another time. */
+export function isOverload(error: unknown): boolean {
+  return error instanceof AppError && (error.status === 503 || error.status === 504);
 }
 
 /** The documented error body (specification section 2.3); only a 400 outside the token endpoint has `errors`. */

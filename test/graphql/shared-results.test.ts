@@ -14,7 +14,7 @@ function counted() {
   const answers = new SharedResults();
   const executions = new Map<LoggedEvent, number>();
   const answer = (event: LoggedEvent, key: string) =>
-    answers.answer(event, key, async () => {
+    answers.shared(event, key, async () => {
       executions.set(event, (executions.get(event) ?? 0) + 1);
       return { data: { cursor: String(event.seq) } };
     });
@@ -147,11 +147,11 @@ describe('answers of subscribers that share', () => {
       return { data: { text } };
     };
     const events = Array.from({ length: 200 }, (_, at) => ({ seq: BigInt(at) }));
-    for (const event of events) await answers.answer(event, 'key', execute);
+    for (const event of events) await answers.shared(event, 'key', execute);
     expect(answers.size).toBe(41);
-    for (const event of events.slice(-41)) await answers.answer(event, 'key', execute);
+    for (const event of events.slice(-41)) await answers.shared(event, 'key', execute);
     expect(executions).toBe(200);
-    await answers.answer(events[0], 'key', execute);
+    await answers.shared(events[0] ?? {}, 'key', execute);
     expect(executions).toBe(201);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { CursorExpiredError } from '../../src/events/streams/stream-errors.ts';
+import { CursorExpiredError, SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
+import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { Gate, modelStreams, NODE, Reader, seqs, settle } from './model.ts';
 
 describe('a replay of the event log', () => {
@@ -108,22 +109,68 @@ describe('a replay of the event log', () => {
     expect(reader.seqs).toEqual(seqs(1, 4));
   });
 
-  it('D6-10: no more than eight pages are read at once, and an idle reader keeps nobody waiting', async () => {
+  it('D6-10 D6-24: no more than eight pages are read at once, four of a tenant, and an idle reader keeps nobody waiting', async () => {
     const { log, subscribe } = modelStreams();
-    log.append(NODE, 1_200);
+    for (const nodeId of [NODE, 'other']) log.append(nodeId, 1_200);
     const idle = Array.from({ length: 20 }, () => subscribe({ after: 0n }));
     await settle();
     const gate = new Gate();
     log.reading = gate.reading;
     log.mostInFlight = 0;
-    const readers = Array.from({ length: 20 }, () => new Reader(subscribe({ after: 0n })));
+    const readersOf = (nodeId: string) =>
+      Array.from({ length: 20 }, () => new Reader(subscribe({ nodeId, after: 0n })));
+    const readers = readersOf(NODE);
+    await settle();
+    expect(gate.held).toBe(4);
+    readers.push(...readersOf('other'));
     await settle();
     expect(gate.held).toBe(8);
     while (gate.held > 0) await gate.letOne();
     expect(readers.map((reader) => reader.events.length)).toEqual(readers.map(() => 1_200));
-    // The tailer's own read comes on top.
-    expect(log.mostInFlight).toBeLessThanOrEqual(9);
+    // The tailers' own reads come on top.
+    expect(log.mostInFlight).toBeLessThanOrEqual(10);
     expect(idle.some((stream) => stream.isEnded)).toBe(false);
+  });
+
+  it('D6-24: reads that are refused because of overload are a pause, and no outage', async () => {
+    const { log, clock, errors, subscribe } = modelStreams();
+    log.append(NODE, 3);
+    let refusals = 3;
+    log.reading = async (read) => {
+      refusals -= 1;
+      if (refusals >= 0) throw serviceUnavailable();
+      return read();
+    };
+    const reader = new Reader(subscribe({ after: 0n }));
+    await settle();
+    expect(refusals).toBe(2);
+    for (let second = 0; second < 3; second += 1) {
+      clock.advance(1_000);
+      await settle();
+    }
+    expect(reader.seqs).toEqual(seqs(1, 3));
+    expect(errors).toEqual([]);
+  });
+
+  it('D6-24: a replay whose reads are refused for 10 s ends as slow_consumer', async () => {
+    const { log, clock, streams, subscribe } = modelStreams();
+    log.append(NODE, 3);
+    log.reading = async () => {
+      throw serviceUnavailable();
+    };
+    const readers = Array.from({ length: 9 }, () => new Reader(subscribe({ after: 0n })));
+    await settle();
+    for (let second = 0; second < 9; second += 1) {
+      clock.advance(1_000);
+      await settle();
+    }
+    expect(streams.load.streams).toBe(9);
+    for (let second = 0; second < 2; second += 1) {
+      clock.advance(1_000);
+      await settle();
+    }
+    for (const { done } of readers) expect(await done).toBeInstanceOf(SlowConsumerError);
+    expect([streams.load, clock.timers]).toEqual([{ streams: 0, tailers: 0 }, 0]);
   });
 
   it('D6-19: of long events no more than a mebibyte waits for a reader that takes nothing, and one event more', async () => {

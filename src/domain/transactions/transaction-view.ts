@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { LoggedEvent } from '../../events/streams/event-log.ts';
+import type { EventStream } from '../../events/streams/event-streams.ts';
 import { instantToIsoMillis } from '../../lib/instants.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { hasConflict, NO_KEY, type TransactionState } from './join.rules.ts';
@@ -113,29 +113,38 @@ export function viewOfLogged(transaction: Record<string, unknown>): TransactionV
 export class TransactionStates implements AsyncIterableIterator<TransactionView, undefined> {
   #state: TransactionView;
   #isTaken = false;
-  readonly #follow: () => AsyncIterator<LoggedEvent>;
-  #changes: AsyncIterator<LoggedEvent> | undefined;
+  #isOwn = true;
+  readonly #changes: EventStream | undefined;
 
   /** @param follow Returns the events after `current`. It is called only when `current` is not final. */
-  constructor(current: TransactionView, follow: () => AsyncIterator<LoggedEvent>) {
+  constructor(current: TransactionView, follow: () => EventStream) {
     this.#state = current;
-    this.#follow = follow;
+    this.#changes = isFinal(current) ? undefined : follow();
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#changes?.signal;
+  }
+
+  /** Checks whether the state that was taken last is not shared with other subscribers. */
+  isOwn(): boolean {
+    return this.#isOwn;
   }
 
   async next(): Promise<IteratorResult<TransactionView, undefined>> {
     if (!this.#isTaken) {
       this.#isTaken = true;
-      if (!isFinal(this.#state)) this.#changes = this.#follow();
       return { done: false, value: this.#state };
     }
     const change = isFinal(this.#state) ? undefined : await this.#changes?.next();
     if (change === undefined || change.done) return this.return();
     this.#state = viewOfLogged(change.value.transaction);
+    this.#isOwn = this.#changes?.isOwn(change.value) === true;
     return { done: false, value: this.#state };
   }
 
   async return(): Promise<IteratorResult<TransactionView, undefined>> {
-    await this.#changes?.return?.();
+    await this.#changes?.return();
     return { done: true, value: undefined };
   }
 

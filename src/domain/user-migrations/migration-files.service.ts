@@ -1,4 +1,5 @@
 import { isUuid } from '../../lib/input.ts';
+import { inTurn } from '../../lib/turns.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
@@ -62,6 +63,9 @@ class FileReading {
     while (records.skip()) this.#rows += 1;
   }
 }
+
+/** How much of a file is parsed at once. */
+const PIECE_BYTES = 64 * 1024;
 
 /** Starts to parse a file with its first chunk, skipping a byte order mark. */
 function recordsFrom(chunk: Buffer): CsvRecords {
@@ -177,7 +181,9 @@ export class MigrationFiles {
     let writing: Promise<void> = Promise.resolve();
     try {
       for await (const chunk of chunksOf(source)) {
-        reading.push(chunk);
+        for (let from = 0; from < chunk.length; from += PIECE_BYTES) {
+          await inTurn(() => reading.push(chunk.subarray(from, from + PIECE_BYTES)));
+        }
         await writing;
         writing = this.#store.addChunk(nodeId, id, chunks, chunk, this.#parts.nowMs());
         // The promise is awaited before the next chunk; this avoids an unhandled rejection until then.

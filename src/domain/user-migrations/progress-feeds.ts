@@ -9,6 +9,8 @@ import type { MigrationProgressRow } from './migration-files.service.ts';
 export class ProgressStream implements AsyncIterableIterator<MigrationProgressRow, undefined> {
   /** Called once, when the stream ends. The last value may not have been read yet. */
   readonly #onEnd: (stream: ProgressStream) => void;
+  readonly #first: MigrationProgressRow;
+  readonly #left = new AbortController();
   #last: MigrationProgressRow;
   #untaken: MigrationProgressRow | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<MigrationProgressRow, undefined>> | undefined;
@@ -17,6 +19,7 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
 
   constructor(first: MigrationProgressRow, onEnd: (stream: ProgressStream) => void) {
     this.#onEnd = onEnd;
+    this.#first = first;
     this.#last = first;
     this.#untaken = first;
     this.#isEnded = first.done;
@@ -24,6 +27,16 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
 
   get isEnded(): boolean {
     return this.#isEnded;
+  }
+
+  /** The signal that is aborted when no value is wanted any more: by `return`, or with the error that ends the stream. */
+  get signal(): AbortSignal {
+    return this.#left.signal;
+  }
+
+  /** Checks whether a value was read for this subscriber alone. */
+  isOwn(row: MigrationProgressRow): boolean {
+    return row === this.#first;
   }
 
   /** Offers a new value, unless nothing has changed. It replaces a value that has not been read. */
@@ -42,6 +55,7 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
     if (error !== undefined) {
       this.#untaken = undefined;
       this.#failure = { error };
+      this.#left.abort(error);
     }
     if (this.#waiting) void this.next().then(this.#waiting.resolve, this.#waiting.reject);
     this.#waiting = undefined;
@@ -62,6 +76,7 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
 
   async return(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
     this.#untaken = undefined;
+    this.#left.abort();
     this.end();
     return { done: true, value: undefined };
   }

@@ -1,7 +1,9 @@
 import { backoffMs } from '../../lib/backoff.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { isOverload } from '../../platform/errors.ts';
 import { type Clock, sleep } from './clock.ts';
+import { SlowConsumerError } from './stream-errors.ts';
 
 /** A row of a tenant's event log: an applied change, with the transaction as it was after that change. */
 export interface LoggedEvent {
@@ -104,6 +106,8 @@ export const PAGE_EVENTS = 500;
 
 const BACKFILLS_AT_ONCE = 8;
 const RETRY_MAX_MS = 1_000;
+/** How long the reads of one subscriber may be refused because of overload, in milliseconds. */
+export const OVERLOAD_MAX_MS = 10_000;
 
 interface RetryingLogParts {
   log: EventLog;
@@ -118,7 +122,7 @@ interface RetryingLogParts {
  */
 export class RetryingLog {
   readonly #parts: RetryingLogParts;
-  readonly #backfills = new Semaphore({ permits: BACKFILLS_AT_ONCE });
+  readonly #backfills = new Semaphore({ permits: BACKFILLS_AT_ONCE, maxWaiting: Number.POSITIVE_INFINITY });
   #isDown = false;
 
   constructor(parts: RetryingLogParts) {
@@ -131,22 +135,30 @@ export class RetryingLog {
   }
 
   /**
-   * Reads the next page of a replay. All replays share a few permits, each held only while one page is read, so that a
-   * slow subscriber does not block the others.
+   * Reads the next page of a replay. All replays share a few permits, at most half of them for one tenant, each held
+   * only while a page is read, so that neither a slow subscriber nor a tenant whose reads wait blocks the others.
    */
   backfill(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
-    return this.#backfills.run(undefined, () => this.readEvents(nodeId, afterSeq, signal), signal);
+    const read = () => this.#parts.log.readEvents(nodeId, afterSeq, PAGE_EVENTS);
+    return this.#persist(() => this.#backfills.run(nodeId, read, signal), signal, OVERLOAD_MAX_MS);
   }
 
   headSeq(nodeId: string, signal: AbortSignal): Promise<bigint> {
-    return this.#persist(() => this.#parts.log.headSeq(nodeId), signal);
+    return this.#persist(() => this.#parts.log.headSeq(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
   oldestKept(nodeId: string, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#persist(() => this.#parts.log.oldestKept(nodeId), signal);
+    return this.#persist(() => this.#parts.log.oldestKept(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
-  async #persist<Result>(read: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  /** @throws SlowConsumerError when reads have been refused because of overload for `overloadMs`. */
+  async #persist<Result>(
+    read: () => Promise<Result>,
+    signal: AbortSignal,
+    overloadMs = Number.POSITIVE_INFINITY,
+  ): Promise<Result> {
+    const { clock, onError } = this.#parts;
+    const givesUpAtMs = clock.nowMs() + overloadMs;
     signal.throwIfAborted();
     for (let failures = 1; ; failures += 1) {
       try {
@@ -156,9 +168,13 @@ export class RetryingLog {
         return result;
       } catch (error) {
         signal.throwIfAborted();
-        if (!this.#isDown) this.#parts.onError(error);
-        this.#isDown = true;
-        await sleep(this.#parts.clock, backoffMs(failures, { maxMs: RETRY_MAX_MS }), signal);
+        if (isOverload(error)) {
+          if (clock.nowMs() >= givesUpAtMs) throw new SlowConsumerError();
+        } else {
+          if (!this.#isDown) onError(error);
+          this.#isDown = true;
+        }
+        await sleep(clock, backoffMs(failures, { maxMs: RETRY_MAX_MS }), signal);
       }
     }
   }

@@ -52,6 +52,11 @@ export class EventQueue {
     return reader.promise;
   }
 
+  /** Checks whether the event with this sequence number was replayed. */
+  isReplayed(seq: bigint): boolean {
+    return !this.#isLive || seq <= this.#liveAfter;
+  }
+
   replay(event: LoggedEvent): void {
     if (!this.#isEnded && !this.#handOver(event)) this.#replayed.push(event);
   }

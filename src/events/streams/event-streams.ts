@@ -71,6 +71,16 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     return this.#ended.signal.aborted;
   }
 
+  /** The signal that is aborted when the stream ends, with its error. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Checks whether an event of this stream was replayed: it was read for this subscriber alone. */
+  isOwn({ seq }: Pick<LoggedEvent, 'seq'>): boolean {
+    return this.#queue.isReplayed(seq);
+  }
+
   next(): Promise<IteratorResult<LoggedEvent, undefined>> {
     return this.#queue.next();
   }

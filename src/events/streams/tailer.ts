@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { inTurn } from '../../lib/turns.ts';
 import type { Clock } from './clock.ts';
 import type { LoggedEvent } from './event-log.ts';
 import { PAGE_EVENTS, type RetryingLog } from './event-log.ts';
@@ -152,7 +153,7 @@ class NodeTailer {
       const events = await log.readEvents(this.#nodeId, this.#position, signal);
       const last = events.at(-1);
       if (last === undefined) continue;
-      if (events.length === 1) this.#hand(events, last.seq);
+      if (events.length === 1) await this.#hand(events, last.seq);
       else await this.#handBurst(events);
       if (events.length < PAGE_EVENTS) continue;
       this.#isAwaited = true;
@@ -166,7 +167,7 @@ class NodeTailer {
   /** Passes a burst on in parts, so that a subscriber that reads as fast as it can does not count as slow. */
   async #handBurst(events: readonly LoggedEvent[]): Promise<void> {
     for (const part of partsOf(events)) {
-      this.#hand(part, part.at(-1)?.seq ?? this.#position);
+      await this.#hand(part, part.at(-1)?.seq ?? this.#position);
       if (part.length === events.length && part.length < PART_EVENTS) return;
       await this.#pace();
     }
@@ -208,9 +209,13 @@ class NodeTailer {
     cancel();
   }
 
-  #hand(events: readonly LoggedEvent[], upTo: bigint): void {
+  /** Passes events on. A subscriber that comes meanwhile reads them by itself. */
+  async #hand(events: readonly LoggedEvent[], upTo: bigint): Promise<void> {
     this.#position = upTo;
-    for (const subscriber of this.#subscribers) subscriber.receive(events);
+    for (const subscriber of this.#subscribers) {
+      const handed = inTurn(() => subscriber.receive(events));
+      if (handed) await handed;
+    }
     if (this.#ofTransactions.size === 0) return;
     for (const event of events) {
       for (const subscriber of this.#ofTransactions.get(event.transactionId) ?? []) subscriber.receive([event]);

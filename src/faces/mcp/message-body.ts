@@ -3,6 +3,7 @@ import { jsonOf, readBytes } from '../../gateway/exchange/body.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { objectInput } from '../../lib/input.ts';
 import { isNestedBeyond, type KnownMembers } from '../../lib/json.ts';
+import { inTurn } from '../../lib/turns.ts';
 import { AppError, invalidRequest, issuesOf, notFound } from '../../platform/errors.ts';
 
 /** The maximum nesting of a message; neither the protocol nor any tool needs nearly as much. */
@@ -28,9 +29,12 @@ export async function readMessage(exchange: Exchange): Promise<object> {
   if (req.headers['mcp-session-id'] !== undefined) throw notFound('there are no sessions');
   if (req.method !== 'POST') throw new AppError(405, 'method_not_allowed', { headers: { Allow: 'POST' } });
   const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
-  // Checked before the body is parsed and copied for the audit record. The limits of numbers are those of all JSON.
-  if (isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)) throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
-  const message = jsonOf(exchange, bytes, KNOWN);
+  const message = await inTurn(() => {
+    // Checked before the body is parsed and copied for the audit record. The other limits are those of all JSON.
+    if (isNestedBeyond(bytes.toString('latin1'), MAX_NESTING))
+      throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
+    return jsonOf(exchange, bytes, KNOWN);
+  });
   if (Array.isArray(message)) throw notAMessage('be one message: batches are not taken');
   if (typeof message !== 'object' || message === null) throw notAMessage('be a JSON-RPC 2.0 message');
   return message;

@@ -9,6 +9,7 @@ import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { sendPieces } from '../../gateway/exchange/responses.ts';
 import { isShort, jsonSlices } from '../../lib/json-slices.ts';
+import { inTurn } from '../../lib/turns.ts';
 import { AppError, forbidden, invalidRequest, notFound, type Refusal, RefusalError } from '../../platform/errors.ts';
 
 /**
@@ -61,7 +62,8 @@ interface Once<Input> {
 export async function answerOnce<Input>(req: Request, res: Response, once: Once<Input>): Promise<void> {
   const { answers, parse, work, around = (run) => run() } = once;
   const keyed = keyedRequest(req);
-  const input = parse(jsonBody(req));
+  const given = await jsonBody(req);
+  const input = await inTurn(() => parse(given));
   const run = () => work(input);
   const { status, headers, body } = await (keyed ? answers.respond(keyed, run, around) : around(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);

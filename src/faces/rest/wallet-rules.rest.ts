@@ -100,7 +100,7 @@ const replaceWalletRule = route({
     async (req, res) => {
       const { wallet_id: walletId, id } = parsed(rulePath, req.params);
       const versions = versionsOf(req.headers['if-match']);
-      const content = parsed(walletRuleInput, jsonBody(req));
+      const content = parsed(walletRuleInput, await jsonBody(req));
       const { version } = await orRefuse(walletRules.replace(callerOf(req), { walletId, id }, content, versions));
       res.setHeader('ETag', entityTag(version));
       sendEmpty(res, 200);

@@ -181,7 +181,7 @@ function taking({ notifications, webhookCredentials, rejectedWebhooks, webhookSi
 
   async function accept(req: Request, res: Response): Promise<void> {
     const exchange = exchangeOf(req);
-    const value = jsonBody(req);
+    const value = await jsonBody(req);
     await notifications.publish({
       value,
       body: bytesOf(req),

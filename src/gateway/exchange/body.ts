@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
 import { decodeUtf8, type KnownMembers, parsedOr, parseInput } from '../../lib/json.ts';
+import { inTurn } from '../../lib/turns.ts';
 import { type AppError, invalidRequest, payloadTooLarge, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { sendContinue } from './responses.ts';
@@ -70,8 +71,8 @@ export async function readBody(req: Request, _res: Response, next: NextFunction)
  * Parses the JSON body of a request that `readBody` has read.
  * @throws AppError 400 for another content type, malformed UTF-8 or JSON, or JSON beyond the limits of `parseJson`.
  */
-export function jsonBody(req: Request): unknown {
-  return jsonOf(exchangeOf(req), bytesOf(req));
+export async function jsonBody(req: Request): Promise<unknown> {
+  return inTurn(() => jsonOf(exchangeOf(req), bytesOf(req)));
 }
 
 /**

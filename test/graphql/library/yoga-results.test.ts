@@ -151,7 +151,7 @@ describe('Yoga masks errors', () => {
 
 describe('Yoga sends event streams', () => {
   it('D6-19: without the id of an event, by which a client resumes', async () => {
-    const shared = await new SharedResults().answer({ seq: 7n }, 'all', () => ({ data: { name: 'x' } }));
+    const shared = await new SharedResults().shared({ seq: 7n }, 'all', () => ({ data: { name: 'x' } }));
     async function* one(): Results {
       yield shared;
     }

@@ -17,9 +17,12 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audit/noted-users.ts';
+import type { Clock } from '../../../events/streams/clock.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
+import { inTurn } from '../../../lib/turns.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
+import { EventExecutions, type EventSource } from './event-executions.ts';
 import { executedOnce } from './keyed-execution.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
@@ -59,6 +62,7 @@ interface EngineOptions {
   jit: boolean;
   /** Measures and traces operations. */
   observer?: OperationObserver | undefined;
+  clock?: Clock | undefined;
 }
 
 /** Creates the functions that parse, validate and execute operations, for Envelop's `useEngine`. */
@@ -67,9 +71,10 @@ export function createEngine({
   hideSuggestions,
   jit,
   observer = new OperationObserver(),
+  clock,
 }: EngineOptions) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
-  const answers = new SharedResults((event) => observer.deliveryOf(event));
+  const executions = new EventExecutions(new SharedResults((event) => observer.deliveryOf(event)), clock);
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   const reference = (args: ExecutionArgs) => execute({ ...args, ...settings });
   const operations = jit ? new CompiledOperations({ reference, areVariablesGood, fragmentsOf }) : { run: reference };
@@ -79,7 +84,7 @@ export function createEngine({
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
     execute: (args: ExecutionArgs) =>
       observer.run(args, (given) => executedOnce(given, (actual) => executed(actual, operations))),
-    subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, answers)),
+    subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, executions)),
   };
 }
 
@@ -90,7 +95,7 @@ export function createEngine({
 async function executed(args: ExecutionArgs, operations: Pick<CompiledOperations, 'run'>): Promise<ExecutionResult> {
   const contextValue = freshContext(args.contextValue as GraphqlContext);
   try {
-    return await operations.run({ ...args, contextValue });
+    return await inTurn(() => operations.run({ ...args, contextValue }));
   } finally {
     contextValue.perOperation.clear();
   }
@@ -115,22 +120,24 @@ function parseWithinLimits(source: string | Source): DocumentNode {
  */
 async function subscribe(
   args: ExecutionArgs,
-  answers: SharedResults,
+  executions: EventExecutions,
 ): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
   const validated = validateSubscriptionArgs(args);
   if (!('schema' in validated)) return { errors: validated };
   const source = await createSourceEventStream(validated);
   if (!(Symbol.asyncIterator in source)) return source;
-  const key = resultKeyOf(validated, (validated.contextValue as GraphqlContext).principal);
+  const { principal } = validated.contextValue as GraphqlContext;
+  const subscription = {
+    nodeId: principal.nodeId,
+    key: resultKeyOf(validated, principal),
+    source: source as EventSource,
+  };
   // Events are executed in the async context of whoever reads them.
   const notes = userNotes();
-  const noted = (result: ExecutionResult) => {
+  return mapSourceToResponseEvent(validated, source, async (event) => {
+    const result = await executions.answer(event.rootValue as object, subscription, () => execution(event));
     noteUsers(notedIn(result), notes);
     return result;
-  };
-  return mapSourceToResponseEvent(validated, source, (event) => {
-    const answer = answers.answer(event.rootValue, key, () => execution(event));
-    return answer instanceof Promise ? answer.then(noted) : noted(answer);
   });
 }
 

@@ -4,6 +4,7 @@ import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { isShort, limitedJson, SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
+import { inTurn } from '../../../lib/turns.ts';
 import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 
@@ -129,7 +130,8 @@ export class ErrorMask {
     const { errors: given, ...rest } = result;
     const logged = new Set<unknown>();
     if (maxBytes > SHORT_BYTES && isShort(rest) && isShort(given?.map(weighed))) {
-      return given ? { ...result, errors: given.map((error) => this.error(error, recipient, logged)) } : result;
+      if (!given) return result;
+      return inTurn(() => ({ ...result, errors: given.map((error) => this.error(error, recipient, logged)) }));
     }
     const errors: GraphQLError[] = [];
     let bytes = 0;

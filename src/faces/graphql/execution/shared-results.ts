@@ -9,7 +9,9 @@ import {
   visit,
 } from 'graphql';
 import { isShort, limitedJson } from '../../../lib/json-slices.ts';
+import { isOverload } from '../../../platform/errors.ts';
 import type { SharedPrincipal } from '../kit/graphql-context.ts';
+import { originOf } from '../kit/graphql-errors.ts';
 import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';
 import type { StartDelivery } from './operation-observer.ts';
 
@@ -55,6 +57,11 @@ interface Kept {
   weight: number;
 }
 
+/** Checks whether a part of a result was refused because of overload. */
+export function isOverloaded({ errors }: ExecutionResult): boolean {
+  return errors?.some((error) => isOverload(originOf(error))) === true;
+}
+
 const SHARED = Symbol('shared');
 
 /** The approximate number of characters of results that are kept for subscribers that are behind. */
@@ -82,9 +89,11 @@ export class SharedResults {
     this.#deliveryOf = deliveryOf;
   }
 
-  /** Returns the result for an event: the existing one, or the one that `execute` gives. */
-  answer(event: unknown, key: string, execute: () => Awaitable<ExecutionResult>): Awaitable<ExecutionResult> {
-    if (typeof event !== 'object' || event === null) return execute();
+  /**
+   * Returns the result for an event: the existing one, or the one that `execute` gives, which is kept unless it is
+   * overloaded.
+   */
+  shared(event: object, key: string, execute: () => Awaitable<ExecutionResult>): Awaitable<ExecutionResult> {
     const answers = this.#answers.get(event) ?? new Map<string, Awaitable<ExecutionResult>>();
     this.#answers.set(event, answers);
     const existing = answers.get(key);
@@ -92,13 +101,28 @@ export class SharedResults {
     const executed = execute();
     const answer =
       executed instanceof Promise || !isShort(executed)
-        ? this.#keepFitting(event, key, executed).catch((error: unknown) => {
-            answers.delete(key);
-            throw error;
-          })
-        : this.#keep(event, key, executed);
+        ? this.own(event, executed).then(
+            (result) => this.#keep(event, key, result),
+            (error: unknown) => {
+              answers.delete(key);
+              throw error;
+            },
+          )
+        : this.#keep(event, key, this.#encoded(event, executed));
     answers.set(key, answer);
     return answer;
+  }
+
+  /**
+   * Returns the result for an event that no other subscriber receives, which is not kept; in the place of one that is too
+   * long, the error that says so.
+   */
+  async own(event: object, executed: Awaitable<ExecutionResult>): Promise<ExecutionResult> {
+    const result = await executed;
+    if (isOverloaded(result)) return result;
+    if (result.errors || isShort(result)) return this.#encoded(event, result);
+    const text = await limitedJson(result, MAX_RESULT_BYTES);
+    return text === undefined ? this.#encoded(event, pageTooLarge()) : this.#encoded(event, result, text);
   }
 
   /** The number of results that are kept. */
@@ -106,17 +130,17 @@ export class SharedResults {
     return this.#kept.size;
   }
 
-  /** Keeps a result once it is there, or in its place the error that it is too long. */
-  async #keepFitting(event: object, key: string, executed: Awaitable<ExecutionResult>): Promise<ExecutionResult> {
-    const result = await executed;
-    if (result.errors || isShort(result)) return this.#keep(event, key, result);
-    const text = await limitedJson(result, MAX_RESULT_BYTES);
-    return text === undefined ? this.#keep(event, key, pageTooLarge()) : this.#keep(event, key, result, text);
+  #encoded(event: object, result: ExecutionResult, made?: string): ExecutionResult {
+    const text = result.errors ? undefined : (made ?? JSON.stringify(result));
+    return Object.assign(result, { [SHARED]: new SharedResult(event, text, this.#deliveryOf(event)) });
   }
 
-  #keep(event: object, key: string, result: ExecutionResult, made?: string): ExecutionResult {
-    const text = result.errors ? undefined : (made ?? JSON.stringify(result));
-    const shared = new SharedResult(event, text, this.#deliveryOf(event));
+  #keep(event: object, key: string, result: ExecutionResult): ExecutionResult {
+    const shared = sharedOf(result);
+    if (!shared) {
+      this.#answers.get(event)?.delete(key);
+      return result;
+    }
     const kept = { event, key, weight: OWN_WEIGHT + (shared.text?.length ?? 0) };
     this.#kept.add(kept);
     this.#weight += kept.weight;
@@ -126,7 +150,7 @@ export class SharedResults {
       this.#weight -= oldest.weight;
       this.#answers.get(oldest.event)?.delete(oldest.key);
     }
-    return Object.assign(result, { [SHARED]: shared });
+    return result;
   }
 }
 

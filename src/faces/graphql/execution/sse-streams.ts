@@ -5,6 +5,7 @@ import type { AccessWatch } from '../../../access/sessions/access-watch.ts';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
+import { inTurn } from '../../../lib/turns.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
 import { ownBytes, sharedOf } from './shared-results.ts';
 
@@ -182,7 +183,7 @@ export class SseStreams {
     // The client may have disconnected while the subscription began, and the process may be draining.
     if (!res.closed) {
       this.#open.add(stream);
-      this.#pings ??= setInterval(() => this.#ping(), PING_MS);
+      this.#pings ??= setInterval(() => void this.#ping(), PING_MS);
     }
     if (res.destroyed || this.#isStopped) stream.cut();
     return response;
@@ -209,8 +210,8 @@ export class SseStreams {
     for (const stream of this.#open) stream.cut();
   }
 
-  #ping(): void {
-    for (const stream of this.#open) stream.ping();
+  async #ping(): Promise<void> {
+    for (const stream of this.#open) await inTurn(() => stream.ping());
   }
 
   #leave(stream: SseStream): void {

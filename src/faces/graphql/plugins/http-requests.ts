@@ -3,6 +3,7 @@ import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { decodeUtf8, ExactNumber, JsonLimitError, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
+import { inTurn } from '../../../lib/turns.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { badRequest, limitError } from '../execution/documents.ts';
@@ -36,18 +37,22 @@ export function useHttpRequests(
   return {
     onRequestParse({ setRequestParser, serverContext }) {
       const { exchange, body = Buffer.alloc(0), params: read } = serverContext;
-      setRequestParser(() => {
-        const params = read ?? parseParams(body);
-        audits.came(exchange, params);
-        if (Array.isArray(params)) {
-          if (exchange.req.headers['idempotency-key'] !== undefined) {
-            throw badRequest('Idempotency-Key is for one operation, not for a batch');
+      setRequestParser(() =>
+        inTurn(() => {
+          const params = read ?? parseParams(body);
+          audits.came(exchange, params);
+          if (Array.isArray(params)) {
+            if (exchange.req.headers['idempotency-key'] !== undefined) {
+              throw badRequest('Idempotency-Key is for one operation, not for a batch');
+            }
+            Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
           }
-          Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
-        }
-        return params;
-      });
+          return params;
+        }),
+      );
     },
+    // The operations of a batch, and of many requests, take turns.
+    onParams: () => inTurn(() => undefined),
     onValidate({ params: { documentAST }, context: { form, params } }) {
       if (!form) return;
       const operation = getOperationAST(documentAST, params.operationName);

@@ -11,6 +11,7 @@ import type { YogaServerInstance } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { Principal } from '../../../access/identity/principal.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
+import { inTurn } from '../../../lib/turns.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
@@ -210,7 +211,8 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       extra.operations.refused(id, told);
       return told;
     },
-    onComplete: ({ extra }, id) => extra.operations.end(id),
+    // A socket that closes ends all of its operations.
+    onComplete: ({ extra }, id) => inTurn(() => extra.operations.end(id)),
   });
 }
 
@@ -257,14 +259,16 @@ async function prepare(
   try {
     persisted.complete(payload);
     const contextValue = await enveloped.contextFactory();
-    const document = enveloped.parse(payload.query);
-    if (!getOperationAST(document, payload.operationName)) return [unresolved()];
-    const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
-    if (errors.length > 0) return errors;
-    const { operationName, variables: variableValues } = payload;
-    const { schema } = enveloped;
-    const running: Running = { id, enveloped, extra, schema, document, operationName, variableValues, contextValue };
-    return running;
+    return await inTurn(() => {
+      const document = enveloped.parse(payload.query);
+      if (!getOperationAST(document, payload.operationName)) return [unresolved()];
+      const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
+      if (errors.length > 0) return errors;
+      const { operationName, variables: variableValues } = payload;
+      const { schema } = enveloped;
+      const running: Running = { id, enveloped, extra, schema, document, operationName, variableValues, contextValue };
+      return running;
+    });
   } catch (error) {
     if (error instanceof InvalidTokenError && error.reason !== 'another_class') {
       // The error is recorded, but no longer sent.
@@ -305,10 +309,16 @@ function sendingShared(
   results: AsyncIterator<ExecutionResult>,
 ): AsyncIterableIterator<ExecutionResult> {
   const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
+  let isLeft = false;
+  // Whoever has left is not told that the work in progress was given up.
+  const none = (error: unknown): IteratorReturnResult<undefined> => {
+    if (!isLeft) throw error;
+    return { done: true, value: undefined };
+  };
   const rest: AsyncIterableIterator<ExecutionResult> = {
     async next() {
       for (;;) {
-        const next = await results.next();
+        const next = await results.next().catch(none);
         if (next.done) return next;
         const shared = sharedOf(next.value);
         const told = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
@@ -321,6 +331,7 @@ function sendingShared(
       }
     },
     async return() {
+      isLeft = true;
       await results.return?.();
       return { done: true, value: undefined };
     },

@@ -6,6 +6,7 @@ import type { AccessEnd, AccessWatch } from '../../../access/sessions/access-wat
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { type KnownMembers, parseInput } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
+import { inTurn } from '../../../lib/turns.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
@@ -62,6 +63,8 @@ export class GraphqlSockets {
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
+    // One frame in an iteration of the event loop, however many of them a segment brings.
+    allowSynchronousEvents: false,
     handleProtocols,
   });
   readonly #answered = new WeakSet<WebSocket>();
@@ -130,7 +133,11 @@ export class GraphqlSockets {
     this.#operations.set(socket, operations);
     // Any message, including a ping, may cause a response: a client that reads none of them is paused, so its pongs are
     // not read either.
-    const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
+    const slowDown = () => {
+      const isSlow = socket.bufferedAmount > MAX_UNSENT_BYTES;
+      if (isSlow) socket.pause();
+      return isSlow;
+    };
     socket.on('ping', slowDown);
     raw.on('drain', () => socket.resume());
     let hasEnded = false;
@@ -160,13 +167,17 @@ export class GraphqlSockets {
         close: closeWith,
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
-            slowDown();
             // The client sends the operation again after it has reconnected.
             if (this.#isStopping || hasEnded) return;
-            const handled = inRequest(
-              () => extra.principal?.nodeId,
-              () => handle(messageOf(String(data))),
-            );
+            // No more is read until the message has its turn.
+            socket.pause();
+            const handled = inTurn(() => {
+              if (!slowDown()) socket.resume();
+              return inRequest(
+                () => extra.principal?.nodeId,
+                () => handle(messageOf(String(data))),
+              );
+            });
             handled.catch((err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
               socket.close(INTERNAL_ERROR, 'Internal server error');
@@ -189,13 +200,12 @@ export class GraphqlSockets {
     });
     this.#answered.add(socket);
     socket.on('pong', () => this.#answered.add(socket));
-    this.#pings ??= setInterval(() => this.#ping(), PING_MS);
+    this.#pings ??= setInterval(() => void this.#ping(), PING_MS);
   }
 
-  #ping(): void {
+  async #ping(): Promise<void> {
     for (const socket of this.#server.clients) {
-      if (!this.#answered.delete(socket)) socket.terminate();
-      else socket.ping();
+      await inTurn(() => (this.#answered.delete(socket) ? socket.ping() : socket.terminate()));
     }
   }
 }

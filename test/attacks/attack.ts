@@ -1,0 +1,187 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { vi } from 'vitest';
+import { listening, tokenOf } from '../faults/faults.ts';
+import { type Lab, type Replica, startLab } from '../faults/lab.ts';
+import { sharedStores } from '../faults/shared-stores.ts';
+import { withPostgres } from '../services/pg-client.ts';
+import { notification } from '../webhook/stand.ts';
+
+/** A tenant with a client that has every permission an attack needs. */
+export interface Tenant {
+  nodeId: string;
+  token: string;
+}
+
+/** Two gateways and a worker on real servers, two tenants that attack, and one that only uses the service. */
+export interface AttackLab extends AsyncDisposable {
+  lab: Lab;
+  gateways: Replica[];
+  attackers: [Tenant, Tenant];
+  bystander: Tenant;
+}
+
+const WATCH = fileURLToPath(new URL('./loop-watch.ts', import.meta.url));
+const SCOPES = 'accounts:read,transactions:read,users:read,users:migrate,wallets:read';
+
+export async function startAttackLab(): Promise<AttackLab> {
+  const own = Object.fromEntries(
+    [0, 1, 2].map((at) => [at, { env: { NODE_OPTIONS: `--import ${WATCH} ${process.env.MORE ?? ""}`, PROF: process.env.PROF ?? "", LOOP_WATCH: `/tmp/loop-${at}.txt` } }]),
+  );
+  const lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: 3, stores: sharedStores, own });
+  try {
+    const { node_id: nodeId, other_node: other } = lab.demo;
+    const attackers: [Tenant, Tenant] = [{ nodeId, token: await tokenOf(lab) }, await newTenant(lab)];
+    const bystander = { nodeId: other.node_id, token: await tokenOf(lab, other.client) };
+    return {
+      lab,
+      gateways: listening(lab),
+      attackers,
+      bystander,
+      [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await lab[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function newTenant(lab: Lab): Promise<Tenant> {
+  const node = JSON.parse(await lab.command(['node', 'create', '--name', 'Attacker', '--json']));
+  const flags = ['--name', 'Attacker', '--grants', 'client_credentials', '--scopes', SCOPES, '--json'];
+  const client = JSON.parse(await lab.command(['client', 'create', '--node', node.id, ...flags]));
+  return { nodeId: node.id, token: await tokenOf(lab, client) };
+}
+
+const STATUSES = [1, 2, 3];
+const POSTS_AT_ONCE = 8;
+
+/** Has a tenant's log hold at least so many events, which come by way of the webhook. Returns how many it holds. */
+export async function logEvents({ lab, gateways }: AttackLab, { nodeId }: Tenant, count: number, more = false): Promise<number> {
+  if (more) count += 300;
+  const head = () =>
+    withPostgres(lab.direct.databaseUrl, async (client) => {
+      const { rows } = await client.query('select seq from node_event_seq where node_id = $1', [nodeId]);
+      return Number(rows[0]?.seq ?? 0);
+    });
+  const ids = await registeredFor(lab, nodeId, Math.ceil((count - (await head())) / STATUSES.length));
+  // A status that comes before an earlier one leaves that one without an event: each has its wave.
+  const bodies = STATUSES.flatMap((status) => ids.map((id) => JSON.stringify(notification({ id, status }))));
+  const headers = { 'content-type': 'application/json', authorization: lab.webhook };
+  const post = async (body: string, at: number) => {
+    const url = `${gateways[at % gateways.length]?.baseUrl}/v2/webhooks/custodial`;
+    await vi.waitFor(async () => {
+      const { status } = await fetch(url, { method: 'POST', headers, body });
+      if (status !== 200) throw new Error(`a notification is answered ${status}`);
+    });
+  };
+  for (let at = 0; at < bodies.length; at += POSTS_AT_ONCE) {
+    await Promise.all(bodies.slice(at, at + POSTS_AT_ONCE).map(post));
+  }
+  return vi.waitFor(
+    async () => {
+      const logged = await head();
+      if (logged < count) throw new Error(`${logged} of ${count} events are logged`);
+      return logged;
+    },
+    { interval: 100 },
+  );
+}
+
+/** Registers transactions of a tenant, as the owning service would. */
+async function registeredFor({ direct }: Lab, nodeId: string, count: number): Promise<string[]> {
+  if (count <= 0) return [];
+  const { rows } = await withPostgres(direct.databaseUrl, (client) =>
+    client.query(
+      `with ids as (select gen_random_uuid()::text as id from generate_series(1, ${count})),
+            locked as (insert into transaction_ids (id) select id from ids)
+       insert into transactions (id, node_id, collection, registered_type, registered_by, type)
+       select id, $1, 'token_transactions', 1, 'topic', 1 from ids returning id`,
+      [nodeId],
+    ),
+  );
+  return rows.map(({ id }) => String(id));
+}
+
+/** What others notice of an attack: milliseconds, unless it says otherwise. */
+export interface Impact {
+  /** Requests of the bystander and probes of `/livez`: how long the slowest, and the one in the middle, took. */
+  slowest: number;
+  median: number;
+  requests: number;
+  /** Requests that were not answered with 200. */
+  failed: string[];
+  /** The longest that a gateway's event loop was held up. */
+  loop: number;
+  /** The most memory that a gateway took, in MiB. */
+  memory: number;
+}
+
+const REST_MS = 20;
+const SAMPLE_MS = 500;
+const TIMEOUT_MS = 120_000;
+const ACCOUNTS = '{ accounts(first: 5) { edges { node { id name } } } }';
+
+/** Does something, and tells what others notice of it. */
+export async function impactOf({ gateways, bystander }: AttackLab, work: () => Promise<void>): Promise<Impact> {
+  const took: number[] = [];
+  const failed: string[] = [];
+  let loop = 0;
+  let memory = 0;
+  let isOver = false;
+  const ask = async (url: string, init: RequestInit = {}) => {
+    const startedAt = performance.now();
+    try {
+      const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      const text = await answer.text();
+      if (answer.status !== 200 || text.includes('"errors"')) failed.push(`${url} ${answer.status} ${text}`);
+    } catch (error) {
+      failed.push(`${url} ${String(error)}`);
+    }
+    took.push(performance.now() - startedAt);
+  };
+  const authorization = `Bearer ${bystander.token}`;
+  const query = { authorization, 'content-type': 'application/json' };
+  const use = async ({ baseUrl, adminUrl }: Replica) => {
+    while (!isOver) {
+      await ask(`${adminUrl}/livez`);
+      await ask(`${baseUrl}/v1/accounts`, { headers: { authorization } });
+      await ask(`${baseUrl}/graphql`, { method: 'POST', headers: query, body: JSON.stringify({ query: ACCOUNTS }) });
+      await delay(REST_MS);
+    }
+  };
+  const sample = async ({ adminUrl }: Replica) => {
+    // A gateway whose event loop was held up may close the connection that waits for it.
+    const text = await vi.waitFor(async () => (await fetch(`${adminUrl}/metrics`)).text());
+    const gauge = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+    return { loop: gauge('nodejs_eventloop_lag_max_seconds') * 1_000, bytes: gauge('process_resident_memory_bytes') };
+  };
+  const watch = async (gateway: Replica) => {
+    // Each sample begins the next one.
+    await sample(gateway);
+    for (let isLast = false; !isLast; ) {
+      await delay(SAMPLE_MS);
+      isLast = isOver;
+      const seen = await sample(gateway);
+      loop = Math.max(loop, seen.loop);
+      memory = Math.max(memory, seen.bytes / 1_048_576);
+    }
+  };
+  const observers = gateways.flatMap((gateway) => [use(gateway), watch(gateway)]);
+  try {
+    await work();
+  } finally {
+    isOver = true;
+    await Promise.all(observers);
+  }
+  took.sort((one, other) => one - other);
+  const round = (ms = 0) => Math.round(ms * 10) / 10;
+  return {
+    slowest: round(took.at(-1)),
+    median: round(took[Math.floor(took.length / 2)]),
+    requests: took.length,
+    failed,
+    loop: round(loop),
+    memory: Math.round(memory),
+  };
+}

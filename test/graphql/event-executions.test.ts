@@ -1,0 +1,155 @@
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import { beforeEach, expect, it } from 'vitest';
+import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
+import { EventExecutions, type EventSource } from '../../src/faces/graphql/execution/event-executions.ts';
+import { SharedResults, sharedOf } from '../../src/faces/graphql/execution/shared-results.ts';
+import { gatewayTimeout, serviceUnavailable } from '../../src/platform/errors.ts';
+import { ManualClock, NODE, settle } from '../realtime/model.ts';
+
+let clock: ManualClock;
+let executions: EventExecutions;
+beforeEach(() => {
+  clock = new ManualClock();
+  executions = new EventExecutions(new SharedResults(), clock);
+});
+
+/** A subscriber that replays, or one that is live. */
+function source(isReplaying: boolean, left = new AbortController()): EventSource {
+  return { signal: left.signal, isOwn: () => isReplaying, [Symbol.asyncIterator]: () => raise() };
+}
+
+function raise(): never {
+  throw new Error('nothing is read here');
+}
+
+const replaying = (nodeId = NODE) => ({ nodeId, key: 'key', source: source(true) });
+
+/** A result of which a field was refused, as graphql-js has it. */
+function refused(refusal = serviceUnavailable()): ExecutionResult {
+  const error = new GraphQLError(refusal.message, { originalError: refusal, path: ['transactionUpdates', 'e7'] });
+  return { data: { transactionUpdates: null }, errors: [error] };
+}
+
+/** An execution that is refused so often before it succeeds. */
+function refusing(times: number, refusal?: Error) {
+  const execution = { runs: 0 };
+  const execute = async (): Promise<ExecutionResult> => {
+    execution.runs += 1;
+    return execution.runs <= times ? refused(refusal as never) : { data: { transactionUpdates: execution.runs } };
+  };
+  return { execution, execute };
+}
+
+/** Lets so much time pass, a tenth of a second after the other. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 100) {
+    clock.advance(100);
+    await settle();
+  }
+}
+
+it('D6-24: of one tenant at most four replayed events are executed at once, and those of another beside them', async () => {
+  const running: Record<string, number> = {};
+  const most: Record<string, number> = {};
+  const held: (() => void)[] = [];
+  const answers = ['one', 'other'].flatMap((nodeId) =>
+    Array.from({ length: 30 }, () =>
+      executions.answer({}, replaying(nodeId), async () => {
+        running[nodeId] = (running[nodeId] ?? 0) + 1;
+        most[nodeId] = Math.max(most[nodeId] ?? 0, running[nodeId]);
+        await new Promise<void>((resolve) => held.push(resolve));
+        running[nodeId] -= 1;
+        return { data: {} };
+      }),
+    ),
+  );
+  await settle();
+  expect(running).toEqual({ one: 4, other: 4 });
+  while (held.length > 0) {
+    held.shift()?.();
+    await settle();
+  }
+  await Promise.all(answers);
+  expect(most).toEqual({ one: 4, other: 4 });
+});
+
+it.each([
+  ['one that is refused a connection', serviceUnavailable()],
+  ['one whose statement has timed out', gatewayTimeout()],
+])(
+  'D6-24: of a replayed event, %s is executed again after a pause, and the subscriber gets the event',
+  async (_what, refusal) => {
+    const { execution, execute } = refusing(2, refusal);
+    const answer = executions.answer({ seq: 7n }, replaying(), execute);
+    await settle();
+    expect(execution.runs).toBe(1);
+    await pass(100);
+    expect(execution.runs).toBe(2);
+    await pass(200);
+    expect(await answer).toMatchObject({ data: { transactionUpdates: 3 } });
+    expect(sharedOf(await answer)?.eventId).toBe('7');
+  },
+);
+
+it('D6-24: where connections stay used up, each replay ends as slow_consumer after 10 s, those too that wait for their turn', async () => {
+  let runs = 0;
+  const answers = Array.from({ length: 20 }, () =>
+    executions
+      .answer({}, replaying(), async () => {
+        runs += 1;
+        return refused();
+      })
+      .catch((error: unknown) => error),
+  );
+  const ended: unknown[] = [];
+  for (const answer of answers) void answer.then((error) => ended.push(error));
+  await pass(9_900);
+  expect(ended).toEqual([]);
+  const runsSoFar = runs;
+  await pass(1_100);
+  expect(await Promise.all(answers)).toEqual(answers.map(() => expect.any(SlowConsumerError)));
+  expect(runsSoFar).toBeLessThan(20 * 20);
+  expect(clock.timers).toBe(0);
+});
+
+it('D6-24: an event that two live subscribers share is refused to neither, and executed once for both', async () => {
+  const { execution, execute } = refusing(1);
+  const event = { seq: 1n };
+  const live = () => executions.answer(event, { nodeId: NODE, key: 'key', source: source(false) }, execute);
+  const answers = [live(), live()];
+  await settle();
+  expect(execution.runs).toBe(1);
+  await pass(100);
+  const [one, other] = await Promise.all(answers);
+  expect(one).toBe(other);
+  expect(one).toMatchObject({ data: { transactionUpdates: 2 } });
+  expect(execution.runs).toBe(2);
+});
+
+it('D6-24: one that leaves while it waits for its turn, or pauses, is not executed any more', async () => {
+  const left = new AbortController();
+  const leaving = { nodeId: NODE, key: 'key', source: source(true, left) };
+  const pausing = refusing(Number.POSITIVE_INFINITY);
+  const pause = executions.answer({}, leaving, pausing.execute);
+  await settle();
+  const held = Promise.withResolvers<ExecutionResult>();
+  const others = Array.from({ length: 4 }, () => executions.answer({}, replaying(), () => held.promise));
+  const waiting = refusing(0);
+  const wait = executions.answer({}, leaving, waiting.execute);
+  await settle();
+  left.abort(new Error('gone'));
+  await expect(pause).rejects.toThrow('gone');
+  await expect(wait).rejects.toThrow('gone');
+  held.resolve({ data: {} });
+  await Promise.all(others);
+  expect([pausing.execution.runs, waiting.execution.runs]).toEqual([1, 0]);
+  expect(clock.timers).toBe(0);
+});
+
+it('D6-24: an overload error has no stack, and neither has the error of a field that it refuses', () => {
+  for (const overload of [serviceUnavailable(), gatewayTimeout()]) {
+    expect(overload.stack).toBe(`AppError: ${overload.message}`);
+    expect(new GraphQLError('refused', { originalError: overload }).stack).toBe(overload.stack);
+  }
+  expect(new Error('another').stack).toContain('event-executions.test.ts');
+});

@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { TransactionEventPages } from '../../src/domain/transactions/transaction-pages.service.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { serviceUnavailable } from '../../src/platform/errors.ts';
+import { scratchDatabase } from '../harness/databases.ts';
+import { type Stand, startStandOn, until } from './stand.ts';
+
+const SUBSCRIPTIONS = 12;
+const FIELDS = ['a', 'b', 'c'];
+const EVENTS = FIELDS.map((alias) => `${alias}: events(last: 1) { edges { node { cursor } } }`).join(' ');
+const REPLAY = `subscription { transactionUpdates(after: "0") { cursor transaction { ${EVENTS} } } }`;
+const STATE = `subscription { transaction(id: "t") { id ${EVENTS} } }`;
+
+let database: Database;
+let stand: Stand;
+/** How many more reads of events are refused, as when the tenant's connections are used up. */
+let refusals: number;
+/** Reads that are under way, and the most that were at once. */
+let reading: number;
+let mostReading: number;
+
+beforeAll(async () => {
+  database = await scratchDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  [refusals, reading, mostReading] = [0, 0, 0];
+  const { ofTransactions } = new TransactionEventPages(database.db);
+  const pages: typeof ofTransactions.pages = async (...given) => {
+    refusals -= 1;
+    if (refusals >= 0) throw serviceUnavailable();
+    reading += 1;
+    mostReading = Math.max(mostReading, reading);
+    try {
+      return await ofTransactions.pages(...given);
+    } finally {
+      reading -= 1;
+    }
+  };
+  const counts: typeof ofTransactions.counts = (...given) => ofTransactions.counts(...given);
+  stand = await startStandOn(database, { services: { transactionEventPages: { ofTransactions: { pages, counts } } } });
+  for (const id of ['t', 'u']) await stand.register(id);
+  await stand.notify('t', 1);
+  await stand.notify('t', 2);
+  await stand.notify('u', 1);
+});
+afterEach(() => stand[Symbol.asyncDispose]());
+
+/** The messages of each of so many subscriptions of one socket, once each has had `count` of them. */
+async function overSocket(query: string, subscriptions: number, count: number): Promise<string[][]> {
+  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
+  await once(socket, 'message');
+  const texts = Array.from({ length: subscriptions }, (): string[] => []);
+  socket.on('message', (data) => texts[JSON.parse(String(data)).id]?.push(String(data)));
+  for (const id of texts.keys()) {
+    socket.send(JSON.stringify({ type: 'subscribe', id: `${id}`, payload: { query } }));
+  }
+  await until(() => texts.every(({ length }) => length >= count));
+  socket.terminate();
+  return texts;
+}
+
+async function overSse(query: string, subscriptions: number, count: number): Promise<string[][]> {
+  return Promise.all(
+    Array.from({ length: subscriptions }, async () => {
+      await using reader = await stand.stream(query);
+      const texts: string[] = [];
+      while (texts.length < count) texts.push((await reader.next())?.data ?? 'nothing more');
+      return texts;
+    }),
+  );
+}
+
+const TRANSPORTS = [
+  ['a WebSocket', overSocket],
+  ['SSE', overSse],
+] as const;
+
+it.each(TRANSPORTS)(
+  'D6-24: over %s a replay that is refused connections gets each event once, and no error in its place',
+  async (_over, read) => {
+    refusals = 20;
+    for (const texts of await read(REPLAY, SUBSCRIPTIONS, 3)) {
+      expect(texts.map((text) => /"transactionUpdates":\{"cursor":"(\d+)"/.exec(text)?.[1])).toEqual(['1', '2', '3']);
+      expect(texts.join()).not.toContain('errors');
+    }
+    expect(refusals).toBeLessThanOrEqual(0);
+  },
+);
+
+it.each(TRANSPORTS)('D6-24: over %s a tenant reads for four replayed events at once', async (_over, read) => {
+  await read(REPLAY, SUBSCRIPTIONS, 3);
+  expect(mostReading).toBe(4 * FIELDS.length);
+});
+
+it.each(TRANSPORTS)(
+  'D6-11 D6-24: over %s the current state of a transaction comes after refusals, too',
+  async (_over, read) => {
+    refusals = 20;
+    const states = await read(STATE, SUBSCRIPTIONS, 1);
+    for (const [text] of states) expect(text).toContain('"data":{"transaction":{"id":"t","a":{"edges"');
+  },
+);
+
+/** A frame of a client, whose mask changes nothing. */
+function frame(opcode: number, text: string): Buffer {
+  return Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]);
+}
+
+it.each([
+  ['pings of WebSocket', frame(9, '')],
+  ['messages', frame(1, '{"type":"ping"}')],
+])(
+  'D6-24: of thousands of %s in one segment, one is answered in an iteration of the event loop',
+  async (_what, one) => {
+    const { hostname, port, host } = new URL(stand.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.write(
+      `GET /graphql HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n',
+    );
+    await once(socket, 'data');
+    socket.on('data', () => undefined);
+    const answers = [vi.spyOn(WebSocket.prototype, 'pong'), vi.spyOn(WebSocket.prototype, 'send')];
+    const answered = () => answers.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+    socket.write(Buffer.concat(Array(2_000).fill(one)));
+    let most = 0;
+    for (let seen = 0; seen < 2_000; ) {
+      await nextIteration();
+      most = Math.max(most, answered() - seen);
+      seen = answered();
+    }
+    for (const answer of answers) answer.mockRestore();
+    socket.destroy();
+    expect(most).toBeLessThanOrEqual(2);
+  },
+);
