@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { vi } from 'vitest';
@@ -19,16 +22,21 @@ export interface AttackLab extends AsyncDisposable {
   gateways: Replica[];
   attackers: [Tenant, Tenant];
   bystander: Tenant;
+  /** The files in which loop-watch.ts tells how long the event loop of each process was held up. */
+  watched: readonly string[];
 }
 
+const ROLES = ['gateway', 'gateway', 'worker'] as const;
 const WATCH = fileURLToPath(new URL('./loop-watch.ts', import.meta.url));
 const SCOPES = 'accounts:read,transactions:read,users:read,users:migrate,wallets:read';
 
 export async function startAttackLab(): Promise<AttackLab> {
+  const folder = await mkdtemp(join(tmpdir(), 'portcullis-attack-'));
+  const watched = ROLES.map((_role, at) => join(folder, `${at}`));
   const own = Object.fromEntries(
-    [0, 1, 2].map((at) => [at, { env: { NODE_OPTIONS: `--import ${WATCH} ${process.env.MORE ?? ""}`, PROF: process.env.PROF ?? "", LOOP_WATCH: `/tmp/loop-${at}.txt` } }]),
+    watched.map((path, at) => [at, { env: { NODE_OPTIONS: `--import ${WATCH}`, LOOP_WATCH: path } }]),
   );
-  const lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: 3, stores: sharedStores, own });
+  const lab = await startLab(ROLES, { partitions: 3, stores: sharedStores, own });
   try {
     const { node_id: nodeId, other_node: other } = lab.demo;
     const attackers: [Tenant, Tenant] = [{ nodeId, token: await tokenOf(lab) }, await newTenant(lab)];
@@ -38,7 +46,11 @@ export async function startAttackLab(): Promise<AttackLab> {
       gateways: listening(lab),
       attackers,
       bystander,
-      [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+      watched,
+      [Symbol.asyncDispose]: async () => {
+        await lab[Symbol.asyncDispose]();
+        await rm(folder, { recursive: true, force: true });
+      },
     };
   } catch (error) {
     await lab[Symbol.asyncDispose]();
@@ -57,8 +69,7 @@ const STATUSES = [1, 2, 3];
 const POSTS_AT_ONCE = 8;
 
 /** Has a tenant's log hold at least so many events, which come by way of the webhook. Returns how many it holds. */
-export async function logEvents({ lab, gateways }: AttackLab, { nodeId }: Tenant, count: number, more = false): Promise<number> {
-  if (more) count += 300;
+export async function logEvents({ lab, gateways }: AttackLab, { nodeId }: Tenant, count: number): Promise<number> {
   const head = () =>
     withPostgres(lab.direct.databaseUrl, async (client) => {
       const { rows } = await client.query('select seq from node_event_seq where node_id = $1', [nodeId]);

@@ -1,8 +1,10 @@
 import { appendFileSync } from 'node:fs';
+import { PerformanceObserver } from 'node:perf_hooks';
 
 /**
- * Preloaded into a process: writes each stretch of CPU time that the event loop did not interrupt, in milliseconds, to
- * the file that LOOP_WATCH names. CPU time, unlike the clock, leaves out what the machine spent on other processes.
+ * Preloaded into a process: writes each stretch of CPU time that the event loop did not interrupt, and each collection of
+ * garbage, to the file that LOOP_WATCH names, as lines of a kind, an end in milliseconds since 1970, and milliseconds.
+ * CPU time, unlike the clock, leaves out what the machine spent on other processes.
  */
 const EVERY_MS = 5;
 const TOLD_MS = 12;
@@ -13,13 +15,17 @@ function usedMs(): number {
   return (user + system) / 1_000;
 }
 
+function tell(kind: string, endedAtMs: number, ms: number): void {
+  if (path && ms > TOLD_MS) appendFileSync(path, `${kind} ${endedAtMs} ${ms.toFixed(1)}\n`);
+}
+
 let before = usedMs();
 setInterval(() => {
-  const now = usedMs();
-  if (path && now - before > TOLD_MS) appendFileSync(path, `${Date.now()} ${(now - before).toFixed(1)}\n`);
+  tell('held', Date.now(), usedMs() - before);
   before = usedMs();
 }, EVERY_MS).unref();
-import { PerformanceObserver } from 'node:perf_hooks';
 new PerformanceObserver((list) => {
-  for (const e of list.getEntries()) if (path && e.duration > 8) appendFileSync(path, `${Date.now()} 0 gc ${e.duration.toFixed(1)}\n`);
+  for (const { startTime, duration } of list.getEntries()) {
+    tell('collected', performance.timeOrigin + startTime + duration, duration);
+  }
 }).observe({ entryTypes: ['gc'] });
