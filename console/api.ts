@@ -230,11 +230,10 @@ async function attempts<Result, Variables extends Record<string, unknown>>(
       if (signal.aborted) return;
       const status = error instanceof NetworkError && error.response ? error.response.status : 0;
       if (status === 401 && isRefused) throw end();
-      if (error instanceof Failure && error.kind !== 'UNAUTHENTICATED') throw error;
+      if (error instanceof Failure || error instanceof Ended) throw error;
       if (status >= 400 && status < 500 && status !== 401 && status !== 429) {
         throw new Failure(`The server refused the subscription: the answer is ${status}.`, { correlationId });
       }
-      if (error instanceof Ended) throw error;
       isRefused = status === 401;
       if (isRefused) waitMs = FIRST_WAIT_MS;
     } finally {

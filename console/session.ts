@@ -28,7 +28,7 @@ export const notice = signal('');
 const SPARE_MS = 30_000;
 
 // Nothing of this is stored: a reload signs out.
-let client: Pick<Credentials, 'clientId' | 'clientSecret'> | undefined;
+let client: Omit<Credentials, 'password'> | undefined;
 let tokens: Tokens | undefined;
 let renewing: Promise<string> | undefined;
 /** Whose session the last one was. */
@@ -47,7 +47,7 @@ export class Ended extends Error {}
  * @throws Error that says what to change, for credentials that are refused.
  */
 export async function signIn({ clientId, clientSecret, username, password }: Credentials): Promise<void> {
-  const given = { clientId: clientId.trim(), clientSecret: clientSecret.trim() };
+  const given = { clientId: clientId.trim(), clientSecret: clientSecret.trim(), username };
   tokens = await take(given, username === '' ? { grant_type: 'client_credentials' } : { grant_type: 'password', username, password });
   client = given;
   notice.value = '';
@@ -93,7 +93,8 @@ export async function accessToken(isRefused = false): Promise<string> {
 
 async function renew(by: NonNullable<typeof client>, refresh: string | undefined): Promise<string> {
   try {
-    const taken = await take(by, refresh === undefined ? { grant_type: 'client_credentials' } : { grant_type: 'refresh_token', refresh_token: refresh });
+    // A client's refresh token expires together with its access token.
+    const taken = await take(by, by.username === '' ? { grant_type: 'client_credentials' } : { grant_type: 'refresh_token', refresh_token: refresh ?? '' });
     if (client !== by) throw new Ended('You are signed out.');
     tokens = taken;
     return taken.access;

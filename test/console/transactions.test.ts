@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createdClient } from '../graphql/administration.ts';
 import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { notify, registered } from '../realtime/live.ts';
@@ -34,6 +35,9 @@ async function isLive(page: Page): Promise<void> {
 
 const LATER = { updated_at: '2026-11-21T10:40:00Z' };
 
+/** Shorter than the wait of a stream that is opened again, and the console's own reserve. */
+const TOKEN_SECONDS = 3;
+
 describeReal('chromium', 'the transactions of the console', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
@@ -60,6 +64,31 @@ describeReal('chromium', 'the transactions of the console', () => {
     await expect.poll(() => shown(page, '.link'), SOON).toContain('3 updates since this view was opened');
     await takePicture(page, 'console-transactions', 600);
     expectQuiet(open, relay.url);
+  });
+
+  it('DG-15: go on over tokens of a client alone that expire while the stream is open', async () => {
+    const { credentials } = await createdClient(p, await p.clientToken(), {
+      scopes: ['transactions:read'],
+      tokenExpiry: { enabled: true, duration: TOKEN_SECONDS },
+    });
+    await using own = await openConsole(browser, relay);
+    const { page } = own;
+    const streams: string[] = [];
+    page.on('request', (request) => {
+      const { accept = '', authorization = '' } = request.headers();
+      if (accept.includes('text/event-stream')) streams.push(authorization);
+    });
+    await signIn(page, { client: credentials });
+    await goTo(page, '#/transactions');
+    await isLive(page);
+    const ids = await registered(p, 3);
+    for (const [at, id] of ids.entries()) {
+      await expect.poll(() => streams.length, SOON).toBe(at + 1);
+      await notify(p, id, 2);
+      await row(page, id).waitFor();
+    }
+    expect(new Set(streams).size).toBe(3);
+    expect(await top(page, 3)).toEqual(ids.toReversed());
   });
 
   it('are filtered by collection, status and type, by the address too; what leaves the status goes', async () => {
