@@ -1,4 +1,4 @@
-import { mkdir, rmdir } from 'node:fs/promises';
+import { mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import type { Server } from './lab.ts';
@@ -86,8 +86,10 @@ export const REDIS_STATES: readonly RedisState[] = [
     reads: 200,
     logins: 503,
     begin: async (at) => {
-      // A folder has the name of the file to which it saves.
-      await mkdir(await dumpOf(at));
+      const dump = await dumpOf(at);
+      // A folder has the name of the file to which it saves. A server that was a replica has such a file.
+      await rm(dump, { force: true });
+      await mkdir(dump);
       await redisCommand(at.redis.address(), ...configured('save', '3600 1'));
       await saved(at, 'err');
     },
