@@ -109,9 +109,14 @@ export const TEXTS: Readonly<Record<string, Text>> = {
 export const OPTIONAL = /^priority$|^signAndApproveRule\./;
 const WHOLE = /[pP]riority$|minUserCount$|timePeriodValue$/;
 
+/** Returns the member of a rule, or of its input, at a path. */
+export function memberAt(of: unknown, path: readonly string[]): unknown {
+  return path.reduce((value: unknown, name) => (value as Record<string, unknown> | null | undefined)?.[name], of);
+}
+
 /** Returns a rule as it is to be typed on; an empty one for none. */
 export function draftOf(rule?: Rule): Draft {
-  const at = (path: string) => path.split('.').reduce((value: unknown, name) => (value as Record<string, unknown> | null)?.[name], rule);
+  const at = (path: string) => memberAt(rule, path.split('.'));
   const fields = Object.fromEntries(Object.entries(TEXTS).map(([path, { initial = '' }]) => [path, String(at(path) ?? initial)]));
   const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic as Logic) : blank('');
   return { fields, logic, parts: PARTS.filter((part) => rule?.[part]) };

@@ -5,7 +5,7 @@ import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFrag
 import { html } from './html.ts';
 import { onSignOut } from './remembered.ts';
 import { guardLeaving } from './router.ts';
-import { conditionsOf, type Draft, draftOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
+import { conditionsOf, type Draft, draftOf, memberAt, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
 import { byPath, type Facts, PreviewPanel, usePreview } from './rule-preview.ts';
 import { viewer } from './session.ts';
 import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction, words } from './ui.ts';
@@ -19,13 +19,9 @@ export interface EditorInput {
   onSaved(rule: Rule): void;
 }
 
-interface Typed {
-  base: { draft: Draft; version: number | undefined };
-  draft: Draft;
-  facts: Facts;
-}
+type Typed = Partial<{ base: { draft: Draft; version: number | undefined }; draft: Draft; facts: Facts }>;
 
-/** What is typed and not saved, by its wallet and rule: it outlives a session that ends by itself. */
+/** What is typed and not saved, by its wallet and rule: it outlives a session that ends by itself, and the facts a creation. */
 const TYPED = new Map<string, Typed>();
 onSignOut(() => TYPED.clear());
 
@@ -38,6 +34,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const [facts, setFacts] = useState<Facts>(kept?.facts ?? { values: {}, transfers: [] });
   const [theirs, setTheirs] = useState<Rule>();
   const [saved, setSaved] = useState('');
+  const [sent, setSent] = useState<unknown>();
   const { run, isBusy, failure, setFailure } = useAction();
   const form = useRef<HTMLFormElement>(null);
   const told = usePreview(draft, facts);
@@ -66,12 +63,16 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const save = async (version: number | undefined) => {
     const input = ruleInput(draft);
     setSaved('');
+    setSent(input);
     try {
       const { result } = rule
         ? await ask(ReplaceWalletRuleDocument, { walletId, id: rule.id, input, ifVersion: version ?? null })
         : await ask(CreateWalletRuleDocument, { walletId, input });
       const stored = resultOf(result) as Rule;
-      if (!rule) guardLeaving(undefined);
+      if (!rule) {
+        guardLeaving(undefined);
+        TYPED.set(`${walletId} ${stored.id}`, { facts });
+      }
       take(stored);
       setSaved(`Saved as version ${stored.version}.`);
     } catch (error) {
@@ -82,7 +83,8 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     }
   };
   const put = (path: string) => (event: Event) => setDraft({ ...draft, fields: { ...draft.fields, [path]: inputOf(event) } });
-  const issues = failure?.issues ?? [];
+  // What is said of a member holds of what was sent, and no longer once it is changed.
+  const issues = failure?.issues.filter(({ path }) => isSame(memberAt(sent, path), memberAt(ruleInput(draft), path))) ?? [];
   const field = (path: string) => {
     const { label, hint, options, attributes } = TEXTS[path] ?? { label: path };
     const input = (described: object) =>
@@ -107,7 +109,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
       event.preventDefault();
       void run(() => save(base.version));
     }}>
-      <${FailureBox} failure=${failure} />
+      <${FailureBox} failure=${failure} issues=${issues} />
       <fieldset class="plain" disabled=${!may('wallet-rules:write')}>
         ${['name', 'type', 'networkId', 'networkCurrencyId', 'priority'].map(field)}
         <datalist id="networks">${networks.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</datalist>
@@ -133,7 +135,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   </div>`;
 }
 
-function isSame(one: Draft, other: Draft): boolean {
+function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 

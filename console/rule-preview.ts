@@ -65,12 +65,7 @@ export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   return html`<p class="verdict"><${Badge} tone=${result ? 'good' : 'bad'}>${word}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
 }
 
-interface PanelInput {
-  draft: Draft;
-  told: Asked<PreviewWalletRuleQuery>;
-  facts: Facts;
-  onFacts(facts: Facts): void;
-}
+type PanelInput = { draft: Draft; told: Asked<PreviewWalletRuleQuery>; facts: Facts; onFacts(facts: Facts): void };
 
 /** The facts by which a draft is evaluated, and what comes of it. */
 export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {

@@ -33,11 +33,7 @@ function TypeName({ of: { type, typeName, typeFlagged } }: { of: Transaction }) 
   return html`${typeName ?? `Type ${type}`} ${typeFlagged && html`<${Badge} tone="bad">type flagged<//>`}`;
 }
 
-interface Filter {
-  collection: TransactionCollection | undefined;
-  status: TransactionStatus | undefined;
-  type: number | undefined;
-}
+type Filter = { collection: TransactionCollection | undefined; status: TransactionStatus | undefined; type: number | undefined };
 
 function filterOf(query: URLSearchParams): Filter {
   const type = query.get('type') ?? '';

@@ -24,10 +24,7 @@ export function Page({ title, trail = [], actions, children }: { title: string; 
 }
 
 /** A step of the way to a view. */
-export interface Crumb {
-  text: string;
-  link: string;
-}
+export type Crumb = { text: string; link: string };
 
 /** What a view shows while its data is on its way, has failed, or is there. */
 export interface Asked<Result> {
@@ -65,10 +62,12 @@ export function useAsk<Result, Variables>(operation: TypedDocumentString<Result,
   };
 }
 
-/** What has gone wrong, how to try again, and the way to its audit record. */
-export function FailureBox({ failure, retry }: { failure: Failure | undefined; retry?: () => void }) {
-  if (!failure) return null;
-  const { message, permission, correlationId, issues } = failure;
+type Told = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
+
+/** What has gone wrong, how to try again, and the way to its audit record. It goes once all of its issues are corrected. */
+export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: Told) {
+  if (!failure || (failure.issues.length > 0 && issues.length === 0)) return null;
+  const { message, permission, correlationId } = failure;
   const mayLook = may('audit:read');
   return html`<div class="failure" role="alert">
     <p>${message}</p>

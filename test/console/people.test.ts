@@ -34,6 +34,7 @@ let p: Portcullis;
 let browser: Browser;
 /** The page of all cases, in a place that is not on UTC. */
 let open: OpenPage;
+let views: readonly View[];
 
 /** What axe-core finds in the page as it is: each rule with the elements that break it. */
 async function faults(page: Page): Promise<string[]> {
@@ -96,9 +97,24 @@ async function moreViews(): Promise<View[]> {
   ];
 }
 
+/** Views with several times side by side. */
+const WITH_TIMES = ['a transaction', 'a migration', 'an automatic transfer'];
+
 /** How far the page can be scrolled sideways. */
 function sideways(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+/** Returns the texts of times that lie over each other, and of facts that are wider than their column. */
+function overlaps(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`(() => {
+    const rects = [...document.querySelectorAll('main time')].map((of) => ({ of, rects: [...of.getClientRects()] }));
+    const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    const over = rects.filter(({ rects: own }, at) =>
+      rects.slice(at + 1).some(({ rects: others }) => own.some((a) => others.some((b) => meet(a, b)))));
+    const wide = [...document.querySelectorAll('.facts dd')].filter((of) => of.scrollWidth > of.clientWidth + 1);
+    return [...over.map(({ of }) => of), ...wide].map((of) => of.innerText);
+  })()`);
 }
 
 /** What is found in a view at every width, in light and in dark; in a quick run at one of them in turn. */
@@ -136,6 +152,7 @@ describeReal('chromium', 'the console for people', () => {
     open = await openConsole(browser, p, { timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
     await applied(p, p.demo.transactions.user_transactions, 2);
     await applied(p, p.demo.transactions.otc_transactions, 4, { error: `no gas ${'x'.repeat(300)}` });
+    views = [...VIEWS, ...(await moreViews())];
   });
   afterEach(async () => {
     await open.page.setViewportSize({ width: 1280, height: 800 });
@@ -151,7 +168,7 @@ describeReal('chromium', 'the console for people', () => {
     const found = await everywhere(page, 'sign-in', 0);
     await page.setViewportSize({ width: 1280, height: 800 });
     await signIn(page, p.demo);
-    for (const [at, { name, place }] of [...VIEWS, ...(await moreViews())].entries()) {
+    for (const [at, { name, place }] of views.entries()) {
       // In a quick run every third view.
       if (!inject('isThorough') && at % 3 !== 1) continue;
       await goTo(page, place(p.demo));
@@ -161,6 +178,24 @@ describeReal('chromium', 'the console for people', () => {
     found.push(...(await everywhere(page, 'who', 0)));
     await page.setViewportSize({ width: 360, height: 800 });
     expect((await page.locator('.who dl').boundingBox())?.x).toBeGreaterThanOrEqual(0);
+    expect(found).toEqual([]);
+  });
+
+  it('shows times apart from each other, and scrolls sideways at no width', async () => {
+    await using own = await openConsole(browser, p, { locale: 'en-US' });
+    const { page } = own;
+    await signIn(page, p.demo);
+    const found: string[] = [];
+    for (const { name, place } of views) {
+      if (!inject('isThorough') && !WITH_TIMES.includes(name)) continue;
+      await page.setViewportSize({ width: 1440, height: 900 });
+      await goTo(page, place(p.demo));
+      for (const width of [390, 768, 1024, 1280, 1440, 1920]) {
+        await page.setViewportSize({ width, height: 900 });
+        found.push(...(await overlaps(page)).map((text) => `${name} ${width}: ${text}`));
+        if ((await sideways(page)) > 0) found.push(`${name} ${width}: the page scrolls sideways`);
+      }
+    }
     expect(found).toEqual([]);
   });
 

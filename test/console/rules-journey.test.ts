@@ -55,6 +55,15 @@ async function fillRule(page: Page): Promise<void> {
 
 const isFocused = (element: Element) => element === element.ownerDocument.activeElement;
 
+/** Corrects a field that was refused: neither it nor the form says any longer that it is wrong. */
+async function correct(page: Page, field: Locator, text: string): Promise<void> {
+  await expect.poll(() => field.getAttribute('aria-invalid'), SOON).toBe('true');
+  expect(await page.getByRole('alert').count()).toBe(1);
+  await field.fill(text);
+  await expect.poll(() => field.getAttribute('aria-invalid'), SOON).toBe('false');
+  expect(await page.getByRole('alert').count()).toBe(0);
+}
+
 /** Types the time of a transfer by the keyboard, its year with more digits than a year has. */
 async function typeTransfer(page: Page): Promise<void> {
   await page.getByLabel('Type', { exact: true }).selectOption('permissionless_transfer_limit');
@@ -99,10 +108,17 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Create the rule' }).click();
     await page.getByText('must be a UUID').first().waitFor();
     await expect.poll(() => page.getByLabel('Target wallet id').evaluate(isFocused), SOON).toBe(true);
-    await page.getByLabel('Target wallet id').fill(p.demo.target_wallet_id);
+    await correct(page, page.getByLabel('Target wallet id'), p.demo.target_wallet_id);
+    const value = condition(page, '1').getByLabel('Value');
+    await value.fill('much');
+    await page.getByRole('button', { name: 'Create the rule' }).click();
+    await correct(page, value, EXACT);
     await page.getByRole('button', { name: 'Create the rule' }).click();
     const history = page.getByRole('table', { name: 'History of versions' });
     await history.getByText('The rule was created.').waitFor();
+    expect(await page.getByLabel('Value of target.balance').inputValue()).toBe(EXACT);
+    expect(await page.getByLabel('Value of source.balance').inputValue()).toBe('0');
+    await page.getByText('It would fire').waitFor();
     expect(await page.getByLabel('Amount').inputValue()).toBe(EXACT);
     expect(await condition(page, '1').getByLabel('Value').inputValue()).toBe(EXACT);
     expect(await condition(page, '2.1').getByLabel('Value').inputValue()).toBe(`0.${'0'.repeat(29)}1`);
