@@ -140,3 +140,31 @@ it.each([
   expect(code).toBe(1);
   expect(err).toMatch(message);
 });
+
+it('D1-04 D1-12: config check names at once what is wrong with variables, gateway.yaml and between them', async () => {
+  const source = 'services: {a: local}\nendpoints:\n  - {methods: [GET], path: /a, services: [ghost], typo: 1}\n';
+  await using file = await temporaryFile('gateway.yaml', source);
+  const { code, err } = await portcullis(['config', 'check'], {
+    GATEWAY_CONFIG: file.path,
+    PORT: 'x',
+    GATEWAY_FILE: 'y',
+  });
+  expect(code).toBe(1);
+  for (const told of [
+    'PORT must be',
+    'webhook_alias: is required',
+    'has no member typo',
+    '"ghost" is not under',
+    'GATEWAY_FILE is not read',
+  ]) {
+    expect(err).toContain(told);
+  }
+});
+
+it('D1-12: config check names an upstream of discovers whose path gateway.yaml has already', async () => {
+  const more = { methods: ['GET'], path: '/v1/discovers/**', tokens: ['discover'] };
+  await using file = await gatewayFile({}, [more]);
+  const env = { GATEWAY_CONFIG: file.path, DISCOVERS_UPSTREAM_URL: 'http://host' };
+  const { code, err } = await portcullis(['config', 'check'], env);
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('DISCOVERS_UPSTREAM_URL: gateway.yaml has') });
+});

@@ -37,16 +37,34 @@ it('every member that an editor shows has a description', () => {
 
 it.each([
   ['an unknown member', '  - {methods: [GET], path: /a, pernissions: [x]}', 4, 'endpoints.0', 'pernissions'],
-  ['an unknown method', '  - {methods: [FETCH], path: /a}', 4, 'endpoints.0.methods.0', '"GET"|"HEAD"'],
-  ['no method', '  - {methods: [], path: /a}', 4, 'endpoints.0.methods', '>=1'],
-  ['no path', '  - {methods: [GET]}', 4, 'endpoints.0.path', 'undefined'],
+  ['an unknown method', '  - {methods: [FETCH], path: /a}', 4, 'endpoints.0.methods.0', 'must be one of GET, HEAD'],
+  ['no method', '  - {methods: [], path: /a}', 4, 'endpoints.0.methods', 'must not be empty'],
+  ['no path', '  - {methods: [GET]}', 4, 'endpoints.0.path', 'is required'],
   ['a path without a slash', '  - {methods: [GET], path: a}', 4, 'endpoints.0.path', 'must be a path'],
   ['a path that ends in a slash', '  - {methods: [GET], path: /a/}', 4, 'endpoints.0.path', 'must be a path'],
   ['a dot segment', '  - {methods: [GET], path: /a/../b}', 4, 'endpoints.0.path', 'must be a path'],
   ['an unknown service', '  - {methods: [GET], path: /a, services: [banks]}', 4, 'endpoints.0.services', '"banks"'],
-  ['an unknown visibility', '  - {methods: [GET], path: /a, visibility: all}', 4, 'endpoints.0.visibility', '"public"'],
-  ['an unknown token class', '  - {methods: [GET], path: /a, tokens: [mine]}', 4, 'endpoints.0.tokens.0', '"legacy"'],
-  ['a negative limit', '  - {methods: [GET], path: /a, max_body_bytes: -1}', 4, 'endpoints.0.max_body_bytes', '>=0'],
+  [
+    'an unknown visibility',
+    '  - {methods: [GET], path: /a, visibility: all}',
+    4,
+    'endpoints.0.visibility',
+    'must be one of protected, public',
+  ],
+  [
+    'an unknown token class',
+    '  - {methods: [GET], path: /a, tokens: [mine]}',
+    4,
+    'endpoints.0.tokens.0',
+    'must be one of user, discover, legacy',
+  ],
+  [
+    'a negative limit',
+    '  - {methods: [GET], path: /a, max_body_bytes: -1}',
+    4,
+    'endpoints.0.max_body_bytes',
+    'must be at least 0',
+  ],
   ...['tokens: [user]', 'permissions: [x]'].map((asked): [string, string, number, string, string] => [
     `what is asked of a token that nobody looks at (${asked})`,
     `  - {methods: [GET], path: /a, visibility: public, ${asked}}`,
@@ -67,6 +85,68 @@ it.each([
     expect.stringMatching(new RegExp(`^gateway\\.yaml:${line}: ${field.replaceAll('.', '\\.')}: `)),
   ]);
   expect(found[0]).toContain(says);
+});
+
+/** A file with errors of its schema and of its members together; each is told, in any order. */
+const together: [what: string, source: string, expected: string[]][] = [
+  [
+    'an unknown service beside a missing alias',
+    'services: {a: local}\nendpoints:\n  - {methods: [GET], path: /a, services: [ghost]}',
+    [
+      '1: webhook_alias: is required: set deprecated_at and sunset',
+      '3: endpoints.0.services: "ghost" is not under services',
+    ],
+  ],
+  [
+    'an unknown service of an endpoint with a misspelt member',
+    `${HEAD}endpoints:\n  - {methods: [GET], path: /a, services: [ghost], visibilty: public}`,
+    ['4: endpoints.0: has no member visibilty', '4: endpoints.0.services: "ghost" is not under services'],
+  ],
+  [
+    'an unknown binding beside a wrong method',
+    `${HEAD}binding: [ghost]\nendpoints:\n  - {methods: [FETCH], path: /a}`,
+    [
+      '5: endpoints.0.methods.0: must be one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+      '3: binding.0: "ghost" is not under services',
+    ],
+  ],
+  [
+    'an endpoint twice beside a limit that is a word',
+    `${HEAD}endpoints:\n  - {methods: [GET], path: /a}\n  - {methods: [GET], path: /a, timeout_ms: soon}`,
+    ['5: endpoints.1.timeout_ms: must be a number', '5: endpoints.1.path: GET /a is registered twice'],
+  ],
+  [
+    'tokens of a public endpoint beside a service at a wrong place',
+    `services: {accounts: 'ftp://x'}\nwebhook_alias: {deprecated_at: soon, sunset: 2027-11-01T00:00:00Z}\nendpoints:\n  - {methods: [GET], path: /a, services: [accounts], visibility: public, tokens: [user]}`,
+    [
+      '1: services.accounts: must be local, or an http or https URL without user and query',
+      '2: webhook_alias.deprecated_at: must be a time in UTC such as 2026-11-21T10:30:00Z',
+      '4: endpoints.0.tokens: a public endpoint looks at no token',
+    ],
+  ],
+  [
+    'a list for the services',
+    'services: [a]\nendpoints: []',
+    [
+      '1: services: must be a mapping',
+      '1: webhook_alias: is required: set deprecated_at and sunset',
+      '2: endpoints: must not be empty',
+    ],
+  ],
+  ['endpoints that are a word', `${HEAD}endpoints: all`, ['3: endpoints: must be a list']],
+  [
+    'endpoints of words and of null',
+    `${HEAD}endpoints: [all, null]`,
+    ['3: endpoints.0: must be a mapping', '3: endpoints.1: must be a mapping'],
+  ],
+  ['a word alone', 'services', ['1: the file: must be a mapping']],
+  ['nothing', '', ['1: the file: must be a mapping']],
+];
+
+it.each(together)('every error is told at once, in words: %s', (_what, source, expected) => {
+  const found = faults(source);
+  expect([...found].sort()).toEqual(expected.map((line) => `gateway.yaml:${line}`).sort());
+  expect(found.join('\n')).not.toMatch(/Invalid input|expected|received|Unrecognized|Too (?:small|big)/);
 });
 
 it('every fault is told at once, each at its own line', () => {

@@ -155,6 +155,28 @@ it('D1-04: a variable that is spelt like a known one is named with it, whether t
   expect(faults({ ...env, PORT: 'x' })).toEqual(['PORT must be a port number, 0 to 65535', ...warnings]);
 });
 
+it.each([
+  ['GATEWAY_FILE', 'GATEWAY_CONFIG'],
+  ['GATEWAY_CONFIG_FILE', 'GATEWAY_CONFIG'],
+  ['gateway_yaml', 'GATEWAY_CONFIG'],
+  ['POSTGRES_URL', 'DATABASE_URL'],
+  ['DATABASE_URI', 'DATABASE_URL'],
+  ['KAFKA_BROKER', 'KAFKA_BROKERS'],
+  ['KAFKA_BOOTSTRAP_SERVERS', 'KAFKA_BROKERS'],
+  ['JWT_SECRET', 'JWT_SECRET_USER'],
+  ['WEBHOOK_SECRET', 'WEBHOOK_SIGNING_SECRET'],
+  ['CORS_ORIGIN', 'CORS_ORIGINS'],
+  ['TRUSTED_PROXIES', 'TRUST_PROXY'],
+])('D1-04: %s is likely to be meant for %s, and is warned of', (name, meant) => {
+  const secret = 'this value is never shown';
+  expect(readConfig({ [name]: secret }).warnings).toEqual([`${name} is not read: did you mean ${meant}?`]);
+});
+
+it.each(['PATH', 'HOSTNAME', 'KAFKA_SERVICE_HOST', 'GATEWAY_PORT', 'GATEWAY_SERVICE_PORT', 'constructor', '__proto__'])(
+  'D1-04: %s, which others set, is not warned of',
+  (name) => expect(readConfig(Object.fromEntries([[name, 'x']])).warnings).toEqual([]),
+);
+
 it('production is warned of what the audit does not show without a key, and without a place outside the database', () => {
   const told = (env: NodeJS.ProcessEnv) => readConfig(env).warnings.map((warning) => warning.split(':')[0]);
   expect(told(PRODUCTION)).toEqual(['AUDIT_SIGNING_KEY is not set', 'AUDIT_CHECKPOINTS is not set']);

@@ -1,3 +1,4 @@
+import { withDiscovers } from '../../gateway/table/discovers.ts';
 import { lookupBearer, readGatewayConfig } from '../../gateway/table/gateway-config.ts';
 import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/config/config.ts';
 import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved.ts';
@@ -37,6 +38,7 @@ async function check(env: NodeJS.ProcessEnv): Promise<Checked | { faults: string
   const faults: string[] = [];
   const read = collecting(faults, () => readConfig(env));
   const table = collecting(faults, () => readGatewayConfig(gatewayConfigPath(env.GATEWAY_CONFIG)));
+  if (read && table) collecting(faults, () => withDiscovers(table, read.config.discoversUpstreamUrl));
   if (read?.config.role !== 'gateway') lookupBearer(table?.transactions_lookup, env, faults);
   const file = read?.config.graphqlPersistedFile;
   if (file !== undefined) faults.push(...(await persistedFaults(file)));

@@ -187,9 +187,14 @@ const gatewaySchema = z.strictObject({
   binding: z.array(z.string()).min(1).optional().meta({
     description: 'The services that a request without X-Target-Server reaches; by default all, local ones first.',
   }),
-  webhook_alias: z.strictObject({ deprecated_at: z.iso.datetime(), sunset: z.iso.datetime() }).meta({
-    description: 'Since when POST /v2/webhooks is deprecated, and until when it answers.',
-  }),
+  webhook_alias: z
+    .strictObject(
+      { deprecated_at: z.iso.datetime(), sunset: z.iso.datetime() },
+      { error: ({ input }) => (input === undefined ? 'is required: set deprecated_at and sunset' : undefined) },
+    )
+    .meta({
+      description: 'Since when POST /v2/webhooks is deprecated, and until when it answers.',
+    }),
   transactions_lookup: lookupSchema.optional().meta({
     description: 'Who is asked for transactions that notifications name and nobody has registered; read at a start.',
   }),
@@ -250,8 +255,8 @@ export function unreadable(path: string, error: unknown): ConfigError {
  */
 export function parseGatewayConfig(path: string, source: string): GatewayConfig {
   const { value, lineOf } = parseYaml(path, source);
-  const parsed = gatewaySchema.safeParse(value);
-  const faults = parsed.success ? crossFaults(parsed.data) : parsed.error.issues.flatMap(faultsOf);
+  const parsed = gatewaySchema.safeParse(value, { error: (issue) => WORDS[issue.code]?.({ ...issue }) });
+  const faults = [...(parsed.error?.issues ?? []).flatMap(faultsOf), ...crossFaults(value)];
   if (!parsed.success || faults.length > 0) throw new ConfigError(faultLines(path, lineOf, faults));
   const { services, endpoints } = parsed.data;
   return { ...parsed.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
@@ -273,6 +278,26 @@ function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConf
   };
 }
 
+type Words = (issue: Readonly<Record<string, unknown>>) => string;
+
+/** Says in the operator's words what is wrong, by the code of the issue, where a schema has no words of its own. */
+const WORDS: Readonly<Record<string, Words>> = {
+  invalid_type: ({ input, expected }) =>
+    input === undefined ? 'is required' : `must be ${KINDS[String(expected)] ?? `a ${expected}`}`,
+  invalid_value: ({ values }) => `must be one of ${[values].flat().join(', ')}`,
+  invalid_format: () => 'must be a time in UTC such as 2026-11-21T10:30:00Z',
+  unrecognized_keys: ({ keys }) => `has no member ${[keys].flat().join(', ')}`,
+  too_small: ({ origin, minimum }) => (origin === 'array' ? 'must not be empty' : `must be at least ${minimum}`),
+  too_big: ({ maximum }) => `must be at most ${maximum}`,
+};
+
+const KINDS: Readonly<Record<string, string>> = {
+  array: 'a list',
+  int: 'a whole number',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
 /**
  * Returns the issues of a value that does not match the schema. If several forms are allowed, returns only those for
  * the form that was probably meant: the one whose type fits.
@@ -287,33 +312,36 @@ function isOfItsKind({ code, path: [member] }: z.core.$ZodIssue): boolean {
   return member === undefined ? code !== 'invalid_type' && code !== 'invalid_value' : member !== 'at';
 }
 
-function crossFaults(config: Written): Fault[] {
+/** Returns the issues between members; it reads the value as it was written, so that other issues hide none of them. */
+function crossFaults(value: unknown): Fault[] {
+  const { services = {}, binding, endpoints }: Record<string, unknown> = Object(value);
   const faults: Fault[] = [];
   const seen = new Set<string>();
-  config.binding?.forEach((name, index) => {
-    if (!Object.hasOwn(config.services, name)) {
-      faults.push({ at: ['binding', index], message: `"${name}" is not under services` });
-    }
-  });
-  config.endpoints.forEach((endpoint, index) => {
-    for (const service of endpoint.services) {
-      if (!Object.hasOwn(config.services, service)) {
-        faults.push({ at: ['endpoints', index, 'services'], message: `"${service}" is not under services` });
-      }
-    }
-    const remote = endpoint.services.filter((name) => isRemote(config.services[name]));
-    if (endpoint.max_body_bytes === 0 && (remote.length === 0 || remote.length < endpoint.services.length)) {
+  const refuseUnknown = (name: string, at: PropertyKey[]) => {
+    if (!Object.hasOwn(Object(services), name)) faults.push({ at, message: `"${name}" is not under services` });
+  };
+  textsIn(binding).forEach((name, index) => void refuseUnknown(name, ['binding', index]));
+  const isHere = (name: string) => serviceSchema.safeParse(Reflect.get(Object(services), name)).data?.at === LOCAL;
+  (Array.isArray(endpoints) ? endpoints : []).forEach((written, index) => {
+    const endpoint: Record<string, unknown> = Object(written);
+    const names = textsIn(endpoint.services);
+    for (const name of names) refuseUnknown(name, ['endpoints', index, 'services']);
+    if (endpoint.max_body_bytes === 0 && (names.length === 0 || names.some(isHere))) {
       faults.push({ at: ['endpoints', index, 'max_body_bytes'], message: 'no limit (0) is for remote services alone' });
     }
     for (const field of ['tokens', 'permissions'] as const) {
-      if (endpoint.visibility !== 'public' || (endpoint[field] ?? []).length === 0) continue;
+      if (endpoint.visibility !== 'public' || textsIn(endpoint[field]).length === 0) continue;
       faults.push({ at: ['endpoints', index, field], message: 'a public endpoint looks at no token' });
     }
-    for (const method of endpoint.methods) {
-      const key = `${method} ${endpoint.path.replaceAll(/\{[a-z_]+\}/g, '{}')}`;
+    for (const method of textsIn(endpoint.methods)) {
+      const key = `${method} ${String(endpoint.path).replaceAll(/\{[a-z_]+\}/g, '{}')}`;
       if (seen.has(key)) faults.push({ at: ['endpoints', index, 'path'], message: `${key} is registered twice` });
       seen.add(key);
     }
   });
   return faults;
+}
+
+function textsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }

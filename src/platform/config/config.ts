@@ -171,7 +171,7 @@ export interface ReadConfig {
   /** The texts of the variables that are set, secrets from files included. */
   given: Given;
   /**
-   * A message for each variable that is not read, although its name differs little from one that is, and for each whose
+   * A message for each variable that is not read, although its name is likely for one that is, and for each whose
    * absence the operator should know of.
    */
   warnings: readonly string[];
@@ -212,9 +212,26 @@ function givenIn(env: NodeJS.ProcessEnv, faults: string[]): Given {
   ]);
 }
 
+/** Names that are likely in the place of one that is read: other products have them, or they follow from its meaning. */
+const LIKELY: Readonly<Record<string, string>> = {
+  GATEWAY_FILE: 'GATEWAY_CONFIG',
+  GATEWAY_YAML: 'GATEWAY_CONFIG',
+  GATEWAY_CONFIG_FILE: 'GATEWAY_CONFIG',
+  POSTGRES_URL: 'DATABASE_URL',
+  DATABASE_URI: 'DATABASE_URL',
+  REDIS_URI: 'REDIS_URL',
+  KAFKA_BROKER: 'KAFKA_BROKERS',
+  KAFKA_BOOTSTRAP_SERVERS: 'KAFKA_BROKERS',
+  JWT_SECRET: 'JWT_SECRET_USER',
+  WEBHOOK_USER: 'WEBHOOK_USERNAME',
+  WEBHOOK_SECRET: 'WEBHOOK_SIGNING_SECRET',
+  CORS_ORIGIN: 'CORS_ORIGINS',
+  TRUSTED_PROXIES: 'TRUST_PROXY',
+};
+
 function misspelt(names: readonly string[]): string[] {
   return names.flatMap((name) => {
-    const meant = respelt(name, NAMES);
+    const meant = respelt(name, NAMES) ?? LIKELY[respelt(name, Object.keys(LIKELY)) ?? ''];
     return meant === undefined || meant === name ? [] : `${name} is not read: did you mean ${meant}?`;
   });
 }
