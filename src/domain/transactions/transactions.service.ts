@@ -49,6 +49,7 @@ const REGISTRATION_OFF = {
   permission: 'transactions:write',
   message: 'registration by mutation is off: whoever owns the transaction registers it first',
 } as const;
+const ID_TAKEN = { kind: 'duplicate', reason: 'duplicate_id', message: 'the id is taken' } as const;
 
 /**
  * Maintains the mirror, the local copy of transactions: applies notifications to registered transactions and parks
@@ -131,17 +132,18 @@ export class Transactions {
   }
 
   /**
-   * Registers a transaction for a caller with an access token of the tenant, and returns its current state. `duplicate`
-   * is as in `register`.
-   * @throws RefusalError `forbidden` when registration by mutation is off and the id is not registered; `not_found`
-   * when the owner moves it to another tenant meanwhile.
+   * Registers a transaction for a caller with an access token of the tenant, and returns its current state.
+   * @throws RefusalError `duplicate` when the id exists with another tenant, collection or type; `forbidden` when
+   * registration by mutation is off and the id is not registered; `not_found` when the owner moves it to another tenant
+   * meanwhile.
    */
-  async registerByMutation(transaction: NewTransaction): Promise<TransactionSnapshot | 'duplicate'> {
-    if (this.#registersByMutation && (await this.register(transaction)) === 'duplicate') return 'duplicate';
+  async registerByMutation(transaction: NewTransaction): Promise<TransactionSnapshot> {
+    if (this.#registersByMutation && (await this.register(transaction)) === 'duplicate')
+      throw new RefusalError(ID_TAKEN);
     const found = (await this.#store.load([transaction.id])).get(transaction.id);
     if (!this.#registersByMutation) {
       if (!found) throw new RefusalError(REGISTRATION_OFF);
-      if (!isSame(found, transaction)) return 'duplicate';
+      if (!isSame(found, transaction)) throw new RefusalError(ID_TAKEN);
     }
     if (found?.nodeId !== transaction.nodeId) throw notFoundRefusal();
     return snapshotOf(found.id, found.state);

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { hasForbiddenText } from '../../lib/json.ts';
+import { camelName } from '../../lib/camel-name.ts';
 import { RefusalError } from '../../platform/errors.ts';
 import { trimmed } from '../users/identifiers.rules.ts';
-import type { MigrateUserInput } from './migration.input.ts';
+import { type MigrateUserInput, walletInput } from './migration.input.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -96,7 +96,6 @@ const LINE_END_BYTES = 2;
 /** Matches a record whose fields are all blank. */
 const BLANK =
   /^(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
-const LAST_ASCII = 0x7f;
 
 /**
  * Parses a CSV file (RFC 4180) in UTF-8 that arrives in chunks, one record at a time. Lines end with LF or CRLF; empty
@@ -158,14 +157,14 @@ export class CsvRecords {
     if (fields.some((field) => field.includes(REPLACED)) && !isUtf8(this.#bytes.subarray(start, end))) {
       return { fault: 'is not UTF-8' };
     }
-    const { columns } = this;
-    const unnamed = columns ? fields.findIndex((field, at) => !columns[at] && trimmed(field) !== '') : -1;
+    const columns = this.columns ?? fields;
+    const unnamed = fields.findIndex((field, at) => !columns[at] && trimmed(field) !== '');
     if (unnamed < 0) return { fields };
-    const isInHeader = columns && unnamed < columns.length;
+    const isBeyond = unnamed >= columns.length;
     return {
-      fault: isInHeader
-        ? `has a value in column ${unnamed + 1}, which has no name in the header`
-        : countFault(fields, columns ?? []),
+      fault: isBeyond
+        ? countFault(fields, columns)
+        : `has a value in column ${unnamed + 1}, which has no name in the header`,
     };
   }
 
@@ -242,7 +241,7 @@ export class CsvRecords {
   #isBlank({ start, end }: Pick<Found, 'start' | 'end'>): boolean {
     const first = this.#bytes[start] ?? 0;
     // Blanks, quotes and commas of ASCII are all below the other characters that a record begins with.
-    if (first > COMMA && first <= LAST_ASCII) return false;
+    if (first > COMMA && first <= 0x7f) return false;
     return BLANK.test(this.#bytes.toString('utf8', start, end));
   }
 
@@ -273,7 +272,7 @@ export type FileRow =
   | { index: number; fault: string; email: string | undefined; externalId: string | undefined };
 
 const BY_NAME = new Map<string, CsvColumn>(
-  CSV_COLUMNS.flatMap((column) => [[column, column] as const, [camelCase(column), column] as const]),
+  CSV_COLUMNS.flatMap((column) => [[column, column] as const, [camelName(column), column] as const]),
 );
 const KNOWN = CSV_COLUMNS.join(', ');
 const SHOWN = 40;
@@ -326,30 +325,17 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
     return { index, fault: `line ${index}: ${record.fault}`, email: undefined, externalId: undefined };
   }
   const at = (column: CsvColumn) => record.fields[columns.indexOf(column)];
-  const wallet = at('wallet_address') ?? '';
   const [email, externalId] = [at('email'), at('external_id')];
-  const walletAtFault = walletFault(wallet);
-  if (walletAtFault !== undefined) {
-    return { index, fault: `line ${index}: wallet_address ${walletAtFault}`, email, externalId };
-  }
+  const wallet = walletInput.safeParse(at('wallet_address') ?? '');
   const kycSent = BOOLEANS.get(trimmed(at('kyc_sent') ?? '').toLowerCase());
-  if (kycSent === undefined) {
-    return { index, fault: `line ${index}: kyc_sent must be true or false`, email, externalId };
+  if (!wallet.success || kycSent === undefined) {
+    const fault = wallet.error ? `wallet_address ${wallet.error.issues[0]?.message}` : 'kyc_sent must be true or false';
+    return { index, fault: `line ${index}: ${fault}`, email, externalId };
   }
-  const identifiers = { wallet_address: trimmed(wallet), email, external_id: externalId };
+  const identifiers = { wallet_address: wallet.data, email, external_id: externalId };
   return { index, input: { ...identifiers, name: at('name'), surname: at('surname'), kyc_sent: kycSent } };
-}
-
-/** Checks a wallet address for issues that would refuse a whole bulk request; returns undefined when there is none. */
-function walletFault(wallet: string): string | undefined {
-  if (hasForbiddenText(wallet)) return 'must not contain U+0000 or a lone surrogate';
-  return trimmed(wallet) === '' ? 'must not be blank' : undefined;
 }
 
 function shown(name: string): string {
   return JSON.stringify(name.length > SHOWN ? `${name.slice(0, SHOWN)}…` : name);
-}
-
-function camelCase(name: string): string {
-  return name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

@@ -11,7 +11,8 @@ export const MAX_BULK_ROWS = 500;
 const text = () => z.string('must be a string');
 const kycSent = z.boolean('must be a boolean').default(false);
 
-const walletInput = text()
+/** The schema of a wallet's address in a row of many, which is trimmed. */
+export const walletInput = text()
   .refine((wallet) => !hasForbiddenText(wallet), 'must not contain U+0000 or a lone surrogate')
   .overwrite(trimmed)
   .min(1, 'must not be blank')

@@ -23,17 +23,17 @@ interface Arrival extends OperationRequest, GraphqlContext {
   params: object;
 }
 
-/** Thrown where a field takes a service in a trial: it has passed its permission and the validation of its arguments. */
-class ReachedError extends Error {}
+/**
+ * Thrown in a trial where a field takes a service, so that it has passed its permission and the validation of its
+ * arguments; and to roll back a mutation that was refused.
+ */
+class StoppedError extends Error {}
 
 const UNREACHABLE = new Proxy({} as GraphqlServices, {
   get() {
-    throw new ReachedError();
+    throw new StoppedError();
   },
 });
-
-/** Thrown to roll back a mutation that was refused. */
-class RefusedError extends Error {}
 
 /**
  * Executes an operation. A mutation that came with an idempotency key is executed once, in the transaction that stores
@@ -52,26 +52,25 @@ export async function executedOnce(
   const { idempotentResponses, userMigrations } = context.services;
   // As on REST, permission and validation come before the key, whatever it stands for.
   const trial = await execute({ ...args, contextValue: { ...context, services: UNREACHABLE } });
-  if (!trial.errors?.some((error) => originOf(error) instanceof ReachedError)) return trial;
+  if (!trial.errors?.some((error) => originOf(error) instanceof StoppedError)) return trial;
   let refused: MaskedResult | undefined;
   async function work(): Promise<StoredResponse> {
     const result = await execute(args);
     const body = await limitedJson(result, MAX_RESULT_BYTES);
-    if (result.errors) refused = { ...result, data: null };
-    else if (body === undefined) refused = pageTooLarge();
-    else if (callerOf(context).isRefused) refused = result;
-    if (refused || body === undefined) throw new RefusedError();
-    return { status: 200, headers: {}, body };
+    const isRefused = result.errors !== undefined || callerOf(context).isRefused;
+    if (body !== undefined && !isRefused) return { status: 200, headers: {}, body };
+    if (body === undefined) refused = pageTooLarge();
+    else refused = result.errors ? { ...result, data: null } : result;
+    throw new StoppedError();
   }
-  const isMigration = request.path.startsWith('migrateUser');
-  const around = isMigration ? (run: typeof work) => userMigrations.exclusively(request.nodeId, run) : undefined;
   try {
-    const { body } = await idempotentResponses.respond(request, work, around);
+    const { body } = await idempotentResponses.respond(request, work, (run) =>
+      request.path.startsWith('migrateUser') ? userMigrations.exclusively(request.nodeId, run) : run(),
+    );
     return { data: null, stringify: () => body ?? '{}' };
   } catch (error) {
     if (refused) return refused;
-    if (!(error instanceof Error)) throw error;
-    return { data: null, errors: [new GraphQLError(error.message, { originalError: error })] };
+    return { data: null, errors: [new GraphQLError('the mutation failed', { cause: error })] };
   }
 }
 
@@ -84,7 +83,7 @@ function keyedRequest({
   operationName,
   contextValue,
 }: ExecutionArgs): KeyedRequest | GraphQLError | undefined {
-  const { exchange, isLater, body, params, caller } = contextValue as Arrival;
+  const { exchange, isLater, bearer, body, params } = contextValue as Arrival;
   const [key, ...others] = exchange.req.headersDistinct['idempotency-key'] ?? [];
   const operation = getOperationAST(document, operationName);
   if (key === undefined || operation?.operation !== 'mutation') return undefined;
@@ -99,7 +98,7 @@ function keyedRequest({
           ? `is for one mutation: the operation has ${names.length} root fields`
           : !KEYED.includes(path) && `is not for ${path}: it is for ${KEYED.join(', ')}`;
   if (fault) return badRequest(`Idempotency-Key ${fault}`);
-  const { nodeId, subject, clientId } = callerOf({ caller }).principal;
+  const { nodeId, subject, clientId } = bearer;
   const bytes = body ?? Buffer.from(JSON.stringify(params));
   return { nodeId, subject, clientId, method: 'GraphQL', path, key, bytes };
 }

@@ -5,7 +5,7 @@ import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../..
 import { camelName } from '../../../lib/camel-name.ts';
 import { AppError, type Refusal, RefusalError } from '../../../platform/errors.ts';
 import type { Builder } from './builder.ts';
-import type { GraphqlContext } from './graphql-context.ts';
+import type { Caller, GraphqlContext } from './graphql-context.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
 interface InputIssue {
@@ -188,13 +188,12 @@ export async function orMember<Result>(
   try {
     return await work;
   } catch (error) {
-    if (!(error instanceof RefusalError)) throw error;
-    if (context?.caller) context.caller.isRefused = true;
-    throw memberOf(error.refusal);
+    throw error instanceof RefusalError ? memberOf(error.refusal, context?.caller) : error;
   }
 }
 
-function memberOf(refusal: Refusal): Error {
+function memberOf(refusal: Refusal, caller: Caller | undefined): Error {
+  if (caller) caller.isRefused = true;
   switch (refusal.kind) {
     case 'not_found':
       return new NotFoundError();

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
-import type { TransactionView } from '../../../domain/transactions/transaction-view.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
-import { RefusalError } from '../../../platform/errors.ts';
 import { TRANSACTIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
@@ -59,16 +57,10 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
         const { id, collection: of, type, assetId } = given;
         const { nodeId } = context.principal;
         const registration = { id, nodeId, collection: of, type, assetId: assetId ?? null };
-        const registered = context.services.transactions.registerByMutation(registration);
-        return orMember(registered.then(refusingDuplicates), context);
+        return orMember(context.services.transactions.registerByMutation(registration), context);
       },
     }),
   );
-}
-
-function refusingDuplicates(registered: TransactionView | 'duplicate'): TransactionView {
-  if (registered !== 'duplicate') return registered;
-  throw new RefusalError({ kind: 'duplicate', reason: 'duplicate_id', message: 'the id is taken' });
 }
 
 /** Adds everything about transactions: types, queries, the registration and the subscriptions. */

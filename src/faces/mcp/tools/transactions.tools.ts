@@ -15,7 +15,7 @@ import { objectInput, uuidInput } from '../../../lib/input.ts';
 import { type Instant, isoFromPg, parseInstant } from '../../../lib/instants.ts';
 import { EVENTS_OF_TRANSACTIONS, ofOneOwner, TRANSACTIONS } from '../../shared/lists.ts';
 import { instant, listPage, pageArguments, pageOutput } from '../kit/list-tools.ts';
-import { defineTool, found, ToolError } from '../kit/tool.ts';
+import { defineTool, found } from '../kit/tool.ts';
 
 const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
 
@@ -147,9 +147,7 @@ export const transactionTools = [
       { caller: { nodeId }, services },
     ) {
       const registration = { id, nodeId, collection: of, type, assetId };
-      const registered = await services.transactions.registerByMutation(registration);
-      if (registered !== 'duplicate') return transactionView(registered);
-      throw new ToolError({ code: 'duplicate_id', message: 'the transaction_id is taken: take another one' });
+      return transactionView(await services.transactions.registerByMutation(registration));
     },
   }),
   defineTool({
