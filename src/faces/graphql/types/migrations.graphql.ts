@@ -194,7 +194,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
   builder.mutationFields((t) => ({
     migrateUser: t.field({
       type: refs.user,
-      description: 'Migrates a user who has a wallet already. Needs users:migrate.',
+      description: 'Migrates a user who has a wallet already. Needs users:migrate. Takes an `Idempotency-Key`.',
       authScopes,
       errors: {
         types: [ValidationError, DuplicateError, NotFoundError, ForbiddenError],
@@ -216,7 +216,8 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
     }),
     migrateUsers: t.field({
       type: refs.migration,
-      description: 'Migrates 1 to 500 users; the rows of the migration have the outcome of each. Needs users:migrate.',
+      description:
+        'Migrates 1 to 500 users; the rows of the migration have the outcome of each. Needs users:migrate. Takes an `Idempotency-Key`.',
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],

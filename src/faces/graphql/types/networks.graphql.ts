@@ -42,7 +42,8 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
   builder.mutationField('assignNetwork', (t) =>
     t.field({
       type: refs.wallet,
-      description: 'Assigns a network of its chain to a wallet; repeating it has no effect. Needs wallets:write.',
+      description:
+        'Assigns a network of its chain to a wallet; repeating it has no effect. Needs wallets:write. Takes an `Idempotency-Key`.',
       authScopes: { permission: 'wallets:write' },
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],

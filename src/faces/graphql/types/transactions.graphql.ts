@@ -42,7 +42,8 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
   builder.mutationField('registerTransaction', (t) =>
     t.field({
       type: refs.transaction,
-      description: 'Registers a transaction for the node; repeating it has no effect. Needs transactions:write.',
+      description:
+        'Registers a transaction for the node; repeating it has no effect. Needs transactions:write. Takes an `Idempotency-Key`.',
       authScopes: { permission: 'transactions:write' },
       errors: {
         types: [ValidationError, DuplicateError, ForbiddenError, NotFoundError],

@@ -84,7 +84,7 @@ export function addWalletRuleMutations(
   builder.mutationFields((t) => ({
     createWalletRule: t.field({
       type: walletRule,
-      description: 'Creates an active rule. Needs wallet-rules:write.',
+      description: 'Creates an active rule. Needs wallet-rules:write. Takes an `Idempotency-Key`.',
       authScopes,
       errors: {
         types: errorTypes,
@@ -103,7 +103,8 @@ export function addWalletRuleMutations(
     }),
     replaceWalletRule: t.field({
       type: walletRule,
-      description: 'Replaces a rule in full and raises its version; its status stays. Needs wallet-rules:write.',
+      description:
+        'Replaces a rule in full and raises its version; its status stays. Needs wallet-rules:write. Takes an `Idempotency-Key`.',
       authScopes,
       errors: {
         types: [...errorTypes, PreconditionError],
