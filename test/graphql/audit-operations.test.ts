@@ -113,10 +113,9 @@ describe('an operation over HTTP', () => {
     },
   );
 
-  it('D2-21: with a member that was sent twice is recorded as it was understood', async () => {
-    const query = '{ clients { id } }';
-    await stand.post(`{"query":"mutation { x(pasword: \\"${SECRET}\\") }","query":"${query}"}`);
-    expect(onlyRecord().request_body).toBe(JSON.stringify({ query }));
+  it('D2-21 D2-28: with a member that was sent twice shows nothing of it', async () => {
+    await stand.post(`{"query":"mutation { x(pasword: \\"${SECRET}\\") }","query":"{ clients { id } }"}`);
+    expect(onlyRecord().request_body).toBeNull();
   });
 
   it('D2-21: that becomes too large while it is read shows nothing of it', async () => {

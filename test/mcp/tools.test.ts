@@ -119,9 +119,11 @@ describe('each tool', () => {
   });
 
   it('D5-02 D8-06: a page of long entries ends early, and the next one goes on', async () => {
-    const name = 'a long name '.repeat(40_000);
+    const leaves = Array.from({ length: 64 }, () => leaf({ field: 'balance.'.repeat(128) }));
     const created: string[] = [];
-    for (let count = 0; count < 5; count += 1) created.push((await createdRule(limit({ name }))).id);
+    for (let count = 0; count < 20; count += 1) {
+      created.push((await createdRule(autoTransfer({}, { rule_logic: { and: leaves } }))).id);
+    }
     const walked: string[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const page = { wallet_id: p.demo.wallet_id, limit: 100, ...(cursor && { cursor }) };

@@ -76,9 +76,9 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
 
     it('D6-15: the bytes are judged as they came, before anybody reads them as JSON', async () => {
       const signed = (body: string | Buffer) => stand.post(path, body, signatureHeaders(SECRET, body, { atMs: NOW }));
-      expect((await signed(` {"id" :\t"ü", "unknown": 1e400,${JSON.stringify(notification()).slice(1)} `)).status).toBe(
-        200,
-      );
+      expect(
+        (await signed(` {"other" :\t"ü", "unknown": 1e400,${JSON.stringify(notification()).slice(1)} `)).status,
+      ).toBe(200);
       for (const body of ['{', '', Buffer.from([0x7b, 0xff, 0x7d])]) {
         expect((await signed(body)).status).toBe(400);
         const wrong = signatureHeaders(FOREIGN, body, { atMs: NOW });

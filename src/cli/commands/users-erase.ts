@@ -1,4 +1,4 @@
-import { receiptView } from '../../domain/users/user-erasure.service.ts';
+import { receiptView } from '../../domain/users/erasure-receipt.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
 import { nodeOf, orCommandError } from '../kit/open-database.ts';

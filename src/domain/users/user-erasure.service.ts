@@ -1,12 +1,12 @@
 import type { AuditErasure } from '../../audit/erasure.ts';
 import { noteUsers } from '../../audit/noted-users.ts';
 import { isUuid } from '../../lib/input.ts';
-import { isoFromPg } from '../../lib/instants.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { outsideRequest, withoutDeadline } from '../../platform/database/tenant-db.ts';
 import { notFoundRefusal, serviceUnavailable } from '../../platform/errors.ts';
 import type { IdempotentResponses } from '../idempotency/idempotent-responses.ts';
+import type { ErasureReceipt } from './erasure-receipt.ts';
 import { UserStore } from './user-store.ts';
 import type { UserRow } from './users.service.ts';
 
@@ -19,21 +19,9 @@ interface UserErasureParts {
   auditSettled(): Promise<void>;
 }
 
-/** What an erasure has done: when, and the numbers of audit records and kept responses that it has erased. */
-export interface ErasureReceipt {
-  erasedAt: string;
-  records: number;
-  responses: number;
-}
-
 /** A user whose personal data is blank, with the receipt. */
 export interface ErasedUser extends UserRow {
   erasure: ErasureReceipt;
-}
-
-/** Returns a receipt as the tools and the command line show it. */
-export function receiptView({ erasedAt, records, responses }: ErasureReceipt) {
-  return { erased_at: isoFromPg(erasedAt), records, responses };
 }
 
 /** The greatest number of erasures of one tenant that wait for the mutex. */

@@ -59,7 +59,8 @@ interface Signed {
 }
 
 /** Why a notification is rejected. */
-type Rejection = 'password' | 'signature' | 'stale' | 'future' | 'incomplete';
+const REJECTIONS = ['password', 'signature', 'stale', 'future', 'incomplete'] as const;
+type Rejection = (typeof REJECTIONS)[number];
 
 /**
  * Returns why a notification is not signed as the policy requires, or undefined if it is (Standard Webhooks: HMAC-SHA256
@@ -124,6 +125,7 @@ export class RejectedWebhooks {
   constructor(parts: RejectedWebhooksParts) {
     this.#parts = parts;
     for (const kind of ['single', 'repeated']) this.wrongPasswords.inc({ kind }, 0);
+    for (const reason of REJECTIONS) this.rejections.inc({ reason }, 0);
   }
 
   /** Counts a notification and returns the error to reject it with. */

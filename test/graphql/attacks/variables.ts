@@ -177,14 +177,14 @@ export const VARIABLES_ATTACKS: readonly Attack[] = [
       'a value that is not measured',
       given('query ($a: Int) { accounts(first: $a) { totalCount } }', '{"a":1,"a":101}'),
       400,
-      /first or last is 101/,
+      /must have each member once/,
     ],
     [
       'named twice themselves',
       'values that are not measured',
       given('query ($a: Int) { accounts(first: $a) { totalCount } }', '{"a":1}', ',"variables":{"a":101}'),
       400,
-      /first or last is 101/,
+      /must have variables once/,
     ],
     [
       'lone surrogates and zeros',

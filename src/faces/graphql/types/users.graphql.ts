@@ -1,4 +1,5 @@
-import type { ErasedUser, ErasureReceipt } from '../../../domain/users/user-erasure.service.ts';
+import type { ErasureReceipt } from '../../../domain/users/erasure-receipt.ts';
+import type { ErasedUser } from '../../../domain/users/user-erasure.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
 import { USERS } from '../../shared/lists.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { receiptView } from '../../../domain/users/user-erasure.service.ts';
+import { receiptView } from '../../../domain/users/erasure-receipt.ts';
 import { userView as restView, type UserRow } from '../../../domain/users/users.service.ts';
 import { objectInput, searchInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
