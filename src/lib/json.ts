@@ -42,9 +42,9 @@ export function parsedOr<Value>(parse: () => Value, refused: (fault: JsonError) 
 export const MAX_NESTING = 20_000;
 /**
  * The maximum number of arrays, objects, and of their members beside the first, in a JSON text: reading more of them
- * would hold up other work. No valid input has more than 40,000.
+ * would hold up other work. A notification of 256 KiB, whose unknown members are ignored, has up to 131,072.
  */
-export const MAX_VALUES = 50_000;
+export const MAX_VALUES = 140_000;
 /**
  * The maximum number of values in a JSON text that become an `ExactNumber`: each is read digit by digit. No valid input
  * has more than 11,000.
