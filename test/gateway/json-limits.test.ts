@@ -96,7 +96,8 @@ describe('a JSON body beyond the limits', () => {
     const texts: [string, string][] = [
       [nested(bytes / 2), NESTED],
       [numbers(MAX_EXACT_NUMBERS + 1, '1e400'), NUMBERS],
-      [numbers(Math.floor(bytes / 2), '0'), VALUES],
+      // A notification is too short for as many values.
+      ...(bytes / 2 > MAX_VALUES ? [[numbers(Math.floor(bytes / 2), '0'), VALUES] as [string, string]] : []),
     ];
     for (const [text, message] of texts) {
       const answer = await p.call(method, path(), {
