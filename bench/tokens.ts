@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
+import type { Effort } from './lib/pairs.ts';
 import { print, type Table } from './lib/report.ts';
 import { emptyFolder, onAllStores, onEachStores, type Stores, storesNamed } from './lib/world.ts';
-import { compare, type Effort } from './tokens/measure.ts';
+import { compare } from './tokens/measure.ts';
 import { profile } from './tokens/profile.ts';
 import { tablesOf } from './tokens/tables.ts';
 

@@ -7,7 +7,9 @@ import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import { type GatewayOptions, PATH } from './peer.ts';
 import { productionEnv } from './production.ts';
 
-export type PeerName = 'bare' | 'bare-recorded' | 'undici' | 'express' | 'fastify';
+export type PeerName = 'bare' | 'undici' | 'express' | 'fastify';
+/** Those that can also keep a record of each request, as the product does. */
+export type RecordedName = 'bare' | 'express' | 'fastify';
 
 /** A gateway in front of the common upstream. */
 export interface Contender {
@@ -21,7 +23,6 @@ export interface Contender {
 
 const TITLES: Record<PeerName, string> = {
   bare: 'bare node:http, http.Agent',
-  'bare-recorded': 'bare node:http, http.Agent, with a record of each request',
   undici: 'node:http, undici',
   express: 'Express: http-proxy-middleware, jose, rate-limiter-flexible',
   fastify: 'Fastify: http-proxy, jwt, rate-limit',
@@ -40,10 +41,16 @@ export async function startPeer(kind: PeerName, folder: string, upstream: string
   return { title: TITLES[kind], server: await startScript(kind, folder, upstream) };
 }
 
-/** The bare server with a record of each request: what the audit's guarantee costs at least. */
-export async function startRecorded(folder: string, upstream: string, databaseUrl: string): Promise<Contender> {
-  const records = { file: join(folder, 'records.txt'), databaseUrl };
-  return { title: TITLES['bare-recorded'], server: await startScript('bare', folder, upstream, { records }) };
+/** One of the others with a record of each request, both bodies in it, in the product's table of a database. */
+export async function startRecorded(
+  kind: RecordedName,
+  folder: string,
+  upstream: string,
+  databaseUrl: string,
+): Promise<Contender> {
+  const records = { file: join(folder, `${kind}-records.txt`), databaseUrl };
+  const title = `${TITLES[kind]}; with a record of each request`;
+  return { title, server: await startScript(kind, folder, upstream, { records }) };
 }
 
 /**
@@ -119,7 +126,7 @@ async function startScript(
   writeFileSync(path, JSON.stringify(options));
   const args = [join(import.meta.dirname, `${name}.ts`), path];
   const env = { ...process.env, NODE_ENV: 'production' };
-  return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath: join(folder, `${name}.log`) });
+  return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath: join(folder, `${name}-${port}.log`) });
 }
 
 function isoOf(value: string | Date): string {

@@ -1,11 +1,13 @@
 import { request } from 'undici';
 import { type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { memoryMb } from '../lib/process-stats.ts';
 import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
 import { databasesOf, type World } from '../lib/world.ts';
 import {
   type Contender,
   type PeerName,
   portcullisStarts,
+  type RecordedName,
   requestOf,
   SIGNING_SECRET,
   startPeer,
@@ -16,11 +18,14 @@ import { installedStarts } from './installed.ts';
 
 const CONNECTIONS = 32;
 const PEERS: readonly PeerName[] = ['undici', 'fastify', 'express'];
+const RECORDED: readonly RecordedName[] = ['bare', 'fastify', 'express'];
 
 export interface Result extends Summary {
   contender: Contender;
   /** Milliseconds of CPU a second without a request. */
   idleMs: number;
+  /** Megabytes after all rounds. */
+  residentMb: number;
 }
 
 /** The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's. */
@@ -38,7 +43,9 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
   for (const start of [
     ...worlds.flatMap((world) => portcullisStarts(world, upstream.url)),
     ...PEERS.map((name) => () => startPeer(name, folder, upstream.url)),
-    ...databasesOf(worlds).map((url) => () => startRecorded(folder, upstream.url, url)),
+    ...databasesOf(worlds).flatMap((url) =>
+      RECORDED.map((name) => () => startRecorded(name, folder, upstream.url, url)),
+    ),
     ...installedStarts({ folder, upstream: upstream.url, signingSecret: SIGNING_SECRET }),
   ])
     contenders.push(await started(start()));
@@ -56,6 +63,7 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
   return all.map((contender, index) => ({
     contender,
     idleMs: idle[index] ?? 0,
+    residentMb: memoryMb(contender.server.pid).resident,
     ...summaryOf(rounds.get(contender) ?? []),
   }));
 }

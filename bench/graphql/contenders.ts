@@ -8,7 +8,15 @@ import { DOCUMENT, postgraphileDocument } from './documents.ts';
 import type { FilledWorld } from './fill.ts';
 import type { PeerOptions } from './peer.ts';
 
-export type Kind = 'portcullis' | 'bare' | 'bare-recorded' | 'mercurius-jit' | 'mercurius' | 'apollo' | 'postgraphile';
+export type Kind =
+  | 'portcullis'
+  | 'bare'
+  | 'bare-recorded'
+  | 'mercurius-jit'
+  | 'mercurius-jit-recorded'
+  | 'mercurius'
+  | 'apollo'
+  | 'postgraphile';
 
 /** A server that answers the question; its connections to PostgreSQL go by its kind. */
 export interface Contender {
@@ -33,13 +41,26 @@ const PEERS: Record<Exclude<Kind, 'portcullis'>, Peer> = {
   bare: { title: 'by hand: node:http, pg', script: 'bare.ts' },
   'bare-recorded': { title: 'by hand, with a record of each request', script: 'bare.ts' },
   'mercurius-jit': { title: 'Mercurius, jit: 1', script: 'mercurius.ts', jit: 1 },
+  'mercurius-jit-recorded': {
+    title: 'Mercurius, jit: 1, token checked, with a record of each request',
+    script: 'mercurius.ts',
+    jit: 1,
+  },
   mercurius: { title: 'Mercurius without jit', script: 'mercurius.ts' },
   apollo: { title: 'Apollo Server', script: 'apollo.ts', ready: ASK_TYPE },
   postgraphile: { title: 'PostGraphile', script: 'postgraphile.ts', ready: ASK_TYPE },
 };
 
 /** All but the product. */
-export const PEER_KINDS = ['bare', 'bare-recorded', 'mercurius-jit', 'mercurius', 'apollo', 'postgraphile'] as const;
+export const PEER_KINDS = [
+  'bare',
+  'bare-recorded',
+  'mercurius-jit',
+  'mercurius-jit-recorded',
+  'mercurius',
+  'apollo',
+  'postgraphile',
+] as const;
 
 /** How to start the product in production on a world that has been filled. */
 export function productOn(world: World) {
@@ -62,11 +83,14 @@ export async function portcullisAt(server: Server, { dataDir }: World): Promise<
 export async function startPeer(
   kind: Exclude<Kind, 'portcullis'>,
   { dataDir, servers, nodeId }: FilledWorld,
+  token: string,
 ): Promise<Contender> {
   const { title, script, jit = 0, ready } = PEERS[kind];
   const port = await freePort();
   const databaseUrl = servers.DATABASE_URL ?? '';
-  const records = kind === 'bare-recorded' ? { records: { file: join(dataDir, 'records.txt'), databaseUrl } } : {};
+  const isRecorded = kind === 'bare-recorded' || kind === 'mercurius-jit-recorded';
+  const file = join(dataDir, `${kind}-records.txt`);
+  const records = isRecorded ? { records: { file, databaseUrl }, signingSecret: SIGNING_SECRET } : {};
   const options: PeerOptions = { port, databaseUrl, nodeId, jit, ...records };
   const path = join(dataDir, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));
@@ -77,7 +101,7 @@ export async function startPeer(
     logPath: join(dataDir, `${kind}.log`),
     ...(ready === undefined ? {} : { ready }),
   });
-  return { kind, title, server, document: kind === 'postgraphile' ? postgraphileDocument(nodeId) : DOCUMENT };
+  return { kind, title, server, document: kind === 'postgraphile' ? postgraphileDocument(nodeId) : DOCUMENT, token };
 }
 
 /** The request that is measured. */

@@ -49,7 +49,7 @@ export async function compare(
   };
   const product = await started(startPortcullis(world));
   const peers: Contender[] = [];
-  for (const kind of PEER_KINDS) peers.push(await started(startPeer(kind, world)));
+  for (const kind of PEER_KINDS) peers.push(await started(startPeer(kind, world, product.token ?? '')));
   const all = [...peers, product];
   await assertSameData(all);
   const idle = await idleCpuOf(all.map(({ server }) => server));

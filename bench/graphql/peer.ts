@@ -8,8 +8,10 @@ export interface PeerOptions {
   nodeId: string;
   /** Of those that can compile documents: after how many requests for one; 0 for never. */
   jit: number;
-  /** Of the one that keeps a record of each request. */
+  /** Of those that keep a record of each request. */
   records?: RecordOptions;
+  /** What such a one judges tokens with, where it does. */
+  signingSecret?: string;
 }
 
 /** As many connections to PostgreSQL as the product has. */

@@ -26,6 +26,7 @@ export interface Summary {
 }
 
 interface Pairing<Contender, Ran extends Round> {
+  /** One that fails is named and takes no further part. */
   contenders: readonly Contender[];
   /** What the others are measured against. */
   base: Contender;
@@ -34,24 +35,42 @@ interface Pairing<Contender, Ran extends Round> {
 }
 
 /** After a warm-up of all, each contender's round stands before one of the base's; pairs go round in turn. */
-export async function pairRounds<Contender, Ran extends Round>({
+export async function pairRounds<Contender extends { title: string }, Ran extends Round>({
   contenders,
   base,
   effort: { pairs, requests, warmUp },
   run,
 }: Pairing<Contender, Ran>): Promise<Map<Contender, PairedRound<Ran>[]>> {
   const results = new Map<Contender, PairedRound<Ran>[]>([...contenders, base].map((contender) => [contender, []]));
-  for (const contender of results.keys()) await run(contender, warmUp);
+  await run(base, warmUp);
+  let left = await runEach(contenders, (contender) => run(contender, warmUp));
   for (let pair = 1; pair <= pairs; pair++) {
     tell(`round ${pair} of ${pairs} …`);
-    for (const contender of contenders) {
+    left = await runEach(left, async (contender) => {
       const round = await run(contender, requests);
       const beside = await run(base, requests);
       results.get(contender)?.push({ ...round, base: beside, baseUs: beside.cpuUs });
       results.get(base)?.push({ ...beside, base: beside, baseUs: beside.cpuUs });
-    }
+    });
   }
   return results;
+}
+
+/** Runs each in turn; names those that fail and returns the others. */
+export async function runEach<Contender extends { title: string }>(
+  contenders: readonly Contender[],
+  run: (contender: Contender) => Promise<unknown>,
+): Promise<Contender[]> {
+  const left: Contender[] = [];
+  for (const contender of contenders) {
+    try {
+      await run(contender);
+      left.push(contender);
+    } catch (error) {
+      tell(`${contender.title} takes no further part: ${error}`);
+    }
+  }
+  return left;
 }
 
 /** What a contender's rounds come to. */

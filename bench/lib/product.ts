@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
 import type { Demo } from '../../src/app/demo/demo.ts';
+import { tell } from './report.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 const POLL_MS = 5;
@@ -79,10 +80,16 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const child = spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', log, log] });
   closeSync(log);
   const exited = once(child, 'exit');
+  let isStopping = false;
   const stop = async () => {
+    isStopping = true;
     child.kill('SIGTERM');
     await exited;
   };
+  child.once('exit', (code, signal) => {
+    if (!isStopping)
+      tell(`${args.join(' ')} ended with ${code ?? signal}: ${readFileSync(logPath, 'utf8').slice(-2_000)}`);
+  });
   try {
     await healthy(`${url}${ready}`, () => child.exitCode !== null || child.signalCode !== null);
   } catch (error) {

@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './product.ts';
 
-const PAGE = join(ROOT, 'docs/measured.md');
+const PAGE = join(import.meta.dirname, '../../docs/measured.md');
 
 /** A table of results, as Markdown. */
 export interface Table {

@@ -35,13 +35,18 @@ export type Keep = (recorded: Recorded, answer: () => void) => void;
  */
 export function shortestRecords({ file, databaseUrl }: RecordOptions): Keep {
   const pool = new Pool({ connectionString: databaseUrl, max: 1 });
-  return recordsInto(file, async (rows) => {
+  const copyIn = async (rows: Buffer<ArrayBuffer>) => {
     const client = await pool.connect();
-    const copy = client.query(from(`${COPY} from stdin`));
-    copy.end(rows);
-    await finished(copy);
-    client.release();
-  });
+    try {
+      const copy = client.query(from(`${COPY} from stdin`));
+      copy.end(rows);
+      await finished(copy);
+    } finally {
+      client.release();
+    }
+  };
+  // A copy that waits while the product makes the partition of the month is refused by the default partition, once.
+  return recordsInto(file, (rows) => copyIn(rows).catch(() => copyIn(rows)));
 }
 
 /** The same, with records stored by `store`: those of one interval at once. */

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { runEach } from '../lib/pairs.ts';
 import { cpuMs } from '../lib/process-stats.ts';
 import { median } from '../lib/statistics.ts';
 import type { Audience, Order, Publication, Reception } from './audience.ts';
@@ -96,13 +97,13 @@ export class AudienceProcess implements AsyncDisposable {
 export async function compare(contenders: readonly Contender[], base: Contender, scene: Scene): Promise<Result[]> {
   const results: Result[] = [];
   const besides: Pair[] = [];
-  for (const contender of contenders) {
+  await runEach(contenders, async (contender) => {
     const pairs = scene.each ? await eachPairs(contender, base, scene) : await allPairs(contender, base, scene);
     for (const { beside, idle } of pairs) {
       besides.push({ round: beside, beside, idle: { round: idle.beside, beside: idle.beside } });
     }
     results.push(resultOf(contender, pairs));
-  }
+  });
   return [...results, resultOf(base, besides)];
 }
 

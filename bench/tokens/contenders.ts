@@ -22,7 +22,13 @@ export interface TokenRequest {
   clientSecret: string;
 }
 
-export type PeerName = 'bare' | 'bare-hmac' | 'bare-hmac-recorded' | 'oidc-provider' | 'oauth2-server';
+export type PeerName =
+  | 'bare'
+  | 'bare-hmac'
+  | 'bare-hmac-recorded'
+  | 'oidc-provider'
+  | 'oidc-provider-recorded'
+  | 'oauth2-server';
 
 interface Peer {
   title: string;
@@ -41,6 +47,12 @@ const PEERS: Record<PeerName, Peer> = {
     asks: 'json',
   },
   'oidc-provider': { title: titled('oidc-provider'), script: 'oidc-provider.ts', signsBy: 'jose', asks: 'form' },
+  'oidc-provider-recorded': {
+    title: `${titled('oidc-provider')}, with a record of each request`,
+    script: 'oidc-provider.ts',
+    signsBy: 'jose',
+    asks: 'form',
+  },
   'oauth2-server': {
     title: `Express, ${titled('@node-oauth/oauth2-server')}`,
     script: 'oauth2-server.ts',
@@ -85,7 +97,7 @@ export async function startPeer(kind: PeerName, folder: string, databaseUrl?: st
     scopes: PERMISSIONS,
     signingSecret: SIGNING_SECRET,
     signsBy,
-    ...(databaseUrl === undefined ? {} : { records: { file: join(folder, 'records.txt'), databaseUrl } }),
+    ...(databaseUrl === undefined ? {} : { records: { file: join(folder, `${kind}-records.txt`), databaseUrl } }),
   };
   const path = join(folder, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));

@@ -1,30 +1,19 @@
+import { type Effort, type PairedRound, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
 import { tell } from '../lib/report.ts';
 import { cpuOfLoad, type Round } from '../lib/round.ts';
-import { median, percentile } from '../lib/statistics.ts';
 import { databasesOf, type World } from '../lib/world.ts';
 import { check } from './check.ts';
 import { type Contender, type PeerName, startPeer, startPortcullis } from './contenders.ts';
 
 const CONNECTIONS = 16;
 const PEERS: readonly PeerName[] = ['oidc-provider', 'oauth2-server', 'bare-hmac'];
+const RECORDED: readonly PeerName[] = ['bare-hmac-recorded', 'oidc-provider-recorded'];
 
-export interface Effort {
-  pairs: number;
-  requests: number;
-  warmUp: number;
-}
-
-/** A contender's medians over its rounds, and the ratios to the bare server's rounds beside them. */
-export interface Result {
+export interface Result extends Summary {
   contender: Contender;
   refreshes: boolean;
-  cpuUs: number;
-  /** Of each pair: this contender's CPU by the bare server's. */
-  ratios: number[];
   /** CPU of each round. */
   rounds: number[];
-  p50: number;
-  p99: number;
 }
 
 /** The product on each of the worlds and its peers, side by side; the last result is the bare server's. */
@@ -39,10 +28,17 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
   const contenders: Contender[] = [];
   for (const world of worlds) contenders.push(await started(startPortcullis(world)));
   for (const name of PEERS) contenders.push(await started(startPeer(name, folder)));
-  for (const url of databasesOf(worlds)) contenders.push(await started(startPeer('bare-hmac-recorded', folder, url)));
+  for (const url of databasesOf(worlds)) {
+    for (const name of RECORDED) contenders.push(await started(startPeer(name, folder, url)));
+  }
   const refreshes = new Map<Contender, boolean>();
   for (const contender of [...contenders, bare]) refreshes.set(contender, await checked(contender));
-  const rounds = await runRounds(contenders, bare, effort);
+  const rounds = await pairRounds({
+    contenders,
+    base: bare,
+    effort,
+    run: (contender: Contender, requests) => runRound(contender, requests),
+  });
   return [...contenders, bare].map((contender) => {
     return resultOf(contender, refreshes.get(contender) ?? false, rounds.get(contender) ?? []);
   });
@@ -55,31 +51,6 @@ async function checked(contender: Contender): Promise<boolean> {
   return refreshes;
 }
 
-interface PairedRound extends Round {
-  /** Microseconds of CPU of the bare server in the round beside this one. */
-  bareUs: number;
-}
-
-/** After a warm-up of all, each contender's round stands before one of the bare server's; pairs go round in turn. */
-async function runRounds(
-  contenders: readonly Contender[],
-  bare: Contender,
-  { pairs, requests, warmUp }: Effort,
-): Promise<Map<Contender, PairedRound[]>> {
-  const results = new Map<Contender, PairedRound[]>([...contenders, bare].map((contender) => [contender, []]));
-  for (const contender of results.keys()) await runRound(contender, warmUp);
-  for (let pair = 1; pair <= pairs; pair++) {
-    tell(`round ${pair} of ${pairs} …`);
-    for (const contender of contenders) {
-      const round = await runRound(contender, requests);
-      const beside = await runRound(bare, requests);
-      results.get(contender)?.push({ ...round, bareUs: beside.cpuUs });
-      results.get(bare)?.push({ ...beside, bareUs: beside.cpuUs });
-    }
-  }
-  return results;
-}
-
 /** One round of a contender's token requests. */
 export function runRound({ server, request }: Pick<Contender, 'server' | 'request'>, requests: number): Promise<Round> {
   const { url, headers, body, clientSecret } = request;
@@ -88,13 +59,5 @@ export function runRound({ server, request }: Pick<Contender, 'server' | 'reques
 }
 
 function resultOf(contender: Contender, refreshes: boolean, rounds: readonly PairedRound[]): Result {
-  return {
-    contender,
-    refreshes,
-    cpuUs: median(rounds.map(({ cpuUs }) => cpuUs)),
-    ratios: rounds.map(({ cpuUs, bareUs }) => cpuUs / bareUs),
-    rounds: rounds.map(({ cpuUs }) => cpuUs),
-    p50: median(rounds.map(({ latencies }) => percentile(latencies, 0.5))),
-    p99: median(rounds.map(({ latencies }) => percentile(latencies, 0.99))),
-  };
+  return { contender, refreshes, ...summaryOf(rounds), rounds: rounds.map(({ cpuUs }) => cpuUs) };
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { runEach } from '../lib/pairs.ts';
 import { cpuMs, untilIdle } from '../lib/process-stats.ts';
 import { tell } from '../lib/report.ts';
 import { runScript } from '../lib/run-script.ts';
@@ -54,18 +55,20 @@ export async function compare(
   const base = await started(startBare(kafka, folder, 'coalescing'));
   const results = [...contenders, base].map((contender): Result => ({ contender, rounds: [], ratios: [] }));
   const round = roundsOf();
-  for (const contender of [...contenders, base]) await round(contender, effort.warmUp);
+  await round(base, effort.warmUp);
+  let left = await runEach(contenders, (contender) => round(contender, effort.warmUp));
   const last = results.at(-1);
   for (let pair = 1; pair <= effort.pairs; pair++) {
     tell(`round ${pair} of ${effort.pairs} …`);
-    for (const { contender, rounds, ratios } of results.slice(0, -1)) {
+    left = await runEach(left, async (contender) => {
       const one = await round(contender, effort.requests);
       const beside = await round(base, effort.requests);
-      rounds.push(one);
-      ratios.push(one.perSecond / beside.perSecond);
+      const result = results.find((of) => of.contender === contender);
+      result?.rounds.push(one);
+      result?.ratios.push(one.perSecond / beside.perSecond);
       last?.rounds.push(beside);
       last?.ratios.push(1);
-    }
+    });
   }
   return results;
 }
