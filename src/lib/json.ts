@@ -41,11 +41,6 @@ export function parsedOr<Value>(parse: () => Value, refused: (fault: JsonError) 
 /** The deepest nesting of arrays and objects in a JSON text: each level costs stack and, in each copy, memory. */
 export const MAX_NESTING = 20_000;
 /**
- * The maximum number of arrays, objects, and of their members beside the first, in a JSON text: reading more of them
- * would hold up other work. A notification of 256 KiB, whose unknown members are ignored, has up to 131,072.
- */
-export const MAX_VALUES = 140_000;
-/**
  * The maximum number of values in a JSON text that become an `ExactNumber`: each is read digit by digit. No valid input
  * has more than 11,000.
  */
@@ -81,17 +76,13 @@ export function hasForbiddenText(text: string): boolean {
 
 /**
  * Parses JSON like `JSON.parse`, but without loss of digits: a number whose digits a double would change becomes an
- * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts: `parseInput` notes which are.
- * @throws JsonError that names the place of a syntax error; JsonLimitError beyond `MAX_NESTING`, `MAX_VALUES` or
- * `MAX_EXACT_NUMBERS`.
+ * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts; `parseInput` notes
+ * which keys are repeated.
+ * @throws JsonError that names the place of a syntax error; JsonLimitError beyond `MAX_NESTING` or `MAX_EXACT_NUMBERS`.
  */
 export function parseJson(text: string): unknown {
-  switch (exceeded(text, MAX_NESTING, MAX_VALUES)) {
-    case 'levels':
-      throw new JsonLimitError(`must not have values more than ${MAX_NESTING} levels within each other`);
-    case 'values':
-      throw new JsonLimitError(`must not have more than ${MAX_VALUES} values`);
-    default:
+  if (isNestedBeyond(text, MAX_NESTING)) {
+    throw new JsonLimitError(`must not have values more than ${MAX_NESTING} levels within each other`);
   }
   const value = parsePlainJson(text);
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
@@ -134,25 +125,16 @@ function placeOf(text: string, message: string): string {
  * result is arbitrary.
  */
 export function isNestedBeyond(text: string, levels: number): boolean {
-  return exceeded(text, levels, Number.POSITIVE_INFINITY) === 'levels';
-}
-
-function exceeded(text: string, maxLevels: number, maxValues: number): 'levels' | 'values' | undefined {
-  // Each level and each value needs at least one character.
-  if (text.length <= Math.min(maxLevels, maxValues)) return undefined;
+  // Each level needs at least one character.
+  if (text.length <= levels) return false;
   let depth = 0;
-  let values = 0;
-  for (let at = 0; at < text.length && depth <= maxLevels && values <= maxValues; at += 1) {
+  for (let at = 0; at < text.length && depth <= levels; at += 1) {
     const char = text[at];
     if (char === '"') at = endOfText(text, at);
-    else if (char === '[' || char === '{') {
-      depth += 1;
-      values += 1;
-    } else if (char === ',') values += 1;
+    else if (char === '[' || char === '{') depth += 1;
     else if (char === ']' || char === '}') depth -= 1;
   }
-  if (depth > maxLevels) return 'levels';
-  return values > maxValues ? 'values' : undefined;
+  return depth > levels;
 }
 
 /**

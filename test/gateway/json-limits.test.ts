@@ -1,18 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import {
-  ExactNumber,
-  JsonLimitError,
-  MAX_EXACT_NUMBERS,
-  MAX_NESTING,
-  MAX_VALUES,
-  parseJson,
-} from '../../src/lib/json.ts';
+import { ExactNumber, JsonLimitError, MAX_EXACT_NUMBERS, MAX_NESTING, parseJson } from '../../src/lib/json.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const numbers = (count: number, literal: string) => `[${Array(count).fill(literal).join(',')}]`;
 const NESTED = `must not have values more than ${MAX_NESTING} levels within each other`;
-const VALUES = `must not have more than ${MAX_VALUES} values`;
 const NUMBERS = `must not have more than ${MAX_EXACT_NUMBERS} numbers that need more than a double`;
 
 describe('a JSON text', () => {
@@ -37,28 +29,9 @@ describe('a JSON text', () => {
   );
 
   it('7.2-01: numbers that a double keeps, and digits in texts, do not count', () => {
-    const plain = `[1e400,${Array(16_000).fill('1.5,"12345678901234567","\\\\\\""').join(',')}]`;
-    expect(parseJson(plain)).toHaveLength(48_001);
+    const plain = `[1e400,${Array(100_000).fill('1.5,"12345678901234567","\\\\\\""').join(',')}]`;
+    expect(parseJson(plain)).toHaveLength(300_001);
     expect(parseJson(`["${'\\n'.repeat(500_000)}",1e400]`)).toEqual(['\n'.repeat(500_000), new ExactNumber('1e400')]);
-  });
-});
-
-describe('the values of a JSON text', () => {
-  it('D6-24 7.2-01: more of them than the limit are refused before it is parsed, whatever its strings hold', () => {
-    const parse = vi.spyOn(JSON, 'parse');
-    for (const text of [
-      numbers(MAX_VALUES + 1, '0'),
-      numbers(MAX_VALUES / 2 + 1, '{}'),
-      `{${Array(MAX_VALUES + 1)
-        .fill('"a":0')
-        .join(',')}}`,
-    ]) {
-      expect(() => parseJson(text)).toThrow(new JsonLimitError(VALUES));
-    }
-    expect(parse).not.toHaveBeenCalled();
-    parse.mockRestore();
-    expect(parseJson(numbers(MAX_VALUES, '0'))).toHaveLength(MAX_VALUES);
-    expect(parseJson(`["${','.repeat(MAX_VALUES + 1)}"]`)).toHaveLength(1);
   });
 });
 
@@ -95,9 +68,7 @@ describe('a JSON body beyond the limits', () => {
     const bytes = kilobytes * 1_000;
     const texts: [string, string][] = [
       [nested(bytes / 2), NESTED],
-      [numbers(MAX_EXACT_NUMBERS + 1, '1e400'), NUMBERS],
-      // A notification is too short for as many values.
-      ...(bytes / 2 > MAX_VALUES ? [[numbers(Math.floor(bytes / 2), '0'), VALUES] as [string, string]] : []),
+      [numbers(Math.floor(bytes / 6), '1e400'), NUMBERS],
     ];
     for (const [text, message] of texts) {
       const answer = await p.call(method, path(), {
