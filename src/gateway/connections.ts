@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Counter, Gauge, type Metric } from 'prom-client';
-import { callerOf, plainAddress } from '../lib/ip-address.ts';
+import { callerAddress, plainAddress } from '../lib/ip-address.ts';
 import type { Exchange } from './exchange/exchange.ts';
 import { announcesBody, type TrustedPeers } from './exchange/request-head.ts';
 
@@ -183,7 +183,7 @@ export function limitConnections(server: Server, { max, trusts, metrics }: Conne
   server.on('drop', () => metrics.refused('all'));
   server.on('connection', (socket) => {
     const address = plainAddress(socket.remoteAddress ?? '');
-    const peer = callerOf(address);
+    const peer = callerAddress(address);
     const before = open.get(peer) ?? 0;
     if (before >= maxOfPeer && !trusts(address, 0)) {
       metrics.refused('peer');

@@ -37,7 +37,7 @@ export function groupsOf(address: string): number[] {
  * Returns the caller that an address, in any spelling, is counted as: the address itself of IPv4, the /64 network of
  * IPv6, all of which one holder has (RFC 6177).
  */
-export function callerOf(address: string): string {
+export function callerAddress(address: string): string {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return plain;
   const network = groupsOf(plain).slice(0, 4);

@@ -1,8 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { vi } from 'vitest';
 import { listening, tokenOf } from '../faults/faults.ts';
 import { type Lab, type Replica, startLab } from '../faults/lab.ts';
@@ -22,21 +18,13 @@ export interface AttackLab extends AsyncDisposable {
   gateways: Replica[];
   attackers: [Tenant, Tenant];
   bystander: Tenant;
-  /** The files in which loop-watch.ts tells how long the event loop of each process was held up. */
-  watched: readonly string[];
 }
 
 const ROLES = ['gateway', 'gateway', 'worker'] as const;
-const WATCH = fileURLToPath(new URL('./loop-watch.ts', import.meta.url));
 const SCOPES = 'accounts:read,transactions:read,users:read,users:migrate,wallets:read';
 
 export async function startAttackLab(): Promise<AttackLab> {
-  const folder = await mkdtemp(join(tmpdir(), 'portcullis-attack-'));
-  const watched = ROLES.map((_role, at) => join(folder, `${at}`));
-  const own = Object.fromEntries(
-    watched.map((path, at) => [at, { env: { NODE_OPTIONS: `--import ${WATCH}`, LOOP_WATCH: path } }]),
-  );
-  const lab = await startLab(ROLES, { partitions: 3, stores: sharedStores, own });
+  const lab = await startLab(ROLES, { partitions: 3, stores: sharedStores });
   try {
     const { node_id: nodeId, other_node: other } = lab.demo;
     const attackers: [Tenant, Tenant] = [{ nodeId, token: await tokenOf(lab) }, await newTenant(lab)];
@@ -46,11 +34,7 @@ export async function startAttackLab(): Promise<AttackLab> {
       gateways: listening(lab),
       attackers,
       bystander,
-      watched,
-      [Symbol.asyncDispose]: async () => {
-        await lab[Symbol.asyncDispose]();
-        await rm(folder, { recursive: true, force: true });
-      },
+      [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
     };
   } catch (error) {
     await lab[Symbol.asyncDispose]();

@@ -81,16 +81,29 @@ async function poisonRules(walletId: string): Promise<string[]> {
   const of = { node_id: p.demo.node_id, wallet_id: walletId, network_id: randomUUID() };
   const more = { ...of, network_currency_id: randomUUID(), type: 'auto_transfer' as const };
   const ids = XSS.map(() => randomUUID());
-  const rules = ids.map((id, at) => ({
-    ...{ id, ...more, ...times, ...contentOf(at, at === 0 ? XSS.length : 2) },
-    version: at === 0 ? XSS.length + 1 : 1,
-  }));
-  const versions = XSS.map((subject, at) => ({
-    ...{ rule_id: ids[0] ?? '', version: at + 1, ...more, ...contentOf(at, 1), status: 'active' as const, at: AT },
-    ...{ subject, client_id: text(at + 8), correlation_id: text(at + 9) },
-  }));
-  await rows().run((k) => k.insertInto('wallet_rules').values(rules as never));
-  await rows().run((k) => k.insertInto('wallet_rule_versions').values(versions as never));
+  const rules = ids.map((id, at) => ({ id, ...more, ...times, ...contentOf(at, 2), version: 1 }));
+  const { db } = p.service.context.database;
+  // The database writes a version with each change, by the author that the transaction names.
+  const changeBy = (at: number, change: () => Promise<unknown>) =>
+    db.transaction(async () => {
+      const author = { subject: text(at), client_id: text(at + 8), correlation_id: text(at + 9) };
+      const name = 'portcullis.rule_author';
+      await db.unscoped('a setting').raw((sql) => sql`select set_config(${name}, ${JSON.stringify(author)}, true)`);
+      await change();
+    });
+  await changeBy(0, () => rows().run((k) => k.insertInto('wallet_rules').values(rules as never)));
+  for (let at = 1; at <= XSS.length; at += 1) {
+    const content = contentOf(at, at === XSS.length ? XSS.length : 1);
+    const changed = { ...content, version: at + 1 } as never;
+    await changeBy(at, () =>
+      rows().run((k) =>
+        k
+          .updateTable('wallet_rules')
+          .set(changed)
+          .where('id', '=', ids[0] ?? ''),
+      ),
+    );
+  }
   return ids;
 }
 

@@ -88,7 +88,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'in production', () => {
 function usersOf({ server }: TwoRoles): Promise<unknown[]> {
   return withPostgres(server, async (client) => {
     const { rows } = await client.query(
-      'select distinct usename from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      `select distinct usename from pg_stat_activity
+       where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
     );
     return rows.map(({ usename }) => usename);
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callerOf } from '../../src/lib/ip-address.ts';
+import { callerAddress } from '../../src/lib/ip-address.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { scrape } from '../observability/scrape.ts';
 import { basic } from '../webhook/stand.ts';
@@ -38,7 +38,7 @@ describe('a caller, as it is counted', () => {
     ['fe80::2%2', 'fe80:0:0:0::/64'],
     ['', ''],
   ])('D2-24 D3-18: %s is counted as %s', (address, caller) => {
-    expect(callerOf(address)).toBe(caller);
+    expect(callerAddress(address)).toBe(caller);
   });
 
   const group = fc.oneof(fc.constant(0), fc.constant(0xffff), fc.nat(0xffff));
@@ -49,13 +49,13 @@ describe('a caller, as it is counted', () => {
     fc.assert(
       fc.property(groups, groups, style, style, fc.nat(), (one, other, first, second, at) => {
         const isMapped = one.slice(0, 5).every((part) => part === 0) && one[5] === 0xffff;
-        const caller = callerOf(spelled(one, first, at));
-        expect(callerOf(spelled(one, second, at + 1))).toBe(caller);
+        const caller = callerAddress(spelled(one, first, at));
+        expect(callerAddress(spelled(one, second, at + 1))).toBe(caller);
         if (isMapped) return;
         const neighbour = [...one.slice(0, 4), 1, ...other.slice(5)];
-        expect(callerOf(spelled(neighbour, second, at))).toBe(caller);
+        expect(callerAddress(spelled(neighbour, second, at))).toBe(caller);
         const stranger = one.map((part, index) => (index === at % 4 ? part ^ 1 : part));
-        expect(callerOf(spelled(stranger, second, at))).not.toBe(caller);
+        expect(callerAddress(spelled(stranger, second, at))).not.toBe(caller);
       }),
     );
   });
@@ -63,8 +63,8 @@ describe('a caller, as it is counted', () => {
   it('D2-24 D3-18: every spelling of an IPv4-mapped address is the address of IPv4, and no other', () => {
     fc.assert(
       fc.property(fc.ipV4(), style, fc.nat(), fc.ipV4(), (address, how, at, other) => {
-        expect(callerOf(spelled(mapped(address), how, at))).toBe(address);
-        expect(callerOf(spelled(mapped(other), how, at)) === address).toBe(other === address);
+        expect(callerAddress(spelled(mapped(address), how, at))).toBe(address);
+        expect(callerAddress(spelled(mapped(other), how, at)) === address).toBe(other === address);
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Counter } from 'prom-client';
-import { callerOf } from '../../lib/ip-address.ts';
+import { callerAddress } from '../../lib/ip-address.ts';
 import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts';
 import type { CountedFailure } from '../../platform/cache/counts.rules.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
@@ -55,6 +55,6 @@ export class Throttle {
 
 /** Returns a hash of caller and client, so that the key has the same length whatever the caller sent. */
 function keyOf(address: string, clientId: string | undefined): string {
-  const pair = JSON.stringify([callerOf(address), clientId ?? null]);
+  const pair = JSON.stringify([callerAddress(address), clientId ?? null]);
   return createHash('sha256').update(pair).digest('base64url');
 }

@@ -4,7 +4,7 @@ import { Counter } from 'prom-client';
 import type { NotificationPublisher } from '../../domain/transactions/transaction-messages.ts';
 import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { callerOf } from '../../lib/ip-address.ts';
+import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { AppError, BASIC_CHALLENGE } from '../../platform/errors.ts';
@@ -137,7 +137,7 @@ export class RejectedWebhooks {
   /** Counts a wrong password, and logs every twentieth of one caller within a minute. */
   addPassword(address: string): void {
     const { log, nowMs } = this.#parts;
-    const caller = callerOf(address);
+    const caller = callerAddress(address);
     const { count } = this.#byCaller.count(caller, nowMs());
     this.wrongPasswords.inc({ kind: count > MANY ? 'repeated' : 'single' });
     if (count % MANY > 0) return;
