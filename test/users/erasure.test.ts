@@ -162,6 +162,21 @@ describe('erasing a user', () => {
     expect((await call()).json.result).toMatchObject({ isError: true, _meta: { error: { code: 'erased' } } });
   });
 
+  it('D7-10: a keyed mutation whose kept result was erased answers with an error that says what to do', async () => {
+    const { user } = person();
+    const input = { walletAddress: user.wallet_address, email: user.email };
+    const query = `mutation ($input: MigrateUserInput!) { migrateUser(input: $input) { ... on User { id } } }`;
+    const keyed = { token, json: { query, variables: { input } }, headers: { 'idempotency-key': randomUUID() } };
+    const call = () => p.call('POST', '/graphql', keyed);
+    const { json } = await call();
+    await erase(json.data.migrateUser.id);
+    const again = await call();
+    expect(again.json.data).toBeNull();
+    expect(again.json.errors).toMatchObject([
+      { extensions: { code: 'ERASED' }, message: expect.stringMatching(/erased.*a new key/) },
+    ]);
+  });
+
   it('D7-10: changes nothing but bodies and URL queries of the noted records of the tenant', async () => {
     const elsewhere = await p.clientToken(p.demo.other_node.client);
     const rules = rulesOf(p, token);

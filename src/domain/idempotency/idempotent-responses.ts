@@ -26,6 +26,10 @@ export function scopeHash({ subject, clientId, method, path, key }: KeyScope): B
 /** The body of a stored response that was erased with the data of a user. */
 export const ERASED_BODY = '{}';
 
+/** The message of GraphQL and MCP for a repeated request whose stored response was erased. REST sends the erased body. */
+export const ERASED_MESSAGE =
+  "the stored response was erased with a user's data; the request was processed when its key was first used, and a new key would process it again";
+
 /** A stored response, which is sent again unchanged. */
 export interface StoredResponse {
   status: number;

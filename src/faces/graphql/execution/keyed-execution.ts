@@ -1,5 +1,7 @@
 import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
 import {
+  ERASED_BODY,
+  ERASED_MESSAGE,
   IDEMPOTENCY_KEY,
   type KeyedRequest,
   type StoredResponse,
@@ -67,6 +69,9 @@ export async function executedOnce(
     const { body } = await idempotentResponses.respond(request, work, (run) =>
       request.path.startsWith('migrateUser') ? userMigrations.exclusively(request.nodeId, run) : run(),
     );
+    if (body === ERASED_BODY) {
+      return { data: null, errors: [new GraphQLError(ERASED_MESSAGE, { extensions: { code: 'ERASED' } })] };
+    }
     return { data: null, stringify: () => body ?? '{}' };
   } catch (error) {
     if (refused) return refused;

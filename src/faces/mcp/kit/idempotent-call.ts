@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { ERASED_BODY, IDEMPOTENCY_KEY, type StoredResponse } from '../../../domain/idempotency/idempotent-responses.ts';
+import {
+  ERASED_BODY,
+  ERASED_MESSAGE,
+  IDEMPOTENCY_KEY,
+  type StoredResponse,
+} from '../../../domain/idempotency/idempotent-responses.ts';
 import { type ToolCall, ToolError, type ToolFailure } from './tool.ts';
 
 /** The argument that makes it safe to repeat a call of a tool. */
@@ -39,7 +44,7 @@ export async function idempotentCall<Result extends object>(
   const request = { nodeId, subject: clientId, clientId, method: 'MCP', path: name, key, bytes };
   const { status, body } = await call.services.idempotentResponses.respond(request, () => answerOf(work), around);
   if (body === ERASED_BODY) {
-    throw new ToolError({ code: 'erased', message: 'the result was erased with the data of a user' });
+    throw new ToolError({ code: 'erased', message: ERASED_MESSAGE });
   }
   const stored: unknown = JSON.parse(body ?? '{}');
   if (status !== 200) throw new ToolError(stored as ToolFailure);
