@@ -27,7 +27,7 @@ const LISTED: Readonly<Record<string, Listed>> = {
     load: async () => (await import('./commands/audit-list.ts')).auditList,
   },
   'audit verify': {
-    summary: 'check that no audit record is changed, missing or forged',
+    summary: 'check that no audit record was altered, removed or forged',
     load: async () => (await import('./commands/audit-verify.ts')).auditVerify,
   },
   'config check': {

@@ -260,7 +260,7 @@ describeReal('postgres', 'audit verify holds', () => {
     const found = async (extra?: string[]) => (await verified(database.db, { keptSeals: lines(extra) })).findings;
     expect(await found()).toEqual([]);
     expect(await found(['', '{"body":"{'])).toMatchObject([
-      { kind: 'changed', message: 'line 5 of the kept seals is no seal' },
+      { kind: 'changed', message: 'line 5 of the checkpoint file is not a valid seal' },
     ]);
     const [second] = kept.splice(1, 1);
     expect(await found()).toMatchObject([{ kind: 'not kept', message: expect.stringMatching(/^seal 2 is in the/) }]);
@@ -269,6 +269,8 @@ describeReal('postgres', 'audit verify holds', () => {
     await raw('delete from audit_seals where position = 3');
     await raw('delete from audit_records where chain_index > 4');
     expect((await verified(database.db)).findings).toEqual([]);
-    expect(await found()).toMatchObject([{ kind: 'cut off', message: expect.stringMatching(/^seal 3, .* is not in/) }]);
+    expect(await found()).toMatchObject([
+      { kind: 'cut off', message: expect.stringMatching(/^seal 3 is in line \d+ .* but not in/) },
+    ]);
   });
 });

@@ -54,7 +54,7 @@ export class VerifiedChain {
     const [index, name] = [Number(row.chain_index), nameOf(row)];
     const last = this.#last;
     if (last?.index === index) {
-      findings.add('twice', `${name} has the place of ${last.name}: one of them is a copy or forged`);
+      findings.add('twice', `${name} has the same index as ${last.name}: one of them was copied or forged`);
       return;
     }
     // Of the records before a period the last one alone can have been deleted from the period.
@@ -73,11 +73,17 @@ export class VerifiedChain {
       this.#digestsOf(row, name),
     );
     if (hash !== row.hash || row.salts.length !== (row.digests ? 0 : SALTS_LENGTH))
-      findings.add('changed', `${name} is changed`);
+      findings.add('changed', `${name} was altered: its content and its hash do not match`);
     else if (index < 0 || (isNext && row.previous_hash !== (last?.hash ?? NO_HASH))) {
-      findings.add('out of place', `${name} does not follow on ${last?.name ?? 'the beginning of its chain'}`);
+      findings.add(
+        'out of place',
+        `${name} does not follow ${last?.name ?? 'the start of its chain'}: a record was moved or replaced`,
+      );
     } else if (!this.#mayBe(index, hash)) {
-      findings.add('forged', `${name}: a seal says that there is no such record in the database`);
+      findings.add(
+        'forged',
+        `${name} should be absent: a seal says that it was deleted, lost or refused, or that its chain ended before it`,
+      );
     }
     // The next one is judged by what this one says, so that one change is one finding.
     this.#last = { index, hash: row.hash, name };
@@ -95,13 +101,16 @@ export class VerifiedChain {
     const { findings, isPartial } = this.#parts;
     const known = this.#sealed;
     if (known === undefined) {
-      findings.add('forged', `${this.#last?.name} and its chain: no seal knows of it`);
+      findings.add(
+        'forged',
+        `${this.#last?.name} is in a chain that no valid seal opened: the chain was forged, or its seals were deleted`,
+      );
       return;
     }
-    const { index = -1, name = 'its beginning' } = this.#last ?? {};
+    const { index = -1, name = 'its start' } = this.#last ?? {};
     // Of the records behind a period the first one alone can have been deleted from the period.
     const last = isPartial ? Math.min(known.last, index + 1) : known.last;
-    await this.#miss(index + 1, last, `behind ${name}`, 'cut off');
+    await this.#miss(index + 1, last, `after ${name}`, 'cut off');
   }
 
   /** Compares a record with the seals that name it. */
@@ -112,8 +121,11 @@ export class VerifiedChain {
       const { position, index: sealedIndex, hash: sealedHash } = this.#head;
       if (sealedIndex === index && sealedHash !== hash) {
         const from = this.#heldTo + 1;
-        const which = from === index ? name : `one of the records with the indices ${from} to ${index} of ${this.#id}`;
-        this.#parts.findings.add('forged', `${which}: its hash is not that of seal ${position}`);
+        const which = from === index ? name : `one of records ${from} to ${index} of chain ${this.#id}`;
+        this.#parts.findings.add(
+          'forged',
+          `${which} was replaced: the hash of record ${index} is not the one in seal ${position}`,
+        );
       }
       this.#heldTo = Math.max(this.#heldTo, sealedIndex);
       this.#head = undefined;
@@ -132,8 +144,8 @@ export class VerifiedChain {
       );
       if (Number(row?.count) >= to - first + 1) return;
     }
-    const which = first === to ? `record ${first}` : `records ${first} to ${to}`;
-    findings.add(kind, `${which} of chain ${this.#id} ${where}`);
+    const [which, is] = first === to ? [`record ${first}`, 'is'] : [`records ${first} to ${to}`, 'are'];
+    findings.add(kind, `${which} of chain ${this.#id} ${is} missing ${where}: no seal says why`);
   }
 
   /** Returns the digests of the columns that an erasure removes. Of an erased record they are what is left. */
@@ -141,10 +153,13 @@ export class VerifiedChain {
     if (row.digests === null) return columnDigests(row, row.salts);
     const { sealed, findings } = this.#parts;
     if (ERASABLE_COLUMNS.some((column) => row[column] !== null)) {
-      findings.add('changed', `${name} is changed: it is erased, and has again what an erasure removes`);
+      findings.add('changed', `${name} was altered: it is marked as erased, but has a query or a body`);
     }
     if (!row.noted_users?.some((id) => sealed.erasedUsers.has(id))) {
-      findings.add('erased', `${name} is erased, and no seal says that one of its users was`);
+      findings.add(
+        'erased',
+        `${name} has lost its query and bodies, but no seal says that one of its users was erased`,
+      );
     }
     return row.digests;
   }

@@ -1,4 +1,4 @@
-/** What is wrong with the audit: the kind of it, and a sentence that names the first record or seal of which it is true. */
+/** A problem of the audit: its kind, and a sentence that names the first record or seal concerned and says what was found. */
 export interface Finding {
   kind: 'changed' | 'missing' | 'twice' | 'out of place' | 'cut off' | 'forged' | 'unchained' | 'erased' | 'not kept';
   message: string;

@@ -94,13 +94,20 @@ export class SealedAudit {
     const position = Number(row.position);
     const before = Number(last?.position ?? 0);
     const body = bodyOf(row);
-    if (position < 1) this.#findings.add('forged', `seal ${position} is one that no service adds: the first is seal 1`);
+    if (position < 1) this.#findings.add('forged', `seal ${position} is forged: services number seals from 1`);
     else if (position !== Math.max(before, 0) + 1) {
-      this.#findings.add('missing', `seal ${Math.max(before, 0) + 1} is missing`);
+      this.#findings.add('missing', `seal ${Math.max(before, 0) + 1} is missing: it was deleted from the database`);
     } else if (body && body.previous !== (last && before > 0 ? sealHash(last) : NO_HASH)) {
-      this.#findings.add('changed', `seal ${before} or seal ${position}: one does not follow on the other`);
+      this.#findings.add(
+        'changed',
+        `seal ${position} does not contain the hash of the seal before it: one of the two was altered`,
+      );
     }
-    if (!body) this.#findings.add('changed', `seal ${row.position} is changed`);
+    if (!body)
+      this.#findings.add(
+        'changed',
+        `seal ${row.position} was altered: its body is malformed or does not match its columns`,
+      );
     else if (position > 0 && (this.#keys.size === 0 || this.#isHeld(row, body))) this.#note(body);
   }
 
@@ -117,7 +124,7 @@ export class SealedAudit {
       if (line === '') continue;
       const seal = sealIn(line);
       if (seal === undefined) {
-        this.#findings.add('changed', `line ${number} of the kept seals is no seal`);
+        this.#findings.add('changed', `line ${number} of the checkpoint file is not a valid seal`);
         continue;
       }
       batch.push({ ...seal, line: number });
@@ -136,7 +143,11 @@ export class SealedAudit {
 
   async #expectNone(from: number, to: number): Promise<void> {
     const [row] = await this.#read((sql) => sql`position between ${from} and ${to}`);
-    if (row) this.#findings.add('not kept', `seal ${row.position} is in the database, and not among the kept seals`);
+    if (row)
+      this.#findings.add(
+        'not kept',
+        `seal ${row.position} is in the database but not in the checkpoint file: it was added by hand, or not copied`,
+      );
   }
 
   async #compareBatch(batch: readonly (Seal & { position: number; line: number })[]): Promise<never[]> {
@@ -145,10 +156,11 @@ export class SealedAudit {
     const stored = new Map(rows.map((row) => [Number(row.position), row]));
     for (const { position, line, body, signature } of batch) {
       const row = stored.get(position);
-      const seal = `seal ${position}, which line ${line} of the kept seals has,`;
-      if (row === undefined) this.#findings.add('cut off', `${seal} is not in the database`);
-      else if (row.body !== body || row.signature !== signature) {
-        this.#findings.add('changed', `${seal} is another one in the database`);
+      const kept = `line ${line} of the checkpoint file`;
+      if (row === undefined) {
+        this.#findings.add('cut off', `seal ${position} is in ${kept} but not in the database: it was deleted`);
+      } else if (row.body !== body || row.signature !== signature) {
+        this.#findings.add('changed', `seal ${position} in the database differs from ${kept}: one of them was altered`);
       }
     }
     return [];
@@ -197,8 +209,13 @@ export class SealedAudit {
     if (!known && this.#unknownKeys.has(key)) return false;
     if (!known) this.#unknownKeys.add(key);
     const unsigned =
-      key === null ? 'is not signed, unlike those before it' : `has a key that is not known here, ${key}`;
-    this.#findings.add('forged', `seal ${position} ${known ? 'has a wrong signature' : unsigned}`);
+      key === null
+        ? 'has no signature, although earlier seals have one: it was altered or forged'
+        : `was signed by an unknown key, ${key}: it is forged unless this was a key of yours`;
+    this.#findings.add(
+      'forged',
+      `seal ${position} ${known ? 'has an invalid signature: it was altered or forged' : unsigned}`,
+    );
     return false;
   }
 
@@ -241,7 +258,7 @@ export class SealedAudit {
       const since = new Date(mark.atMs).toISOString();
       this.#findings.add(
         'forged',
-        `seal ${position} drops record ${to} of chain ${id}, which seals say to be later than ${since}`,
+        `seal ${position} drops record ${to} of chain ${id}, but earlier seals show that it was written after ${since}`,
       );
     } else chain.gone.push({ from, to });
   }

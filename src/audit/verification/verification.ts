@@ -66,7 +66,10 @@ async function verifyNow({
   );
   const { total = 0, unchained = 0, late = 0, id } = counts ?? {};
   if (Number(late) > 0) {
-    findings.add('unchained', `${late} records have no place in a chain though there were chains: ${id} is one`);
+    findings.add(
+      'unchained',
+      `record ${id} belongs to no chain, although there were chains when it was written (${late} such records)`,
+    );
   }
   let records = 0;
   const seen = new Set<string>();

@@ -12,14 +12,14 @@ import { counted, Progress, printable } from '../kit/progress.ts';
 /** `portcullis audit verify`: verifies the chains of audit records and their seals. */
 export const auditVerify: CommandBody = {
   description: [
-    'Checks the hash of each audit record, that each follows on the one before in the chain of its process, and that the',
-    'signed seals agree. Ends with 1 and names the first record of each kind that is changed, missing, twice, out of place,',
-    'forged, or cut off behind a seal. Signatures are checked by AUDIT_SIGNING_KEY and AUDIT_SIGNING_KEY_PREVIOUS.',
+    'Checks the hash of each audit record, its link to the record before it in the chain of its process, and the signed',
+    'seals. Lists the records and seals that were altered, removed, copied, moved or forged, and exits with 1 if there are',
+    'any. Signatures are checked with AUDIT_SIGNING_KEY and AUDIT_SIGNING_KEY_PREVIOUS.',
   ].join('\n'),
   flags: {
-    from: { help: 'the records of this time or later, in ISO 8601' },
-    to: { help: 'those before this time' },
-    checkpoints: { help: 'a file of the seals that AUDIT_CHECKPOINTS has kept, which the database must have' },
+    from: { help: 'verify records written at this time or later (ISO 8601)' },
+    to: { help: 'verify records written before this time (ISO 8601)' },
+    checkpoints: { help: 'compare the seals of the database with this file, which AUDIT_CHECKPOINTS has written' },
   },
   examples: [
     'portcullis audit verify',
@@ -29,7 +29,7 @@ export const auditVerify: CommandBody = {
     const { config, env: variables } = readConfig(env);
     const [from, to] = [instant(flags, 'from'), instant(flags, 'to')];
     const file = text(flags, 'checkpoints');
-    // Before the database shows its moment: a seal that is added to both later is not one that the database lacks.
+    // Opened before the database's snapshot, so that a seal that is added to both later does not count as missing there.
     const keptSeals = file === undefined ? undefined : linesOf(file, statSync(file, { throwIfNoEntry: false }));
     const advice = () => 'stop it first, repeat this, and start it again';
     const { verifyAudit } = await import('../../audit/verification/verification.ts');
@@ -67,13 +67,20 @@ function textOf(
   keys: number,
 ): string {
   const lines = findings.map(({ kind, message }) => `${kind.toUpperCase()}: ${printable(message)}`);
-  if (findingCount > findings.length) lines.push(`and ${counted(findingCount - findings.length)} more.`);
-  const checked = keys > 0 ? '' : ' No key is set, so that signatures were not checked.';
-  const older = unchained === 0 ? '' : ` ${counted(unchained)} records have no chain: they are not protected.`;
-  const bare = unsigned === 0 ? '' : ` ${counted(unsigned)} seals are from before the first key: they protect nothing.`;
-  const verdict = findingCount === 0 ? 'nothing is changed or missing' : `${counted(findingCount)} findings`;
-  lines.push(
-    `${counted(records)} records in ${counted(chains)} chains, ${counted(seals)} seals: ${verdict}.${older}${bare}${checked}`,
-  );
+  if (findingCount > findings.length)
+    lines.push(`${counted(findingCount - findings.length)} more findings are not shown.`);
+  const checked = keys > 0 ? '' : ' Signatures were not checked: AUDIT_SIGNING_KEY is not set.';
+  const older = unchained === 0 ? '' : ` Not protected, because they belong to no chain: ${many(unchained, 'record')}.`;
+  const bare = unsigned === 0 ? '' : ` Not protected, because there was no key yet: ${many(unsigned, 'seal')}.`;
+  const verified = `verified ${many(records, 'record')} in ${many(chains, 'chain')} and ${many(seals, 'seal')}`;
+  const verdict =
+    findingCount === 0
+      ? `OK: ${verified}. Nothing was altered or is missing.`
+      : `FAILED: ${verified}. Found ${many(findingCount, 'problem')}.`;
+  lines.push(`${verdict}${older}${bare}${checked}`);
   return `${lines.join('\n')}\n`;
+}
+
+function many(count: number, noun: string): string {
+  return `${counted(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
