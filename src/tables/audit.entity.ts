@@ -38,7 +38,11 @@ export const AuditRecord = defineEntity({
     notedUsers: p.array().columnType('uuid[]').$type<readonly string[]>().nullable(),
     /** The digests of the query and the bodies, once an erasure has removed them. */
     digests: p.array().$type<readonly string[]>().nullable(),
-    /** The order of arrival in the database. */
+    /**
+     * The order of arrival in the database: a number of a sequence, given when the record is inserted. No list or cursor
+     * reads it. Concurrent inserts may commit in another order, and rolled back ones leave gaps, so that a reader of all
+     * records after a position must wait until the transactions that were running have ended.
+     */
     position: p.bigint().$type<string>().nullable(),
   },
 });
