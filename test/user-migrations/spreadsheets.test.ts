@@ -47,6 +47,17 @@ describe('D7-12: a file saved by a spreadsheet', () => {
       ['0x1', 'ada@example.com', 'Ada\rL'],
     ],
     [
+      'CR in quotes in the only row, and at its end',
+      `${HEADER}\n0x1,ada@example.com,"Ada\rL"\r`,
+      ['0x1', 'ada@example.com', 'Ada\rL'],
+    ],
+    [
+      'CR without quotes in one of several rows',
+      `${HEADER}\n0x1,ada@example.com,Ada\rL\n"0x2","bob@example.com","Bob"\n`,
+      ['0x1', 'ada@example.com', 'Ada\rL'],
+      BOB,
+    ],
+    [
       'Excel, two lines in a cell',
       `${HEADER},\r\n0x1,ada@example.com,"Ada\nL",\r\n`,
       ['0x1', 'ada@example.com', 'Ada\nL'],
@@ -189,6 +200,29 @@ const OTHER_FORMATS: [name: string, file: Buffer | string, cause: RegExp][] = [
   ['CR alone and all cells quoted', `"wallet_address","email"\r"0x1","a@x.y"\r`, /^ends lines with CR alone/],
   ['CR alone, many lines', ROWS.replaceAll('\n', '\r').repeat(900), /^ends lines with CR alone/],
   ['CR alone and one column', 'wallet_address\r0x1\r0x2', /^ends lines with CR alone/],
+  ['CR alone after a header with LF', 'wallet_address,email\n0x1,a@x.y\r0x2,b@x.y\r', /^ends lines with CR alone/],
+  [
+    'CR alone after a header with CRLF',
+    'wallet_address,email\r\n0x1,a@x.y\r0x2,b@x.y\n\n',
+    /^ends lines with CR alone/,
+  ],
+  ['CR alone after a header with LF, one column', 'wallet_address\n0x1\r0x2', /^ends lines with CR alone/],
+  ['CR alone after a header with LF, fields omitted', `${HEADER}\n0x1\r0x2\r0x3,c@x.y`, /^ends lines with CR alone/],
+  [
+    'CR alone after a header with LF, quoted',
+    '"wallet_address","email"\n"0x1","a@x.y"\r"0x2","a\nb"\r',
+    /^ends lines with CR alone/,
+  ],
+  [
+    'CR alone after a header with LF, many lines',
+    `\ufeff${HEADER}\n${'0x1,a@x.y,Ada\r'.repeat(9_000)}`,
+    /^ends lines with CR alone/,
+  ],
+  [
+    'CR alone after a header with LF, blank records',
+    `${HEADER}\n0x1,a@x.y,Ada\r,,\r,,\n,,\n`,
+    /^ends lines with CR alone/,
+  ],
   ['CR alone after a mark', `\ufeff${ROWS.replaceAll('\n', '\r')}`, /^ends lines with CR alone/],
   [
     'semicolons (Excel, German)',

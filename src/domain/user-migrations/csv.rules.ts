@@ -282,6 +282,7 @@ const BOOLEANS = new Map([
   ['', false],
 ]);
 
+const CR_ALONE = 'ends lines with CR alone: save it with LF or CRLF line ends';
 /**
  * The formats that programs save in place of CSV in UTF-8, by how a file begins (in Latin-1), and how to correct each.
  */
@@ -289,7 +290,7 @@ const OTHER_FORMATS: readonly (readonly [RegExp, string])[] = [
   [/^(?:PK[^ -~\s]|\xd0\xcf)/, 'is a workbook (.xlsx, .ods, .xls): save it as CSV in UTF-8'],
   [/^(?:\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0)/, 'is in UTF-16: save it as CSV in UTF-8'],
   [/^(?:\xef\xbb\xbf)?"?sep=/i, 'begins with a line sep=: delete it, and separate fields by commas'],
-  [/^[^\n]*\r(?!\n|$)/, 'ends lines with CR alone: save it with LF or CRLF line ends'],
+  [/^[^\n]*\r(?!\n|$)/, CR_ALONE],
 ];
 const SEPARATORS = /^[^\n]*[;\t|]/;
 
@@ -317,6 +318,20 @@ export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColu
   if (twice) throw fileFault(`has the column ${twice} twice: name it once`);
   if (!columns.includes('wallet_address')) throw fileFault('lacks the column wallet_address: add it');
   return columns;
+}
+
+/**
+ * Checks the line ends behind the header. `data` is the beginning of what follows it, in Latin-1.
+ * @throws RefusalError `invalid` when that is a single line with a CR inside, outside of quotes. In one of several lines,
+ * such a CR is data.
+ */
+export function requireLineEnds(data: string): void {
+  const [line = '', ...others] = data
+    .replace(/"[^"]*"?/g, '"')
+    .split('\n')
+    .filter((text) => !BLANK.test(text));
+  if (others.length > 0 || !trimmed(line).includes('\r')) return;
+  throw new RefusalError({ kind: 'invalid', path: 'file', message: CR_ALONE });
 }
 
 /** Converts a CSV record into the row with this index, counted from 1. */

@@ -3,7 +3,7 @@ import { inTurn } from '../../lib/turns.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
-import { CsvRecords, columnsOf, MAX_RECORD_BYTES } from './csv.rules.ts';
+import { CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
 import { MigrationPages, type MigrationTableRow } from './migration-pages.service.ts';
 import { FILE_CHUNK_BYTES, type Lease, MigrationStore } from './migration-store.ts';
 import type { MigrationCaller } from './user-migrations.service.ts';
@@ -59,6 +59,7 @@ class FileReading {
       this.#columns = columnsOf(header, this.#head);
       records.columns = this.#columns;
       this.#position = records.position;
+      requireLineEnds(this.#head.slice(this.#position));
     }
     while (records.skip()) this.#rows += 1;
   }
