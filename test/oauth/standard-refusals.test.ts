@@ -94,7 +94,7 @@ describe('401 to a standard client', () => {
     unstored(answer);
   });
 
-  it('7.2-02 D3-11: a wrong password and a bad refresh token are invalid_grant, without a challenge', async () => {
+  it('7.2-02 D3-11 D2-31: a wrong password and a bad refresh token are invalid_grant, without a challenge', async () => {
     for (const grant of [
       { grant_type: 'password', username: 'nobody', password: 'wrong' },
       { grant_type: 'refresh_token', refresh_token: 'x' },
