@@ -185,8 +185,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'CSV: a doubled quote stays doubled',
     file: 'src/domain/user-migrations/csv.rules.ts',
-    find: `return hasQuotes ? text.replaceAll('""', '"') : text;`,
-    replacement: 'return text;',
+    find: `.toString('utf8', start, end).replaceAll('""', '"')`,
+    replacement: `.toString('utf8', start, end)`,
     caughtBy: ['test/user-migrations/files-csv.test.ts'],
   },
   {
@@ -273,7 +273,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'idempotency: a key is good for another body',
     file: 'src/domain/idempotency/idempotent-responses.ts',
-    find: '    if (stored && !sha256(request.bytes).equals(stored.body_sha256)) throw conflict();\n',
+    find: '    if (stored && !sha256(bytes).equals(stored.body_sha256)) throw conflict();\n',
     replacement: '',
     caughtBy: ['test/idempotency/key.test.ts'],
   },

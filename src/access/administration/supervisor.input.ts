@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { objectInput, textInput } from '../../lib/input.ts';
+import { isLonger, objectInput, textInput } from '../../lib/input.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { isRole } from './administration.ts';
 
@@ -8,10 +8,10 @@ const MAX_PASSWORD = 1_024;
 
 const password = textInput()
   .normalize()
-  .refine((text) => {
-    const { length } = [...text];
-    return length >= MIN_PASSWORD && length <= MAX_PASSWORD;
-  }, `must have ${MIN_PASSWORD} to ${MAX_PASSWORD} characters`);
+  .refine(
+    (text) => isLonger(text, MIN_PASSWORD - 1) && !isLonger(text, MAX_PASSWORD),
+    `must have ${MIN_PASSWORD} to ${MAX_PASSWORD} characters`,
+  );
 
 const role = z.string('must be a string').refine(isRole, 'must be admin, operator or viewer');
 

@@ -39,8 +39,8 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
   const tokenUse = tokenUseOf(tokenClass, claims.token_use);
   const invalid = new InvalidTokenError('invalid_claims');
   if (!tokenUse || ![exp, nbf, iat].every(isOptionalTime) || !isClaimText(sub) || sub === '') throw invalid;
-  if (!isOptionalText(scope) || !isOptionalText(clientId) || !isOptionalText(sid)) throw invalid;
-  if (!isOptionalText(jti) || !isOptionalText(family)) throw invalid;
+  const areTexts = isOptionalText(scope) && isOptionalText(clientId) && isOptionalText(sid) && isOptionalText(jti);
+  if (!areTexts || !isOptionalText(family)) throw invalid;
   const permissions = tokenUse === 'forgot_password' ? [] : (scope ?? '').split(' ').filter((name) => name !== '');
   return {
     tokenClass,

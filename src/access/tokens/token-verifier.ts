@@ -34,8 +34,7 @@ export class TokenVerifier {
    */
   verify(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
     const known = this.#young.get(token) ?? this.#outlived(token);
-    if (!known) return this.#verifyNew(token, accepted);
-    return ofAccepted(known, accepted);
+    return known ? ofAccepted(known, accepted) : this.#verifyNew(token, accepted);
   }
 
   async #verifyNew(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {

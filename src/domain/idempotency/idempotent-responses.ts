@@ -146,15 +146,8 @@ export class IdempotentResponses {
     return row?.taken ?? false;
   }
 
-  async #stored(request: KeyedRequest): Promise<StoredResponse | undefined> {
-    const stored = await this.#find(request);
-    if (stored && !sha256(request.bytes).equals(stored.body_sha256)) throw conflict();
-    noteUsers(stored?.noted_users ?? []);
-    return stored && { status: stored.status, headers: stored.headers, body: stored.body };
-  }
-
-  async #find({ nodeId, ...scope }: KeyedRequest) {
-    const [row] = await this.#parts.db
+  async #stored({ nodeId, bytes, ...scope }: KeyedRequest): Promise<StoredResponse | undefined> {
+    const [stored] = await this.#parts.db
       .forNode(nodeId)
       .run((k) =>
         k
@@ -163,7 +156,9 @@ export class IdempotentResponses {
           .where('scope', '=', scopeHash(scope))
           .where('created_at', '>', this.#oldest()),
       );
-    return row;
+    if (stored && !sha256(bytes).equals(stored.body_sha256)) throw conflict();
+    noteUsers(stored?.noted_users ?? []);
+    return stored && { status: stored.status, headers: stored.headers, body: stored.body };
   }
 
   async #store({ nodeId, bytes, ...scope }: KeyedRequest, response: StoredResponse): Promise<StoredResponse> {

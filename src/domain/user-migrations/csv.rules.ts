@@ -9,11 +9,10 @@ const RETURN = 0x0d;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
-/** The byte range of a field, without the quotes around it. `hasQuotes` means that it contains doubled quotes. */
+/** The byte range of a field, without the quotes around it. */
 export interface Span {
   start: number;
   end: number;
-  hasQuotes: boolean;
 }
 
 /**
@@ -48,12 +47,10 @@ function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
 
 /** Finds the end of a quoted field. Undefined when the bytes end before the byte after its closing quote. */
 function quotedSpan(bytes: Buffer, start: number): Span | undefined {
-  let hasQuotes = false;
   for (let from = start; ; ) {
     const quote = bytes.indexOf(QUOTE, from);
     if (quote < 0 || quote + 1 >= bytes.length) return undefined;
-    if (bytes[quote + 1] !== QUOTE) return { start, end: quote, hasQuotes };
-    hasQuotes = true;
+    if (bytes[quote + 1] !== QUOTE) return { start, end: quote };
     from = quote + 2;
   }
 }
@@ -65,9 +62,9 @@ function plainSpan(bytes: Buffer, start: number): Span | 'stray' | undefined {
       case QUOTE:
         return 'stray';
       case COMMA:
-        return { start, end: at, hasQuotes: false };
+        return { start, end: at };
       case NEWLINE:
-        return { start, end: bytes[at - 1] === RETURN && at > start ? at - 1 : at, hasQuotes: false };
+        return { start, end: bytes[at - 1] === RETURN && at > start ? at - 1 : at };
       default:
     }
   }
@@ -160,11 +157,11 @@ export class CsvRecords {
     const columns = this.columns ?? fields;
     const unnamed = fields.findIndex((field, at) => !columns[at] && trimmed(field) !== '');
     if (unnamed < 0) return { fields };
-    const isBeyond = unnamed >= columns.length;
     return {
-      fault: isBeyond
-        ? countFault(fields, columns)
-        : `has a value in column ${unnamed + 1}, which has no name in the header`,
+      fault:
+        unnamed >= columns.length
+          ? countFault(fields, columns)
+          : `has a value in column ${unnamed + 1}, which has no name in the header`,
     };
   }
 
@@ -211,11 +208,7 @@ export class CsvRecords {
     const isWrong = next > line.next && columns && record.spans.length !== columns.length;
     if (isWrong && !this.#isBlank({ start: line.start, end }))
       return { ...line, fault: countFault(record.spans, columns) };
-    const spans = record.spans.map((span) => ({
-      ...span,
-      start: span.start + line.start,
-      end: span.end + line.start,
-    }));
+    const spans = record.spans.map((span) => ({ start: span.start + line.start, end: span.end + line.start }));
     return { start: line.start, end, next, spans, fault: undefined };
   }
 
@@ -232,10 +225,8 @@ export class CsvRecords {
   }
 
   #textsOf(spans: readonly Span[]): string[] {
-    return spans.map(({ start, end, hasQuotes }) => {
-      const text = this.#bytes.toString('utf8', start, end);
-      return hasQuotes ? text.replaceAll('""', '"') : text;
-    });
+    // Only a field within quotes contains any, and they are doubled.
+    return spans.map(({ start, end }) => this.#bytes.toString('utf8', start, end).replaceAll('""', '"'));
   }
 
   #isBlank({ start, end }: Pick<Found, 'start' | 'end'>): boolean {
@@ -302,8 +293,8 @@ const SEPARATORS = /^[^\n]*[;\t|]/;
 export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColumn | '')[] {
   const fileFault = (fault: string) => {
     const [, other] = OTHER_FORMATS.find(([beginning]) => beginning.test(head)) ?? [];
-    const separator = SEPARATORS.test(head) ? '; fields are separated by commas' : '';
-    return new RefusalError({ kind: 'invalid', path: 'file', message: other ?? `${fault}${separator}` });
+    const message = other ?? `${fault}${SEPARATORS.test(head) ? '; fields are separated by commas' : ''}`;
+    return new RefusalError({ kind: 'invalid', path: 'file', message });
   };
   if (!header) throw fileFault(`is empty: its first line names the columns, ${KNOWN}`);
   if ('fault' in header)
@@ -330,8 +321,8 @@ export function requireLineEnds(data: string): void {
     .replace(/"[^"]*"?/g, '"')
     .split('\n')
     .filter((text) => !BLANK.test(text));
-  if (others.length > 0 || !trimmed(line).includes('\r')) return;
-  throw new RefusalError({ kind: 'invalid', path: 'file', message: CR_ALONE });
+  if (others.length === 0 && trimmed(line).includes('\r'))
+    throw new RefusalError({ kind: 'invalid', path: 'file', message: CR_ALONE });
 }
 
 /** Converts a CSV record into the row with this index, counted from 1. */

@@ -98,18 +98,18 @@ export function notedUsersOf(rows: readonly JudgedRow[], createdIds: readonly (s
   return rows.map((row) => [...new Set([...row.owners, ...keysOf(row).flatMap((key) => created.get(key) ?? [])])]);
 }
 
+/** The texts of a row with their greatest lengths, in the order in which they are checked. */
+const CHECKED: readonly (readonly [keyof RowText, number])[] = [
+  ...(['email', 'external_id', 'name', 'surname'] as const).map((name) => [name, MAX_LENGTHS.users[name]] as const),
+  ['wallet_address', MAX_WALLET_LENGTH],
+];
+
 /** Returns why a row cannot be stored in any table, as a text for its sender; undefined when it can. */
 export function faultOf(row: RowText): string | undefined {
-  const { wallet_address, ...texts } = row;
-  for (const name of ['email', 'external_id', 'name', 'surname'] as const) {
-    if (hasForbiddenText(texts[name] ?? '')) return `${name} contains U+0000 or a lone surrogate`;
-  }
-  const { users } = MAX_LENGTHS;
-  for (const name of ['email', 'external_id', 'name', 'surname'] as const) {
-    if (isLonger(texts[name] ?? '', users[name])) return `${name} has more than ${users[name]} characters`;
-  }
-  if (!isLonger(wallet_address, MAX_WALLET_LENGTH)) return undefined;
-  return `wallet_address has more than ${MAX_WALLET_LENGTH} characters`;
+  const forbidden = CHECKED.find(([name]) => hasForbiddenText(row[name] ?? ''));
+  if (forbidden) return `${forbidden[0]} contains U+0000 or a lone surrogate`;
+  const [name, max] = CHECKED.find(([text, most]) => isLonger(row[text] ?? '', most)) ?? [];
+  return name && `${name} has more than ${max} characters`;
 }
 
 /** The identifier that is taken when a unique index is violated, by the name of the index. */

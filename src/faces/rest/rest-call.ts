@@ -59,8 +59,11 @@ interface Once<Input> {
  * same status, body and headers. A refusal leaves the key free. An invalid body gets its 400 even if the key was used
  * for another request.
  */
-export async function answerOnce<Input>(req: Request, res: Response, once: Once<Input>): Promise<void> {
-  const { answers, parse, work, around = (run) => run() } = once;
+export async function answerOnce<Input>(
+  req: Request,
+  res: Response,
+  { answers, parse, work, around = (run) => run() }: Once<Input>,
+): Promise<void> {
   const keyed = keyedRequest(req);
   const given = await jsonBody(req);
   const input = await inTurn(() => parse(given));
@@ -95,6 +98,8 @@ function keyedRequest(req: Request): KeyedRequest | undefined {
     throw invalidRequest([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters, once' }]);
   }
   const { nodeId, subject, clientId } = callerOf(req);
-  const path = exchangeOf(req).target?.path ?? req.url;
-  return { nodeId, subject, clientId, method: req.method, path, key, bytes: bytesOf(req) };
+  return {
+    ...{ nodeId, subject, clientId, method: req.method, key, bytes: bytesOf(req) },
+    path: exchangeOf(req).target?.path ?? req.url,
+  };
 }

@@ -21,14 +21,15 @@ interface BasicCredentials {
   passwords: readonly string[];
 }
 
+// Digests have one length, so that the duration of a comparison does not depend on the expected value.
+const digestOf = (text: string | Buffer) => hash('sha256', text, 'buffer');
+
 /**
  * Returns a function that checks in constant time whether an `Authorization` header carries the credentials (RFC 7617).
  */
 function basicCredentials({ username, passwords }: BasicCredentials): (header: string | undefined) => boolean {
   // A username with a colon can never match, since the password begins after the first colon.
   const pairs = username.includes(':') ? [] : passwords.map((password) => `${username}:${password}`);
-  // The digests have one length, so that the duration of a comparison does not depend on the expected value.
-  const digestOf = (text: string | Buffer) => hash('sha256', text, 'buffer');
   const expected = pairs.map((pair) => digestOf(pair));
   return (header) => {
     const encoded = /^Basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(header ?? '')?.[1];
@@ -81,18 +82,12 @@ export function signatureFault(
   const aheadS = Number(timestamp) - Math.floor(receivedAtMs / 1_000);
   if (Math.abs(aheadS) > TOLERANCE_S) return aheadS > 0 ? 'future' : 'stale';
   const head = Buffer.from(`${id}.${timestamp}.`, 'latin1');
-  const expected = keys.map((key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`);
-  const given = signatures.split(' ');
-  const isSigned = expected.reduce(
-    (found, one) => given.reduce((any, other) => isEqual(one, other) || any, found),
-    false,
+  const expected = keys.map((key) =>
+    digestOf(`v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`),
   );
-  return isSigned ? undefined : 'signature';
-}
-
-function isEqual(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
+  const given = signatures.split(' ').map(digestOf);
+  const matches = given.flatMap((one) => expected.map((other) => timingSafeEqual(one, other)));
+  return matches.includes(true) ? undefined : 'signature';
 }
 
 const MANY = 20;
@@ -136,12 +131,14 @@ export class RejectedWebhooks {
 
   /** Counts a wrong password, and logs every twentieth of one caller within a minute. */
   addPassword(address: string): void {
-    const { log, nowMs } = this.#parts;
     const caller = callerAddress(address);
-    const { count } = this.#byCaller.count(caller, nowMs());
+    const { count } = this.#byCaller.count(caller, this.#parts.nowMs());
     this.wrongPasswords.inc({ kind: count > MANY ? 'repeated' : 'single' });
     if (count % MANY > 0) return;
-    log.warn({ real_ip: caller, count }, 'many wrong webhook passwords came from an address within a minute');
+    this.#parts.log.warn(
+      { real_ip: caller, count },
+      'many wrong webhook passwords came from an address within a minute',
+    );
   }
 }
 
@@ -175,17 +172,19 @@ function taking({ notifications, webhookCredentials, rejectedWebhooks, webhookSi
   }
 
   function verify(req: Request, _res: Response, next: NextFunction): void {
-    const signed = { headers: req.headers, body: bytesOf(req), receivedAtMs: exchangeOf(req).startedAtMs };
-    const fault = signatureFault(webhookSignature, signed);
+    const fault = signatureFault(webhookSignature, {
+      headers: req.headers,
+      body: bytesOf(req),
+      receivedAtMs: exchangeOf(req).startedAtMs,
+    });
     if (fault) throw rejectedWebhooks.add(fault);
     next();
   }
 
   async function accept(req: Request, res: Response): Promise<void> {
     const exchange = exchangeOf(req);
-    const value = await jsonBody(req);
     await notifications.publish({
-      value,
+      value: await jsonBody(req),
       body: bytesOf(req),
       correlationId: exchange.correlationId,
       traceparent: exchange.span?.traceparent,

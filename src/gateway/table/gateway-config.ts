@@ -322,16 +322,16 @@ function crossFaults(value: unknown): Fault[] {
   };
   textsIn(binding).forEach((name, index) => void refuseUnknown(name, ['binding', index]));
   const isHere = (name: string) => serviceSchema.safeParse(Reflect.get(Object(services), name)).data?.at === LOCAL;
-  (Array.isArray(endpoints) ? endpoints : []).forEach((written, index) => {
-    const endpoint: Record<string, unknown> = Object(written);
+  const written: Record<string, unknown>[] = Array.isArray(endpoints) ? endpoints.map(Object) : [];
+  written.forEach((endpoint, index) => {
     const names = textsIn(endpoint.services);
     for (const name of names) refuseUnknown(name, ['endpoints', index, 'services']);
     if (endpoint.max_body_bytes === 0 && (names.length === 0 || names.some(isHere))) {
       faults.push({ at: ['endpoints', index, 'max_body_bytes'], message: 'no limit (0) is for remote services alone' });
     }
     for (const field of ['tokens', 'permissions'] as const) {
-      if (endpoint.visibility !== 'public' || textsIn(endpoint[field]).length === 0) continue;
-      faults.push({ at: ['endpoints', index, field], message: 'a public endpoint looks at no token' });
+      if (endpoint.visibility === 'public' && textsIn(endpoint[field]).length > 0)
+        faults.push({ at: ['endpoints', index, field], message: 'a public endpoint looks at no token' });
     }
     for (const method of textsIn(endpoint.methods)) {
       const key = `${method} ${String(endpoint.path).replaceAll(/\{[a-z_]+\}/g, '{}')}`;

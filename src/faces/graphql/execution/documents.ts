@@ -42,7 +42,8 @@ export function rootFieldsOf(document: DocumentNode, { selectionSet }: Operation
       if (selection.kind === Kind.FIELD) names.push(selection.name.value);
       else {
         const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
-        if (fragment) sets.add(fragment.selectionSet);
+        // A fragment that is missing adds nothing, since the set has the operation's own selections.
+        sets.add(fragment?.selectionSet ?? selectionSet);
       }
     }
   }

@@ -61,8 +61,7 @@ export async function executedOnce(
     const body = await limitedJson(result, MAX_RESULT_BYTES);
     const isRefused = result.errors !== undefined || callerOf(context).isRefused;
     if (body !== undefined && !isRefused) return { status: 200, headers: {}, body };
-    if (body === undefined) refused = pageTooLarge();
-    else refused = result.errors ? { ...result, data: null } : result;
+    refused = body === undefined ? pageTooLarge() : result.errors ? { ...result, data: null } : result;
     throw new StoppedError();
   }
   try {
@@ -104,6 +103,8 @@ function keyedRequest({
           : !KEYED.includes(path) && `is not for ${path}: it is for ${KEYED.join(', ')}`;
   if (fault) return badRequest(`Idempotency-Key ${fault}`);
   const { nodeId, subject, clientId } = bearer;
-  const bytes = body ?? Buffer.from(JSON.stringify(params));
-  return { nodeId, subject, clientId, method: 'GraphQL', path, key, bytes };
+  return {
+    ...{ nodeId, subject, clientId, method: 'GraphQL', path, key },
+    bytes: body ?? Buffer.from(JSON.stringify(params)),
+  };
 }

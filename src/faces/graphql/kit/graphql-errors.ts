@@ -78,8 +78,7 @@ export function badInputError(issues: InputIssue[]): GraphQLError {
  */
 export function shownError(error: unknown): GraphQLError | undefined {
   const origin = originOf(error);
-  if (error instanceof GraphQLError && origin instanceof GraphQLError) return error;
-  return refusedError(origin, placeOf(error));
+  return error instanceof GraphQLError && origin instanceof GraphQLError ? error : refusedError(origin, placeOf(error));
 }
 
 /** Returns where an error happened: its location in the document and its path in the result. */

@@ -65,8 +65,7 @@ export function useHttpRequests(
       if (!exchange.req.complete && !exchange.res.headersSent) exchange.res.setHeader('Connection', 'close');
       if (!refusal) return;
       const headers = { 'content-type': 'application/json; charset=utf-8', ...refusal.headers };
-      const body = JSON.stringify(errorEnvelope(refusal));
-      setResponse(new fetchAPI.Response(body, { status: refusal.status, headers }));
+      setResponse(new fetchAPI.Response(JSON.stringify(errorEnvelope(refusal)), { status: refusal.status, headers }));
     },
   };
 }
@@ -82,8 +81,10 @@ export async function readRequest(
   maxBytes: number,
   upload: UploadParts,
 ): Promise<Pick<GraphqlHttpRequest, 'body' | 'params' | 'form'>> {
-  const { req } = exchange;
-  const { limitRefusal } = exchange.found;
+  const {
+    req,
+    found: { limitRefusal },
+  } = exchange;
   if (req.method !== 'POST' || bringsForm(req)) {
     // Neither brings a batch.
     if (limitRefusal) throw limitRefusal;
@@ -143,10 +144,9 @@ function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
     (fault) => (fault instanceof JsonLimitError ? limitError : badRequest)(`the body ${fault.message}`),
   ) as GraphQLParams | GraphQLParams[];
   // A number is an object here, which holds it exactly; Yoga refuses all other values that are no objects.
-  for (const given of [params].flat()) {
-    if ([given, given?.variables, given?.extensions].some((value) => (value as unknown) instanceof ExactNumber)) {
-      throw badRequest('operations, their variables and extensions must be objects');
-    }
+  const parts = [params].flat().flatMap((given): unknown[] => [given, given?.variables, given?.extensions]);
+  if (parts.some((value) => value instanceof ExactNumber)) {
+    throw badRequest('operations, their variables and extensions must be objects');
   }
   if (!Array.isArray(params)) return params;
   if (params.length === 0) throw badRequest('the batch is empty');

@@ -35,9 +35,8 @@ interface IdempotentCall<Result> {
  */
 export async function idempotentCall<Result extends object>(
   call: ToolCall,
-  { name, key, ...what }: IdempotentCall<Result>,
+  { name, key, input, work, around = (run) => run() }: IdempotentCall<Result>,
 ): Promise<Result> {
-  const { input, work, around = (run) => run() } = what;
   if (key === undefined) return around(work);
   const { nodeId, clientId } = call.caller;
   const bytes = Buffer.from(JSON.stringify(input));
