@@ -81,8 +81,9 @@ async function moreViews(): Promise<View[]> {
       { index: 2, status: 'skipped', ...outcome },
     ]),
   );
-  const { text } = await p.call('GET', `/v2/${LONG}`, {
+  const { text } = await p.call('POST', `/v1/wallets/${LONG}/rules`, {
     token: await p.clientToken(),
+    json: {},
     headers: { 'x-correlation-id': 'of-people' },
   });
   expect(text).not.toBe('');
@@ -98,7 +99,7 @@ async function moreViews(): Promise<View[]> {
 }
 
 /** Views with several times side by side. */
-const WITH_TIMES = ['a transaction', 'a migration', 'an automatic transfer'];
+const WITH_TIMES = ['a transaction', 'a migration', 'an automatic transfer', 'an audit record'];
 
 /** How far the page can be scrolled sideways. */
 function sideways(page: Page): Promise<number> {
