@@ -47,6 +47,7 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
       return guardOperation(guards, exchange, principal);
     },
     recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
+    results: context.database.results,
     durations: context.telemetry.operations,
     tracer: context.telemetry.tracer,
     log,

@@ -68,7 +68,9 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     around: (exchange, run) => {
       requests.begun();
       const noting = () => notingUsers(exchange.audit, run);
-      inRequest(() => exchange.found.nodeId, tracer ? () => runTraced(tracer, exchange, noting) : noting);
+      const results = context.database.results.begin(() => exchange.found.nodeId);
+      (exchange.upgrade?.socket ?? exchange.res).once('close', () => results.end());
+      inRequest(results, tracer ? () => runTraced(tracer, exchange, noting) : noting);
     },
     onClosed: (reason) => connections.refused(reason),
     onUnparsed: (unparsed, kept) => {

@@ -12,6 +12,11 @@ export function isShort(value: unknown): boolean {
   return lengthLeft(value, SLICE_LENGTH) >= 0;
 }
 
+/** Returns about the length of the JSON of a value, without making it. */
+export function jsonLength(value: unknown): number {
+  return Number.MAX_SAFE_INTEGER - lengthLeft(value, Number.MAX_SAFE_INTEGER);
+}
+
 /** Returns what a value leaves of a length; stops below zero, so that it looks at no more members than fit. */
 function lengthLeft(value: unknown, length: number): number {
   if (typeof value === 'string') return length - value.length;
@@ -59,15 +64,20 @@ function* partsOf(value: unknown): Generator<string> {
 
 /**
  * Returns the JSON of a value, or undefined if that is longer than a number of bytes. The event loop runs other work after
- * each slice, so that a long text holds nobody up.
+ * each slice, so that a long text holds nobody up. `grow` is called with the bytes so far, and awaited.
  */
-export async function limitedJson(value: unknown, maxBytes: number): Promise<string | undefined> {
+export async function limitedJson(
+  value: unknown,
+  maxBytes: number,
+  grow?: (bytes: number) => Promise<void> | undefined,
+): Promise<string | undefined> {
   const slices: string[] = [];
   let bytes = 0;
   for (const slice of jsonSlices(value)) {
     bytes += Buffer.byteLength(slice);
     if (bytes > maxBytes) return undefined;
     slices.push(slice);
+    await grow?.(bytes);
     await nextTick();
   }
   return slices.join('');

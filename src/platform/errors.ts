@@ -149,6 +149,16 @@ export function payloadTooLarge(maxBytes: number): AppError {
   return new AppError(413, 'payload_too_large', { issues: [tooLong(maxBytes)], headers: { Connection: 'close' } });
 }
 
+/** The error for a request whose rows, or whose response, would take too much memory (400). */
+export class PageTooLargeError extends AppError {
+  override name = 'PageTooLargeError';
+
+  constructor(maxBytes: number) {
+    const message = `its rows would take more than ${maxBytes / 1024 / 1024} MiB: ask for fewer rows, or for fewer lists at once`;
+    super(400, 'invalid_request', { issues: [{ path: '', message }] });
+  }
+}
+
 /** Makes the error for a request that finds a store down or a queue full (503). */
 export function serviceUnavailable(cause?: unknown): AppError {
   return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': '1' }, cause });

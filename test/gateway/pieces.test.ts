@@ -19,7 +19,8 @@ function connection() {
       waiting.push(taken);
     },
   });
-  return { res: writable as unknown as ServerResponse, writable, state, read: () => waiting.shift()?.() };
+  const res = Object.assign(writable, { setTimeout: () => writable }) as unknown as ServerResponse;
+  return { res, writable, state, read: () => waiting.shift()?.() };
 }
 
 async function ticks(count: number): Promise<void> {

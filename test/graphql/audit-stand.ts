@@ -12,6 +12,7 @@ import { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
 import { refuse } from '../../src/gateway/exchange/responses.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { ResultBudgets } from '../../src/platform/database/held-results.ts';
 import { ENDLESS } from '../harness/endless.ts';
 
 /** A schema whose fields, arguments and input fields have the names of secrets, and others. */
@@ -94,6 +95,7 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
     watch: ENDLESS,
     passGuards: () => undefined,
     recordOperation: (record) => audit.recordOperation(record),
+    results: new ResultBudgets(),
     log,
     maxCost: 100_000,
     introspection: true,

@@ -26,6 +26,7 @@ import { PageCursors } from '../../src/lib/keyset.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { ResultBudgets } from '../../src/platform/database/held-results.ts';
 import { auditErasureIn } from '../harness/audit-seals.ts';
 import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
@@ -173,6 +174,7 @@ export async function startStandOn(
     watch,
     passGuards: () => undefined,
     recordOperation: (record) => records.push(record),
+    results: new ResultBudgets(),
     log,
     maxCost: 5_000,
     persistedMode: 'off',

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { print } from 'graphql';
 import { expect, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { databaseEventLog } from '../../src/events/streams/event-log.ts';
 import type { EventStreamsOptions } from '../../src/events/streams/event-streams.ts';
 import { EventReader } from '../graphql/event-reader.ts';
 import { TransactionUpdatesDocument } from '../graphql/generated/graphql.ts';
@@ -140,8 +139,10 @@ export async function notify(p: Portcullis, id: string, status: number, more: ob
 
 /** The cursors of the node's log. */
 export async function logged(p: Portcullis): Promise<string[]> {
-  const events = await databaseEventLog(p.service.context.database.db).readEvents(p.demo.node_id, 0n, 100_000);
-  return events.map(({ seq }) => seq.toString());
+  const events = await p.service.context.database.db
+    .forNode(p.demo.node_id)
+    .run((k) => k.selectFrom('transaction_events').select('seq').orderBy('seq'));
+  return events.map(({ seq }) => seq);
 }
 
 /** Waits until the log has so many events, and gives their cursors. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../src/events/streams/clock.ts';
-import type { EventLog, LoggedEvent } from '../../src/events/streams/event-log.ts';
+import { type EventLog, type LoggedEvent, PAGE_BYTES } from '../../src/events/streams/event-log.ts';
 import { type EventStream, EventStreams, type SubscribeOptions } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 
@@ -56,11 +56,16 @@ export class ModelLog implements EventLog {
   }
 
   readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]> {
-    return this.#read(() =>
-      this.kept(nodeId)
-        .filter((event) => event.seq > afterSeq)
-        .slice(0, limit),
-    );
+    return this.#read(() => {
+      const page: LoggedEvent[] = [];
+      let bytes = 0;
+      for (const event of this.kept(nodeId).filter(({ seq }) => seq > afterSeq)) {
+        if (page.length === limit || bytes >= PAGE_BYTES) break;
+        bytes += JSON.stringify(event.transaction).length;
+        page.push(bytes < PAGE_BYTES ? event : { ...event, isCut: true });
+      }
+      return page;
+    });
   }
 
   headSeq(nodeId: string): Promise<bigint> {

@@ -16,6 +16,8 @@ export interface LoggedEvent {
   /** The trace of the change (W3C Trace Context); null or undefined if it has none. */
   traceparent?: string | null | undefined;
   transaction: Record<string, unknown>;
+  /** Whether a read ended with this event because of its size, although there may be more. */
+  isCut?: boolean | undefined;
 }
 
 /**
@@ -24,7 +26,10 @@ export interface LoggedEvent {
  * to `n`.
  */
 export interface EventLog {
-  /** Returns the first `limit` events of a tenant after `afterSeq`, in order. */
+  /**
+   * Returns the first `limit` events of a tenant after `afterSeq`, in order, or those that reach `PAGE_BYTES`; the last
+   * of them says so.
+   */
   readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]>;
   /** Returns the last sequence number given to an event of a tenant; 0 if it has had none. */
   headSeq(nodeId: string): Promise<bigint>;
@@ -32,19 +37,34 @@ export interface EventLog {
   oldestKept(nodeId: string): Promise<bigint | undefined>;
 }
 
+/** The size of a page of events, as JSON, at which a read ends: 500 long events could take 128 MB. */
+export const PAGE_BYTES = 1_048_576;
+
 /** Returns an event log that reads from the database. */
 export function databaseEventLog(db: Db): EventLog {
-  const page = db.prepareForms((k, { after, limit }: { after: string; limit: number }) =>
+  const page = db.prepareForms((k, { after, limit, most }: { after: string; limit: number; most: number }) =>
     k
-      .selectFrom('transaction_events')
-      .select(['seq', 'transaction_id', 'previous_status', 'correlation_id', 'traceparent', 'transaction'])
-      .where('seq', '>', after)
-      .orderBy('seq')
-      .limit(limit),
+      .selectFrom(
+        k
+          .selectFrom('transaction_events')
+          .select(['seq', 'transaction_id', 'previous_status', 'correlation_id', 'traceparent', 'transaction'])
+          .select((eb) => {
+            const size = eb.fn<number>('octet_length', [eb.cast('transaction', 'text')]);
+            const bytes = eb.fn.sum<number>(size).over((over) => over.orderBy('seq'));
+            return [size.as('size'), bytes.as('bytes')];
+          })
+          .where('seq', '>', after)
+          .orderBy('seq')
+          .limit(limit)
+          .as('event'),
+      )
+      .selectAll()
+      .where((eb) => eb(eb('bytes', '-', eb.ref('size')), '<', most))
+      .orderBy('seq'),
   );
   return {
     async readEvents(nodeId, afterSeq, limit) {
-      const rows = await page.run(nodeId, { after: afterSeq.toString(), limit });
+      const rows = await page.run(nodeId, { after: afterSeq.toString(), limit, most: PAGE_BYTES });
       return rows.map((row) => ({
         seq: BigInt(row.seq),
         transactionId: row.transaction_id,
@@ -52,6 +72,7 @@ export function databaseEventLog(db: Db): EventLog {
         correlationId: row.correlation_id,
         traceparent: row.traceparent,
         transaction: row.transaction,
+        isCut: Number(row.bytes) >= PAGE_BYTES,
       }));
     },
 
@@ -103,6 +124,13 @@ export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetenti
 
 /** The maximum number of events in one read of the event log. */
 export const PAGE_EVENTS = 500;
+/** That of the first read of a replay: the server measures as many events, even if a few reach `PAGE_BYTES`. */
+export const FIRST_EVENTS = 50;
+
+/** Returns whether there may be more events after a page that was read with a limit. */
+export function hasMore(page: readonly LoggedEvent[], limit = PAGE_EVENTS): boolean {
+  return page.length >= limit || page.at(-1)?.isCut === true;
+}
 
 const BACKFILLS_AT_ONCE = 8;
 const RETRY_MAX_MS = 1_000;
@@ -130,16 +158,16 @@ export class RetryingLog {
   }
 
   /** Reads the next page for a tailer. */
-  readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
-    return this.#persist(() => this.#parts.log.readEvents(nodeId, afterSeq, PAGE_EVENTS), signal);
+  readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal, limit = PAGE_EVENTS): Promise<LoggedEvent[]> {
+    return this.#persist(() => this.#parts.log.readEvents(nodeId, afterSeq, limit), signal);
   }
 
   /**
    * Reads the next page of a replay. All replays share a few permits, at most half of them for one tenant, each held
    * only while a page is read, so that neither a slow subscriber nor a tenant whose reads wait blocks the others.
    */
-  backfill(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
-    const read = () => this.#parts.log.readEvents(nodeId, afterSeq, PAGE_EVENTS);
+  backfill(nodeId: string, afterSeq: bigint, signal: AbortSignal, limit = PAGE_EVENTS): Promise<LoggedEvent[]> {
+    const read = () => this.#parts.log.readEvents(nodeId, afterSeq, limit);
     return this.#persist(() => this.#backfills.run(nodeId, read, signal), signal, OVERLOAD_MAX_MS);
   }
 

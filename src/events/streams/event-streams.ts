@@ -1,16 +1,11 @@
+import { heldResults, inRequest } from '../../platform/database/tenant-db.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { EventLog, LoggedEvent } from './event-log.ts';
-import { PAGE_EVENTS, RetryingLog } from './event-log.ts';
-import { EventQueue, eventBytes } from './event-queue.ts';
+import { FIRST_EVENTS, hasMore, PAGE_EVENTS, RetryingLog } from './event-log.ts';
+import { EventQueue } from './event-queue.ts';
 import { CursorExpiredError, StreamStoppedError } from './stream-errors.ts';
 import { EventTailers } from './tailer.ts';
 import type { WakeUps } from './wake-ups.ts';
-
-/**
- * The maximum number of bytes of replayed events that wait for one subscriber (the last event may exceed it): a whole
- * page of long events could take 128 MB.
- */
-const MAX_GIVEN_BYTES = 1_048_576;
 
 export interface SubscribeOptions {
   nodeId: string;
@@ -50,6 +45,8 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   readonly #options: SubscribeOptions;
   readonly #parts: StreamParts;
   readonly #queue = new EventQueue();
+  /** What the page that is being replayed takes; undefined if no request waits for the stream. */
+  readonly #held = heldResults()?.apart();
   readonly #ended = new AbortController();
   readonly #start = Promise.withResolvers<bigint>();
   readonly #onAbort = () => this.end();
@@ -108,6 +105,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.#detach();
     this.#options.signal?.removeEventListener('abort', this.#onAbort);
     this.#queue.end(error);
+    this.#held?.end();
     this.#start.reject(this.#ended.signal.reason);
     this.#parts.onEnd(this);
   }
@@ -123,18 +121,25 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   }
 
   /**
-   * Replays the log page by page, and a page of long events in several parts, each after the subscriber has taken the
-   * one before. Returns the sequence number up to which it has replayed.
+   * Replays the log page by page, each after the subscriber has taken the one before. Returns the sequence number up to
+   * which it has replayed.
    */
   async #replay(after: bigint): Promise<bigint> {
-    const { signal } = this.#ended;
-    for (let position = after; ; ) {
-      const page = await this.#parts.log.backfill(this.#options.nodeId, position, signal);
+    for (let position = after, limit = FIRST_EVENTS; ; ) {
+      this.#held?.lowerTo(0);
+      const page = await this.#read(position, limit);
       if (position > 0n && page[0]?.seq !== position + 1n) await this.#checkKept(position);
-      position = this.#give(page, MAX_GIVEN_BYTES) ?? position;
-      if (page.length < PAGE_EVENTS && position === (page.at(-1)?.seq ?? position)) return position;
+      position = this.#give(page) ?? position;
+      if (!hasMore(page, limit)) return position;
+      // Of a page that was cut, the server has measured all events.
+      limit = page.at(-1)?.isCut ? 2 * page.length : PAGE_EVENTS;
       await this.#queue.whenDrained();
     }
+  }
+
+  #read(position: bigint, limit?: number): Promise<LoggedEvent[]> {
+    const read = () => this.#parts.log.backfill(this.#options.nodeId, position, this.#ended.signal, limit);
+    return this.#held ? inRequest(this.#held, read) : read();
   }
 
   /**
@@ -143,7 +148,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
    */
   async #join(replayed: bigint): Promise<void> {
     const { nodeId, transactionId } = this.#options;
-    const { tailers, log } = this.#parts;
+    const { tailers } = this.#parts;
     const subscriber = {
       receive: (events: readonly LoggedEvent[]) => this.#receive(events),
       whenTaken: () => this.#queue.whenTaken(),
@@ -151,8 +156,10 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     const { from, detach } = tailers.attach(nodeId, replayed, subscriber, transactionId);
     this.#detach = detach;
     let position = replayed;
-    while (position < from) position = this.#give(await log.backfill(nodeId, position, this.#ended.signal)) ?? from;
+    while (position < from) position = this.#give(await this.#read(position)) ?? from;
     this.#queue.goLive(position);
+    await this.#queue.whenDrained();
+    this.#held?.end();
   }
 
   // A gap in the sequence numbers means that events were deleted: because of their age or, which is harmless, singly.
@@ -164,18 +171,9 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     if (position < oldest - 1n || position > head) throw new CursorExpiredError(position);
   }
 
-  /**
-   * Queues the matching events of a page, or as many as reach `mostBytes`. Returns the sequence number up to which the
-   * page was processed; undefined for an empty page.
-   */
-  #give(page: readonly LoggedEvent[], mostBytes = Number.POSITIVE_INFINITY): bigint | undefined {
-    let bytes = 0;
-    for (const event of page) {
-      if (!this.#options.matches(event)) continue;
-      this.#queue.replay(event);
-      bytes += eventBytes(event);
-      if (bytes >= mostBytes) return event.seq;
-    }
+  /** Queues the matching events of a page. Returns the sequence number of its last event; undefined for an empty page. */
+  #give(page: readonly LoggedEvent[]): bigint | undefined {
+    for (const event of page) if (this.#options.matches(event)) this.#queue.replay(event);
     return page.at(-1)?.seq;
   }
 

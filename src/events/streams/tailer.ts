@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { inTurn } from '../../lib/turns.ts';
+import { outsideRequest } from '../../platform/database/tenant-db.ts';
 import type { Clock } from './clock.ts';
 import type { LoggedEvent } from './event-log.ts';
-import { PAGE_EVENTS, type RetryingLog } from './event-log.ts';
+import { hasMore, type RetryingLog } from './event-log.ts';
 import { eventBytes } from './event-queue.ts';
 import type { WakeUps } from './wake-ups.ts';
 
@@ -133,7 +134,8 @@ class NodeTailer {
     if (this.#isReading) return;
     this.#isReading = true;
     this.#cancelPoll();
-    this.#readOn().catch((error: unknown) => {
+    // A subscriber may have woken it, whose request does not wait for what all subscribers get.
+    outsideRequest(() => this.#readOn()).catch((error: unknown) => {
       if (!this.#ended.signal.aborted) throw error;
     });
   }
@@ -155,7 +157,7 @@ class NodeTailer {
       if (last === undefined) continue;
       if (events.length === 1) await this.#hand(events, last.seq);
       else await this.#handBurst(events);
-      if (events.length < PAGE_EVENTS) continue;
+      if (!hasMore(events)) continue;
       this.#isAwaited = true;
       // Reading a long log must not block the rest of the process.
       await setImmediate();

@@ -6,6 +6,7 @@ import type { AccessWatch } from '../../access/sessions/access-watch.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/tracing.ts';
+import type { ResultBudgets } from '../../platform/database/held-results.ts';
 import { createEngine } from './execution/engine.ts';
 import { ErrorMask } from './execution/error-masking.ts';
 import type { OperationDurations } from './execution/operation-durations.ts';
@@ -40,6 +41,8 @@ export interface GraphqlDeps extends ContextDeps {
   watch: Pick<AccessWatch, 'watch'>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
   recordOperation: (record: OperationRecord) => void;
+  /** The limits of the results that operations hold. */
+  results: ResultBudgets;
   /** Receives how long operations take. */
   durations?: OperationDurations;
   /** Traces operations. */
@@ -115,6 +118,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
     recordOperation: (record) =>
       deps.recordOperation({ ...record, audited: audits.ofSocket(record.params, record.responseText) }),
     watch: deps.watch,
+    results: deps.results,
     log,
   });
   return {

@@ -51,11 +51,16 @@ export function lingerOnClose({ req, res }: Exchange): void {
   }
 }
 
+/** How long a client may take nothing of a long response, in milliseconds. */
+const MAX_PAUSE_MS = 60_000;
+
 /**
  * Sends the body of a response in pieces. The event loop runs other work after each, and the next one is made only when the
- * connection has room for it, so that a client that reads slowly holds no more than one.
+ * connection has room for it, so that a client that reads slowly holds no more than one. One that stops reading is cut off,
+ * because what the response is made of counts against its tenant.
  */
 export async function sendPieces(res: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
+  res.setTimeout(MAX_PAUSE_MS, () => res.destroy());
   try {
     await pipeline(tickwise(pieces), res);
   } catch (error) {

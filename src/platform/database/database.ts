@@ -5,15 +5,25 @@ import type { SqlMikroORM } from '@mikro-orm/sql';
 import { Kysely, PGliteDialect, PostgresDialect } from 'kysely';
 import type { PoolClient } from 'pg';
 import type { Metric } from 'prom-client';
+import { jsonLength } from '../../lib/json-slices.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { TENANT_TABLES } from '../../tables/tenant-tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
+import { ResultBudgets } from './held-results.ts';
 import type { TableScopes } from './node-scope.ts';
-import { closeDeadConnections, copyFrom, DatabaseMetrics, limitStatements, type ServerPool } from './pool.ts';
+import {
+  closeDeadConnections,
+  copyFrom,
+  countRows,
+  DatabaseMetrics,
+  type DriverQueryClass,
+  limitStatements,
+  type ServerPool,
+} from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
-import { type CopyInto, hasDeadline, TenantDb } from './tenant-db.ts';
+import { type CopyInto, heldResults, requestOf, TenantDb } from './tenant-db.ts';
 
 /** The database as services use it: scoped to one tenant or unscoped, with transactions. */
 export type Db = TenantDb<Tables>;
@@ -34,6 +44,8 @@ export interface Database extends AsyncDisposable {
   openOrm(): Promise<SqlMikroORM>;
   /** The semaphore with a permit for each connection, shared fairly among tenants. */
   connections: Semaphore;
+  /** The limits of the results that requests hold, by tenant. */
+  results: ResultBudgets;
   isEmbedded: boolean;
   /** A number that changes when another server is met at the address: it may lack what was last committed. */
   readonly generation: number;
@@ -89,6 +101,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     db,
     openOrm: () => openOrm(kysely, location),
     connections,
+    results: new ResultBudgets(),
     isEmbedded: 'dataDir' in location,
     get generation() {
       return servers?.generation ?? 0;
@@ -159,7 +172,7 @@ async function openServer(
   { url, statementTimeoutMs: timeoutMs }: ServerLocation,
   observed: DatabaseMetrics,
 ): Promise<Opened> {
-  const { Pool, types } = await import('pg');
+  const { Pool, Query, types } = await import('pg');
   // The statement in flight fails with the connection, and the pool replaces it. Without a listener it would end the
   // process.
   const isReplaced = () => undefined;
@@ -177,8 +190,10 @@ async function openServer(
     types: { getTypeParser: (oid, format) => types.getTypeParser((READ_AS.get(oid) ?? oid) as typeof oid, format) },
   });
   pool.on('error', isReplaced).on('connect', (client) => client.on('error', isReplaced));
+  countRows(pool, Query as unknown as DriverQueryClass, requestOf);
   observed.watch(pool, servers);
   closeDeadConnections(pool);
+  const hasDeadline = (statement: unknown) => requestOf(statement)?.hasDeadline === true;
   if (timeoutMs !== undefined) limitStatements(pool, { timeoutMs, hasDeadline });
   return {
     kysely: new Kysely({ dialect: new PostgresDialect({ pool }) }),
@@ -224,7 +239,10 @@ async function openEmbedded(dataDir: string): Promise<Opened> {
     opened ??= create();
     return opened;
   };
-  const onCreateConnection = async (connection: Executor) => refuseWhenFull(connection, () => checkFreeSpace(dataDir));
+  const onCreateConnection = async (connection: Executor) => {
+    refuseWhenFull(connection, () => checkFreeSpace(dataDir));
+    countResults(connection);
+  };
   return {
     kysely: new Kysely({ dialect: new PGliteDialect({ pglite, onCreateConnection }) }),
     async copyInto(target, rows) {
@@ -273,6 +291,17 @@ function checkFreeSpace(folder: string): void {
 /** A database connection of Kysely, reduced to the method that runs statements. */
 export interface Executor {
   executeQuery(query: { sql: string }, ...rest: unknown[]): Promise<unknown>;
+}
+
+/** Makes a connection count the rows of each statement that a request waits for, once they are read. */
+function countResults(connection: Executor): void {
+  const execute = connection.executeQuery.bind(connection);
+  connection.executeQuery = async (query, ...rest) => {
+    const result = await execute(query, ...rest);
+    const error = heldResults()?.add(jsonLength(result), false);
+    if (error) throw error;
+    return result;
+  };
 }
 
 /**

@@ -4,9 +4,10 @@ import { from } from 'pg-copy-streams';
 import { Gauge, type Metric } from 'prom-client';
 import { durations } from '../../lib/durations.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
+import type { HeldResults } from './held-results.ts';
 import { READ_ONLY, type ServerConnection, type ServerWatch } from './server-watch.ts';
 import { sqlState } from './sql-state.ts';
-import type { StatementConnection, StatementPool } from './tenant-db.ts';
+import type { StatementConnection, StatementPool, WaitingRequest } from './tenant-db.ts';
 
 type Query = (text: unknown, ...rest: unknown[]) => unknown;
 
@@ -14,6 +15,7 @@ type Query = (text: unknown, ...rest: unknown[]) => unknown;
 interface PoolClient extends Pick<StatementConnection, 'release'>, ServerConnection {
   query: Query;
   end(): Promise<void>;
+  connection: { stream: { destroy(): void } };
 }
 
 /** The connection pool of the driver `pg`. */
@@ -147,6 +149,66 @@ export function closeDeadConnections(pool: ServerPool): void {
       if (text === 'begin') throw error;
       return { rows: [] };
     });
+  });
+}
+
+/** A query of the driver `pg`, with the members that are used here. */
+interface DriverQuery {
+  handleDataRow(row: { length: number }): void;
+  handleError(error: unknown, connection: unknown): void;
+}
+
+/** The class of queries of the driver `pg`, whose constructor takes what a connection's `query` takes. */
+export type DriverQueryClass = new (...statement: unknown[]) => DriverQuery;
+
+/**
+ * Counts the rows of each statement that a request waits for, as they arrive. If no more of them may be read, the
+ * connection is closed: the server would send the rest of the result, however long it is.
+ */
+export function countRows(
+  pool: ServerPool,
+  Query: DriverQueryClass,
+  requestOf: (statement: unknown) => WaitingRequest | undefined,
+): void {
+  class CountedQuery extends Query {
+    readonly #client: PoolClient;
+    readonly #results: HeldResults;
+    /** Whether it is one of the prepared reads, which are repeated when they are given up. */
+    readonly #isRepeatable: boolean;
+    #hasFailed = false;
+    #bytes = 0;
+
+    constructor(client: PoolClient, results: HeldResults, ...statement: unknown[]) {
+      super(...statement);
+      this.#client = client;
+      this.#results = results;
+      this.#isRepeatable = typeof statement[0] === 'object';
+    }
+
+    override handleDataRow(row: { length: number }): void {
+      if (this.#hasFailed) return;
+      this.#bytes += row.length;
+      const error = this.#results.add(row.length, this.#isRepeatable);
+      if (!error) {
+        super.handleDataRow(row);
+        return;
+      }
+      this.#results.subtract(this.#bytes);
+      this.handleError(error, this.#client.connection);
+      this.#client.end().catch(() => undefined);
+      // Otherwise it would end after the rest of the result.
+      this.#client.connection.stream.destroy();
+    }
+
+    override handleError(error: unknown, connection: unknown): void {
+      if (!this.#hasFailed) super.handleError(error, connection);
+      this.#hasFailed = true;
+    }
+  }
+
+  wrapQueries(pool, (query, client) => (statement, ...rest) => {
+    const results = statement instanceof Writable ? undefined : requestOf(statement)?.results;
+    return results ? query(new CountedQuery(client, results, statement, ...rest)) : query(statement, ...rest);
   });
 }
 

@@ -14,6 +14,7 @@ import {
 } from 'kysely';
 import { type FormedQuery, PreparedQueries } from '../../lib/fast/prepared-query.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
+import { GIVEN_UP, type HeldResults } from './held-results.ts';
 import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
 import { sqlState } from './sql-state.ts';
 
@@ -106,10 +107,10 @@ interface NamedStatement {
   text: string;
   values: readonly unknown[];
   /**
-   * Whether its duration is limited. It is stated here because the pool may pass the statement to a connection in the
+   * The request that waits for it. It is stated here because the pool may pass the statement to a connection in the
    * async context of another one.
    */
-  hasDeadline: boolean;
+  request: WaitingRequest | undefined;
 }
 
 /**
@@ -156,14 +157,12 @@ interface ConnectionLimits {
   timedOut(cause: unknown): Error;
 }
 
-/** Returns the id of a request's tenant; undefined until it is known. */
-type NodeOf = () => string | undefined;
-
 const QUERY_CANCELED = '57014';
 const LINE_FEED = Buffer.from('\n');
 
-interface WaitingRequest {
-  nodeOf: NodeOf;
+/** A request that waits for work. */
+export interface WaitingRequest {
+  results: HeldResults;
   /** Whether the duration of its statements is limited. */
   hasDeadline: boolean;
 }
@@ -171,20 +170,23 @@ interface WaitingRequest {
 /** The request that waits for the work of the current async context; undefined if none does. */
 const waitingRequest = new AsyncLocalStorage<WaitingRequest | undefined>();
 
-/** Checks whether the duration of a statement, as passed to a connection, is limited because a request waits for it. */
-export function hasDeadline(statement: unknown): boolean {
-  if (typeof statement === 'object' && statement !== null && 'hasDeadline' in statement) {
-    return statement.hasDeadline === true;
-  }
-  return waitingRequest.getStore()?.hasDeadline === true;
+/** Returns the request that waits for a statement, as passed to a connection. */
+export function requestOf(statement: unknown): WaitingRequest | undefined {
+  const isNamed = typeof statement === 'object' && statement !== null && 'request' in statement;
+  return isNamed ? (statement as NamedStatement).request : waitingRequest.getStore();
 }
 
 /**
- * Runs work that a request waits for: the duration of its statements is limited, and they use the tenant's share of the
- * connections.
+ * Runs work that a request waits for: the duration of its statements is limited, they use the tenant's share of the
+ * connections, and the results that it holds are limited.
  */
-export function inRequest<Result>(nodeOf: NodeOf, work: () => Result): Result {
-  return waitingRequest.run({ nodeOf, hasDeadline: true }, work);
+export function inRequest<Result>(results: HeldResults, work: () => Result): Result {
+  return waitingRequest.run({ results, hasDeadline: true }, work);
+}
+
+/** Returns the results that the request of the current async context holds; undefined if no request waits for it. */
+export function heldResults(): HeldResults | undefined {
+  return waitingRequest.getStore()?.results;
 }
 
 /**
@@ -263,7 +265,7 @@ export class TenantDb<Tables extends object> {
   together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
     const pool = this.#transaction.getStore() ? undefined : this.#pool();
     if (!pool) return work();
-    return this.#withConnection(() => onOneConnection(pool, (one) => this.#shared.run(one, work)), nodeId);
+    return this.#reading(() => onOneConnection(pool, (one) => this.#shared.run(one, work)), nodeId);
   }
 
   /** Returns an unscoped database handle. `_reason` documents why no tenant applies; a test lists the callers. */
@@ -296,13 +298,25 @@ export class TenantDb<Tables extends object> {
     await this.#withConnection(() => this.#copyInto(target, rows));
   }
 
+  /**
+   * Runs reads like `#withConnection`, but when there is room for their rows. They are repeated if there is none left
+   * meanwhile, so that no connection is held by what waits for room.
+   */
+  #reading<Result>(reads: () => Promise<Result>, nodeId: string): Promise<Result> {
+    const waiting = this.#transaction.getStore() ? undefined : waitingRequest.getStore();
+    if (!waiting) return this.#withConnection(reads, nodeId);
+    return waiting.results.read((mayRead) =>
+      this.#withConnection(() => (mayRead() ? reads() : Promise.reject(GIVEN_UP)), nodeId),
+    );
+  }
+
   /** Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. */
   async #withConnection<Result>(work: () => Promise<Result>, nodeId?: string): Promise<Result> {
     if (this.#transaction.getStore()) return work();
     const waiting = waitingRequest.getStore();
     const { connections, timedOut } = this.#limits;
     try {
-      return await connections.run(waiting && (waiting.nodeOf() ?? nodeId), work);
+      return await connections.run(waiting && (waiting.results.nodeOf() ?? nodeId), work);
     } catch (error) {
       throw waiting?.hasDeadline && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
     }
@@ -315,9 +329,9 @@ export class TenantDb<Tables extends object> {
       const pool = isAlone ? (shared ?? this.#pool()) : undefined;
       if (!pool || name === undefined) return this.#kysely().executeQuery(query);
       const { sql: text, parameters: values } = query;
-      return pool.query<Row>({ name, text, values, hasDeadline: hasDeadline(undefined) });
+      return pool.query<Row>({ name, text, values, request: waitingRequest.getStore() });
     };
-    const { rows } = await (shared ? run() : this.#withConnection(run, nodeId));
+    const { rows } = await (shared ? run() : this.#reading(run, nodeId));
     return rows;
   }
 

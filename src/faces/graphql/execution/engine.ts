@@ -20,6 +20,7 @@ import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audi
 import type { Clock } from '../../../events/streams/clock.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { inTurn } from '../../../lib/turns.ts';
+import { heldResults } from '../../../platform/database/tenant-db.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { EventExecutions, type EventSource } from './event-executions.ts';
@@ -129,11 +130,12 @@ async function subscribe(
   };
   // Events are executed in the async context of whoever reads them.
   const notes = userNotes();
-  return mapSourceToResponseEvent(validated, source, async (event) => {
+  const results = mapSourceToResponseEvent(validated, source, async (event) => {
     const result = await executions.answer(event.rootValue as object, subscription, () => execution(event));
     noteUsers(notedIn(result), notes);
     return result;
   });
+  return heldUntilNext(results);
 }
 
 const NOTED = Symbol('noted users');
@@ -141,6 +143,24 @@ const NOTED = Symbol('noted users');
 /** Returns the users that the execution of an event has noted, for all subscribers that share its result. */
 function notedIn(result: object): Iterable<string> {
   return NOTED in result ? (result[NOTED] as Set<string>) : [];
+}
+
+/** Holds what a result of a subscription takes until the next one is asked for: by then it has been sent. */
+function heldUntilNext(
+  results: AsyncIterable<ExecutionResult> | ExecutionResult,
+): AsyncIterable<ExecutionResult> | ExecutionResult {
+  const held = heldResults();
+  if (!held || !(Symbol.asyncIterator in results)) return results;
+  const iterator = results[Symbol.asyncIterator]();
+  const mapped: AsyncIterableIterator<ExecutionResult> = {
+    next() {
+      held.lowerTo(0);
+      return iterator.next();
+    },
+    return: async () => iterator.return?.() ?? { done: true, value: undefined },
+    [Symbol.asyncIterator]: () => mapped,
+  };
+  return mapped;
 }
 
 function execution(args: ValidatedSubscriptionArgs): ReturnType<typeof executeSubscriptionEvent> {

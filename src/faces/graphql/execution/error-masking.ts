@@ -5,6 +5,7 @@ import { isShort, limitedJson, SLICE_LENGTH } from '../../../lib/json-slices.ts'
 import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
 import { inTurn } from '../../../lib/turns.ts';
+import { heldResults } from '../../../platform/database/tenant-db.ts';
 import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 
@@ -143,8 +144,14 @@ export class ErrorMask {
       await nextTick();
     }
     const masked = given ? { ...result, errors } : { ...result };
-    const text = await limitedJson(given ? { ...masked, errors: errors.map(formatted) } : masked, maxBytes);
-    return text === undefined ? pageTooLarge() : { ...masked, stringify: () => text };
+    const whole = given ? { ...masked, errors: errors.map(formatted) } : masked;
+    const held = heldResults();
+    try {
+      const text = await limitedJson(whole, maxBytes, (bytes) => held?.raiseTo(bytes));
+      return text === undefined ? pageTooLarge() : { ...masked, stringify: () => text };
+    } catch (error) {
+      return { data: null, errors: [this.error(error, recipient, logged)] };
+    }
   }
 }
 

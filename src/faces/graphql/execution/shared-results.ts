@@ -8,8 +8,10 @@ import {
   type ValidatedSubscriptionArgs,
   visit,
 } from 'graphql';
+import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
 import { isShort, limitedJson } from '../../../lib/json-slices.ts';
 import { isOverload } from '../../../platform/errors.ts';
+import { heldResults } from '../../../platform/database/tenant-db.ts';
 import type { SharedPrincipal } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
 import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';
@@ -63,6 +65,18 @@ export function isOverloaded({ errors }: ExecutionResult): boolean {
 }
 
 const SHARED = Symbol('shared');
+
+/**
+ * Holds the text of an event's result until the next one.
+ * @throws SlowConsumerError when other results of the tenant leave no room for it for long.
+ */
+export async function holdText(length: number): Promise<void> {
+  try {
+    await heldResults()?.raiseTo(length);
+  } catch {
+    throw new SlowConsumerError();
+  }
+}
 
 /** The approximate number of characters of results that are kept for subscribers that are behind. */
 const KEPT_CHARACTERS = 4 * 1024 * 1024;
@@ -121,7 +135,7 @@ export class SharedResults {
     const result = await executed;
     if (isOverloaded(result)) return result;
     if (result.errors || isShort(result)) return this.#encoded(event, result);
-    const text = await limitedJson(result, MAX_RESULT_BYTES);
+    const text = await limitedJson(result, MAX_RESULT_BYTES, holdText);
     return text === undefined ? this.#encoded(event, pageTooLarge()) : this.#encoded(event, result, text);
   }
 

@@ -6,8 +6,9 @@ import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
 import { inTurn } from '../../../lib/turns.ts';
+import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
-import { ownBytes, sharedOf } from './shared-results.ts';
+import { holdText, ownBytes, sharedOf } from './shared-results.ts';
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -117,6 +118,7 @@ export class SseStream {
         const shared = sharedOf(next.value);
         const span = shared?.startDelivery?.('sse');
         const told = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
+        if (shared?.text && shared.text.length > SLICE_LENGTH) await holdText(shared.text.length);
         if (!this.#write(eventFrame(told))) await this.#drained();
         span?.end();
       }

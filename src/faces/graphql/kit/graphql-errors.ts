@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import { camelName } from '../../../lib/camel-name.ts';
-import { AppError, type Refusal, RefusalError } from '../../../platform/errors.ts';
+import { AppError, PageTooLargeError, type Refusal, RefusalError } from '../../../platform/errors.ts';
 import type { Builder } from './builder.ts';
 import type { Caller, GraphqlContext } from './graphql-context.ts';
 
@@ -102,6 +102,7 @@ function refusedError(error: unknown, place: GraphQLErrorOptions): GraphQLError 
   if (error instanceof StreamStoppedError) return coded(error.message, 'STOPPING');
   if (error instanceof InvalidTokenError) return coded(error.description, 'UNAUTHENTICATED');
   if (error instanceof RefusalError && error.refusal.kind === 'not_found') return coded(error.message, 'NOT_FOUND');
+  if (error instanceof PageTooLargeError) return coded(error.issues?.[0]?.message ?? '', 'PAGE_TOO_LARGE');
   if (!(error instanceof AppError)) return undefined;
   const { status, message, headers } = error;
   if (status === 403) return coded(message, 'FORBIDDEN');

@@ -1,6 +1,8 @@
 import type { ExecutionResult } from 'graphql';
 import { type Plugin, processRegularResult } from 'graphql-yoga';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
+import { heldResults } from '../../../platform/database/tenant-db.ts';
 import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/error-masking.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import { once } from '../execution/shared-results.ts';
@@ -52,6 +54,7 @@ export function useHttpResults(
           masked.push(told);
           texts.push(text);
         }
+        heldResults()?.lowerTo(MAX_RESULT_BYTES - bytesLeft);
         audits.answered(exchange, texts);
         setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
       } else {
@@ -62,7 +65,9 @@ export function useHttpResults(
           else void results.return?.();
           return;
         }
-        const masked = withStatus(await mask.result(result, exchange));
+        const told = await mask.result(result, exchange);
+        heldResults()?.lowerTo(told.stringify?.().length ?? SLICE_LENGTH);
+        const masked = withStatus(told);
         setResult(masked);
         const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
         if (isOk && accepted.includes(SSE) && resultProcessor !== processRegularResult) return stream(once(masked));

@@ -12,11 +12,13 @@ import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { Principal } from '../../../access/identity/principal.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { inTurn } from '../../../lib/turns.ts';
+import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
+import { heldResults } from '../../../platform/database/tenant-db.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
-import { once, sharedOf } from '../execution/shared-results.ts';
+import { holdText, once, sharedOf } from '../execution/shared-results.ts';
 import type { GraphqlHttpRequest } from '../plugins/http-requests.ts';
 import type { PersistedOperations } from '../plugins/persisted-operations.ts';
 
@@ -323,7 +325,9 @@ function sendingShared(
         const shared = sharedOf(next.value);
         const told = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
         const text = shared?.text ?? told?.stringify?.();
+        heldResults()?.lowerTo(text?.length ?? SLICE_LENGTH);
         if (text === undefined) return { done: false, value: told ?? next.value };
+        if (text.length > SLICE_LENGTH) await holdText(text.length);
         const span = shared?.startDelivery?.('websocket');
         operations.next(id, text, told?.errors !== undefined);
         await send(`${head}${text}}`);

@@ -7,6 +7,7 @@ import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { type KnownMembers, parseInput } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inTurn } from '../../../lib/turns.ts';
+import type { ResultBudgets } from '../../../platform/database/held-results.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
@@ -53,6 +54,7 @@ interface SocketsParts {
   protocol: Server<SocketExtra>;
   recordOperation(record: OperationRecord): void;
   watch: Pick<AccessWatch, 'watch'>;
+  results: ResultBudgets;
   log: Log;
 }
 
@@ -126,7 +128,7 @@ export class GraphqlSockets {
   }
 
   #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
-    const { protocol, recordOperation, watch, log } = this.#parts;
+    const { protocol, recordOperation, watch, results, log } = this.#parts;
     // Resolves when the frame is sent, so that a slow client slows its subscriptions instead of filling memory.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
     const operations = new SocketOperations(exchange, recordOperation);
@@ -171,17 +173,16 @@ export class GraphqlSockets {
             if (this.#isStopping || hasEnded) return;
             // No more is read until the message has its turn.
             socket.pause();
+            const held = results.begin(() => extra.principal?.nodeId);
             const handled = inTurn(() => {
               if (!slowDown()) socket.resume();
-              return inRequest(
-                () => extra.principal?.nodeId,
-                () => handle(messageOf(String(data))),
-              );
+              return inRequest(held, () => handle(messageOf(String(data))));
             });
-            handled.catch((err: unknown) => {
+            const failed = (err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
               socket.close(INTERNAL_ERROR, 'Internal server error');
-            });
+            };
+            handled.catch(failed).finally(() => held.end());
           });
         },
       },

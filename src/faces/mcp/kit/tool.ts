@@ -10,6 +10,7 @@ import {
   type Issue,
   issuesOf,
   notFoundRefusal,
+  PageTooLargeError,
   type Refusal,
   RefusalError,
 } from '../../../platform/errors.ts';
@@ -51,6 +52,7 @@ export function failureOf(error: unknown, missing: string): ToolFailure | undefi
     const { refusal } = error;
     return refusal.kind === 'not_found' ? { code: 'not_found', message: missing } : failureOfRefusal(refusal);
   }
+  if (error instanceof PageTooLargeError) return { code: 'page_too_large', message: error.issues?.[0]?.message ?? '' };
   if (!(error instanceof AppError)) return undefined;
   if (error.message === 'idempotency_conflict') {
     const message =

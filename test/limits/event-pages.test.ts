@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { databaseEventLog, hasMore, type LoggedEvent, PAGE_BYTES } from '../../src/events/streams/event-log.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { hasGot, logged, overSocket, overSse, registered } from '../realtime/live.ts';
+import { notification } from '../webhook/stand.ts';
+
+const EVENTS = 70;
+/** Few rows of it make a page, and the limit of a first page is met by their number otherwise. */
+const ERROR = 'é'.repeat(60_000);
+
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.loginToken();
+  const ids = await registered(p, EVENTS);
+  const deliveries = ids.map((id) => ({
+    body: Buffer.from(JSON.stringify(notification({ id, status: 4, error: ERROR }))),
+    correlationId: 'long',
+  }));
+  await p.service.context.transactions.applyBatch('transactions.user', deliveries);
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+it('D7-13: a page of the event log ends where it takes a mebibyte, and the next one goes on behind it', async () => {
+  const log = databaseEventLog(p.service.context.database.db);
+  const pages: LoggedEvent[][] = [];
+  for (let at = 0n; ; ) {
+    const page = await log.readEvents(p.demo.node_id, at, 500);
+    pages.push(page);
+    at = page.at(-1)?.seq ?? at;
+    if (!hasMore(page, 500)) break;
+  }
+  // A page has the event that reaches the limit, and no more of them.
+  const most = Math.ceil(PAGE_BYTES / Buffer.byteLength(ERROR));
+  expect(pages.length).toBeGreaterThan(EVENTS / most);
+  for (const page of pages) expect(page.length).toBeLessThanOrEqual(most);
+  expect(pages.flat().map(({ seq }) => seq.toString())).toEqual(await logged(p));
+});
+
+it.each([
+  ['server-sent events', overSse],
+  ['a WebSocket', overSocket],
+])(
+  'D7-13 D6-10: a replay of long events over %s gives each once, in order, and holds a page of them at most',
+  async (_name, over) => {
+    const { results } = p.service.context.database;
+    const most = { bytes: 0 };
+    const begin = results.begin.bind(results);
+    const spy = vi.spyOn(results, 'begin').mockImplementation((nodeOf) => {
+      const request = begin(nodeOf);
+      const add = request.add.bind(request);
+      request.add = (...given) => {
+        const error = add(...given);
+        most.bytes = Math.max(most.bytes, request.bytes);
+        return error;
+      };
+      return request;
+    });
+    await using live = await over(p, { token, after: '0' });
+    await hasGot(live, await logged(p));
+    spy.mockRestore();
+    expect(most.bytes).toBeGreaterThan(PAGE_BYTES);
+    expect(most.bytes).toBeLessThan(2 * PAGE_BYTES);
+    await vi.waitFor(() => expect(results.held(p.demo.node_id)).toBe(0));
+  },
+);
