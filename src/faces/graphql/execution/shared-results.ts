@@ -10,8 +10,8 @@ import {
 } from 'graphql';
 import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
 import { isShort, limitedJson } from '../../../lib/json-slices.ts';
-import { isOverload } from '../../../platform/errors.ts';
 import { heldResults } from '../../../platform/database/tenant-db.ts';
+import { isOverload } from '../../../platform/errors.ts';
 import type { SharedPrincipal } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
 import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';

@@ -5,8 +5,8 @@ import type { AccessWatch } from '../../../access/sessions/access-watch.ts';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
-import { inTurn } from '../../../lib/turns.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
+import { inTurn } from '../../../lib/turns.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
 import { holdText, ownBytes, sharedOf } from './shared-results.ts';
 
