@@ -21,10 +21,11 @@ export interface AttackLab extends AsyncDisposable {
 }
 
 const ROLES = ['gateway', 'gateway', 'worker'] as const;
-const SCOPES = 'accounts:read,transactions:read,users:read,users:migrate,wallets:read';
+const SCOPES = 'accounts:read,audit:read,transactions:read,users:read,users:migrate,wallets:read';
 
-export async function startAttackLab(): Promise<AttackLab> {
-  const lab = await startLab(ROLES, { partitions: 3, stores: sharedStores });
+/** `env` are variables of every process. */
+export async function startAttackLab(env: Record<string, string> = {}): Promise<AttackLab> {
+  const lab = await startLab(ROLES, { partitions: 3, stores: sharedStores, env });
   try {
     const { node_id: nodeId, other_node: other } = lab.demo;
     const attackers: [Tenant, Tenant] = [{ nodeId, token: await tokenOf(lab) }, await newTenant(lab)];

@@ -1,9 +1,13 @@
-import type { ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { Agent, createServer, get, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { sendBody, sendPieces } from '../../src/gateway/exchange/responses.ts';
-import { SLICE_LENGTH } from '../../src/lib/json-slices.ts';
+import { jsonSlices, SLICE_LENGTH } from '../../src/lib/json-slices.ts';
 
 const ROOM = 3;
 
@@ -19,8 +23,7 @@ function connection() {
       waiting.push(taken);
     },
   });
-  const res = Object.assign(writable, { setTimeout: () => writable }) as unknown as ServerResponse;
-  return { res, writable, state, read: () => waiting.shift()?.() };
+  return { res: writable as unknown as ServerResponse, writable, state, read: () => waiting.shift()?.() };
 }
 
 async function ticks(count: number): Promise<void> {
@@ -69,8 +72,8 @@ it('other work runs between two pieces', async () => {
   const sent = sendPieces(res, pieces);
   const seen = new Set<number>();
   while (!writable.writableEnded) {
-    await nextTick();
     seen.add(made.made);
+    await nextTick();
   }
   await sent;
   clearInterval(reading);
@@ -90,4 +93,27 @@ it.each([
   }
   await sent;
   expect([state.writes.length, state.bytes]).toEqual([writes, bytes]);
+});
+
+it('a connection that stays open, and with it its last response, keeps nothing of a long body that was sent', async () => {
+  const made: WeakRef<object>[] = [];
+  const kept: ServerResponse[] = [];
+  const server = createServer((_req, res) => {
+    const page = { rows: Array.from({ length: 4 }, () => 'x'.repeat(SLICE_LENGTH)) };
+    made.push(new WeakRef(page));
+    kept.push(res);
+    void sendPieces(res, jsonSlices(page));
+  }).listen(0);
+  await once(server, 'listening');
+  const agent = new Agent({ keepAlive: true });
+  const [res] = await once(get({ agent, port: (server.address() as AddressInfo).port }), 'response');
+  await once(res.resume(), 'end');
+  setFlagsFromString('--expose-gc');
+  for (let tries = 0; tries < 3; tries += 1) {
+    await nextTick();
+    runInNewContext('gc')();
+  }
+  expect([kept.length, made.map((page) => page.deref())]).toEqual([1, [undefined]]);
+  agent.destroy();
+  server.close();
 });

@@ -216,7 +216,8 @@ describe('statements', () => {
       const selection = selectionOf(field, 3, 2).replace('(first: 2)', `(${required}first: $first)`);
       const sizes = [1, 10, LONG].map((first) => ({ first }));
       const counts = await statementsOf(`query ($first: Int) { ${selection} }`, sizes, stand.token);
-      expect(counts).toEqual(sizes.map(() => STATEMENTS[name]));
+      // Loads of several depths that happen to begin in the same turn of the event loop share a statement.
+      expect(Math.max(...counts)).toBeLessThanOrEqual(STATEMENTS[name] ?? 0);
     },
   );
 

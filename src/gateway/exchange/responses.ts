@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
@@ -60,19 +59,26 @@ const MAX_PAUSE_MS = 60_000;
  * because what the response is made of counts against its tenant.
  */
 export async function sendPieces(res: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
-  res.setTimeout(MAX_PAUSE_MS, () => res.destroy());
-  try {
-    await pipeline(tickwise(pieces), res);
-  } catch (error) {
-    if (!res.destroyed) throw error;
+  if (res.destroyed) return;
+  for (const piece of pieces) {
+    if (!res.write(piece)) await roomIn(res);
+    await nextTick();
+    if (res.destroyed) return;
   }
+  res.end();
 }
 
-async function* tickwise<Piece>(pieces: Iterable<Piece>): AsyncGenerator<Piece> {
-  for (const piece of pieces) {
-    yield piece;
-    await nextTick();
-  }
+// Not by `pipeline`: its listeners hold the pieces for as long as the connection is kept alive.
+function roomIn(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => res.destroy(), MAX_PAUSE_MS);
+    const settle = () => {
+      clearTimeout(cut);
+      res.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    res.once('drain', settle).once('close', settle);
+  });
 }
 
 /** Sends a text or bytes as the body of a response: a long one in pieces. */

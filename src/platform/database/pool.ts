@@ -4,7 +4,6 @@ import { from } from 'pg-copy-streams';
 import { Gauge, type Metric } from 'prom-client';
 import { durations } from '../../lib/durations.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
-import type { HeldResults } from './held-results.ts';
 import { READ_ONLY, type ServerConnection, type ServerWatch } from './server-watch.ts';
 import { sqlState } from './sql-state.ts';
 import type { StatementConnection, StatementPool, WaitingRequest } from './tenant-db.ts';
@@ -172,28 +171,26 @@ export function countRows(
 ): void {
   class CountedQuery extends Query {
     readonly #client: PoolClient;
-    readonly #results: HeldResults;
-    /** Whether it is one of the prepared reads, which are repeated when they are given up. */
-    readonly #isRepeatable: boolean;
+    readonly #request: WaitingRequest;
     #hasFailed = false;
     #bytes = 0;
 
-    constructor(client: PoolClient, results: HeldResults, ...statement: unknown[]) {
+    constructor(client: PoolClient, request: WaitingRequest, ...statement: unknown[]) {
       super(...statement);
       this.#client = client;
-      this.#results = results;
-      this.#isRepeatable = typeof statement[0] === 'object';
+      this.#request = request;
     }
 
     override handleDataRow(row: { length: number }): void {
       if (this.#hasFailed) return;
       this.#bytes += row.length;
-      const error = this.#results.add(row.length, this.#isRepeatable);
+      const { results, isReading = false } = this.#request;
+      const error = results.add(row.length, isReading);
       if (!error) {
         super.handleDataRow(row);
         return;
       }
-      this.#results.subtract(this.#bytes);
+      results.subtract(this.#bytes);
       this.handleError(error, this.#client.connection);
       this.#client.end().catch(() => undefined);
       // Otherwise it would end after the rest of the result.
@@ -207,8 +204,8 @@ export function countRows(
   }
 
   wrapQueries(pool, (query, client) => (statement, ...rest) => {
-    const results = statement instanceof Writable ? undefined : requestOf(statement)?.results;
-    return results ? query(new CountedQuery(client, results, statement, ...rest)) : query(statement, ...rest);
+    const request = statement instanceof Writable ? undefined : requestOf(statement);
+    return request ? query(new CountedQuery(client, request, statement, ...rest)) : query(statement, ...rest);
   });
 }
 

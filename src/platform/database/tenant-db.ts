@@ -165,6 +165,8 @@ export interface WaitingRequest {
   results: HeldResults;
   /** Whether the duration of its statements is limited. */
   hasDeadline: boolean;
+  /** Whether its current statements only read, and are repeated when they are given up. */
+  isReading?: boolean;
 }
 
 /** The request that waits for the work of the current async context; undefined if none does. */
@@ -243,7 +245,7 @@ export class TenantDb<Tables extends object> {
   /** Returns a database handle scoped to one tenant: rows of other tenants do not exist for it. */
   forNode(nodeId: string): TenantDatabase<Tables> {
     const scoped = this.#scopedKysely(nodeId);
-    return { run: (build) => this.#withConnection(() => build(scoped).execute(), nodeId) };
+    return { run: (build) => build(scoped).execute() };
   }
 
   /**
@@ -306,7 +308,9 @@ export class TenantDb<Tables extends object> {
     const waiting = this.#transaction.getStore() ? undefined : waitingRequest.getStore();
     if (!waiting) return this.#withConnection(reads, nodeId);
     return waiting.results.read((mayRead) =>
-      this.#withConnection(() => (mayRead() ? reads() : Promise.reject(GIVEN_UP)), nodeId),
+      waitingRequest.run({ ...waiting, isReading: true }, () =>
+        this.#withConnection(() => (mayRead() ? reads() : Promise.reject(GIVEN_UP)), nodeId),
+      ),
     );
   }
 
@@ -338,7 +342,10 @@ export class TenantDb<Tables extends object> {
   #scopedKysely(nodeId: string): Kysely<Scoped<Tables>> {
     const dialect = scopedDialect(new NodeScope(nodeId, this.#scopes), {
       compile: (statement, queryId) => this.#kysely().getExecutor().compileQuery(statement, queryId),
-      runCompiled: <Row>(query: CompiledQuery) => this.#kysely().executeQuery(query as CompiledQuery<Row>),
+      runCompiled: <Row>(query: CompiledQuery) => {
+        const run = () => this.#kysely().executeQuery(query as CompiledQuery<Row>);
+        return query.query.kind === 'SelectQueryNode' ? this.#reading(run, nodeId) : this.#withConnection(run, nodeId);
+      },
     });
     return new Kysely({ dialect });
   }
