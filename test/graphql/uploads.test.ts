@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
+import { MAX_WAITING_CHUNKS } from '../../src/domain/user-migrations/migration-store.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { createdClient, MISSING, operate } from './administration.ts';
@@ -80,6 +81,22 @@ describe('an upload to the whole service', () => {
     const answer = await upload(`colour,size\n${'red,1\n'.repeat(200_000)}`);
     expect(answer.json.data.result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['file'] }] });
     expect(await chunks()).toEqual([]);
+  });
+
+  it('DG-03 DG-09: a file beyond what may wait of a node is a PreconditionError that says what to do', async () => {
+    const { db } = p.service.context.database;
+    const { node_id } = p.demo.other_node;
+    const waiting = { migration_id: MISSING, node_id, bytes: Buffer.alloc(0), created_at: new Date().toISOString() };
+    const rows = Array.from({ length: MAX_WAITING_CHUNKS / 8 }, (_, at) => at);
+    for (let part = 0; part < 8; part += 1) {
+      const values = rows.map((at) => ({ ...waiting, seq: part * rows.length + at }));
+      await db.unscoped('a test fills it').run((k) => k.insertInto('migration_files').values(values));
+    }
+    const other = await p.clientToken(p.demo.other_node.client);
+    const answer = await sendRaw(p.url, formHeaders(other), formOf([operationsPart, mapPart, filePart]));
+    const message = expect.stringMatching(/take 4 GiB: wait until migrations end, or cancel one$/);
+    expect(answer.json.data.result).toMatchObject({ __typename: 'PreconditionError', message });
+    await db.forNode(node_id).run((k) => k.deleteFrom('migration_files').where('migration_id', '=', MISSING));
   });
 
   it.each([

@@ -31,7 +31,7 @@ const CALLERS = {
   'src/domain/reference/reference-store.ts': 1,
   'src/domain/transactions/transaction-lookups.ts': 1,
   'src/domain/transactions/transaction-store.ts': 3,
-  'src/domain/user-migrations/migration-store.ts': 3,
+  'src/domain/user-migrations/migration-store.ts': 4,
   'src/domain/users/user-store.ts': 1,
   'src/domain/wallet-rules/wallet-rules.service.ts': 1,
   'src/events/bus/embedded-store.ts': 1,

@@ -5,7 +5,7 @@ import type { Db } from '../../platform/database/database.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import { CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
 import { MigrationPages, type MigrationTableRow } from './migration-pages.service.ts';
-import { FILE_CHUNK_BYTES, type Lease, MigrationStore } from './migration-store.ts';
+import { FILE_CHUNK_BYTES, type Lease, MAX_WAITING_CHUNKS, MigrationStore } from './migration-store.ts';
 import type { MigrationCaller } from './user-migrations.service.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -127,8 +127,9 @@ export class MigrationFiles {
 
   /**
    * Stores a CSV file and starts its migration. With `lease`, only the process that holds the lease may run it at
-   * first; without it, any worker.
-   * @throws RefusalError `invalid` when the header is malformed.
+   * first, and the tenant's other files do not limit its size; without it, any worker.
+   * @throws RefusalError `invalid` when the header is malformed; `precondition` when the tenant's files that wait have
+   * the greatest size.
    * @throws what the source throws. After an error nothing stays stored.
    */
   async start(
@@ -140,7 +141,7 @@ export class MigrationFiles {
     const atMs = nowMs();
     const id = uuidV7(atMs);
     try {
-      const facts = await this.#keep(caller.nodeId, id, source);
+      const facts = await this.#keep(caller.nodeId, id, source, lease ? Number.POSITIVE_INFINITY : MAX_WAITING_CHUNKS);
       const migration = await this.#store.recordFile({ ...caller, ...facts, id, atMs, lease: lease?.() });
       notify();
       return migration;
@@ -176,7 +177,12 @@ export class MigrationFiles {
   }
 
   /** Stores the file in chunks; each is written while the next one is read. */
-  async #keep(nodeId: string, id: string, source: AsyncIterable<Uint8Array>): Promise<FileFacts & { chunks: number }> {
+  async #keep(
+    nodeId: string,
+    id: string,
+    source: AsyncIterable<Uint8Array>,
+    maxChunks: number,
+  ): Promise<FileFacts & { chunks: number }> {
     const reading = new FileReading();
     let chunks = 0;
     let writing: Promise<void> = Promise.resolve();
@@ -186,7 +192,8 @@ export class MigrationFiles {
           await inTurn(() => reading.push(chunk.subarray(from, from + PIECE_BYTES)));
         }
         await writing;
-        writing = this.#store.addChunk(nodeId, id, chunks, chunk, this.#parts.nowMs());
+        const created_at = new Date(this.#parts.nowMs()).toISOString();
+        writing = this.#store.addChunk(nodeId, { migration_id: id, seq: chunks, bytes: chunk, created_at }, maxChunks);
         // The promise is awaited before the next chunk; this avoids an unhandled rejection until then.
         writing.catch(() => undefined);
         chunks += 1;

@@ -2,6 +2,7 @@ import type { Insertable, Selectable } from 'kysely';
 import { cutTo } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { textColumn } from '../../platform/database/sql-state.ts';
+import { RefusalError } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { MigrationTableRow } from './migration-pages.service.ts';
@@ -14,6 +15,15 @@ export type RowOutcomeRow = Omit<Selectable<Tables['migration_rows']>, 'migratio
 
 /** The size in bytes of every chunk of a file except the last, so that a position in the file determines its chunk. */
 export const FILE_CHUNK_BYTES = 256 * 1024;
+
+/**
+ * The greatest number of chunks of a tenant's files that are being uploaded or have not been migrated: 4 GiB. A chunk
+ * counts in full, however short it is.
+ */
+export const MAX_WAITING_CHUNKS = (4 * 1024 ** 3) / FILE_CHUNK_BYTES;
+
+const TOO_MANY_CHUNKS =
+  'files of this node that are being uploaded or wait to be migrated take 4 GiB: wait until migrations end, or cancel one';
 
 /** A user migration whose file has been stored. */
 interface StoredFile {
@@ -48,6 +58,8 @@ export interface WantedJob {
   id: string;
   isForced: boolean;
 }
+
+type FileChunk = Omit<Insertable<Tables['migration_files']>, 'node_id'>;
 
 /** The progress that a row batch makes with a job. */
 interface JobStep {
@@ -95,9 +107,25 @@ export class MigrationStore {
           as r (index, email, external_id, user_id, noted_users, status, reason)`,
     );
   }
-  async addChunk(nodeId: string, migrationId: string, seq: number, bytes: Uint8Array, atMs: number): Promise<void> {
-    const values = { migration_id: migrationId, seq, bytes, created_at: iso(atMs) };
-    await this.#db.forNode(nodeId).run((k) => k.insertInto('migration_files').values(values));
+
+  /**
+   * Adds a chunk of a file. Runs three statements in a transaction: a lock makes the uploads of a tenant count one after
+   * the other.
+   * @throws RefusalError `precondition` when the tenant has `maxChunks` already.
+   */
+  async addChunk(nodeId: string, chunk: FileChunk, maxChunks: number): Promise<void> {
+    const scoped = this.#db.forNode(nodeId);
+    await this.#db.transaction(async () => {
+      await this.#db
+        .unscoped('a lock for the files of one node')
+        .raw((sql) => sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${nodeId}`}::text, 0))`);
+      const [stored] = await scoped.run((k) =>
+        k.selectFrom('migration_files').select((eb) => eb.fn.countAll<string>().as('chunks')),
+      );
+      if (Number(stored?.chunks) >= maxChunks)
+        throw new RefusalError({ kind: 'precondition', message: TOO_MANY_CHUNKS });
+      await scoped.run((k) => k.insertInto('migration_files').values(chunk));
+    });
   }
 
   /** Reads the chunk with this number, counted from 0; undefined after the last one. */

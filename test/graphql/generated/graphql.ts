@@ -622,6 +622,7 @@ export type StartUserMigrationMutation = { result:
     | { __typename: 'ForbiddenError', message: string, permission: string }
     | { __typename: 'Migration', id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
     | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
    };
 

@@ -263,11 +263,11 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
         'Stores a CSV file of users, with any number of rows, and migrates them in the background; migrationProgress has the progress. Needs users:migrate.',
       authScopes,
       errors: {
-        types: [ValidationError, NotFoundError, ForbiddenError],
+        types: [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
         union: {
           name: 'StartUserMigrationResult',
           description:
-            'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+            'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; PreconditionError: files of the node that are being uploaded or wait to be migrated take 4 GiB; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
         },
       },
       args: {

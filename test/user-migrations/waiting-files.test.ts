@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MAX_WAITING_CHUNKS } from '../../src/domain/user-migrations/migration-store.ts';
+import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { RefusalError } from '../../src/platform/errors.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { csvOf, fileOf, filesOn, newNode, stateOf } from './files-stand.ts';
+
+describeReal('postgres', 'files that wait', () => {
+  let database: RealDatabase;
+  let replica: Database;
+
+  beforeAll(async () => {
+    database = await realDatabase();
+    replica = await openDatabase({ url: database.url });
+  });
+  afterAll(async () => {
+    await replica[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  /** A caller for a node whose files may have so many more chunks. */
+  async function nodeWithRoomFor(chunks: number) {
+    const caller = await newNode(database.db);
+    await database.db.unscoped('test').raw(
+      (sql) => sql`
+        insert into migration_files (migration_id, seq, node_id, bytes, created_at)
+        select ${randomUUID()}::uuid, seq, ${caller.nodeId}::uuid, '', now()
+        from generate_series(1, ${MAX_WAITING_CHUNKS - chunks}::integer) seq`,
+    );
+    return caller;
+  }
+  const chunksOf = async (nodeId: string) => (await stateOf(database.db, nodeId)).chunks.length;
+  const refusal = expect.objectContaining({
+    refusal: { kind: 'precondition', message: expect.stringMatching(/4 GiB: wait .* or cancel/) },
+  });
+
+  it('DG-09: uploads to two processes together never store more of a tenant than 4 GiB', async () => {
+    const caller = await nodeWithRoomFor(5);
+    const processes = [filesOn(database.db), filesOn(replica.db)];
+    const uploads = Array.from({ length: 12 }, (_, at) => processes[at % 2]?.files.start(caller, fileOf(csvOf(3))));
+    const outcomes = await Promise.allSettled(uploads);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+    const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+    expect(reasons).toEqual(Array(7).fill(refusal));
+    expect(await chunksOf(caller.nodeId)).toBe(MAX_WAITING_CHUNKS);
+  });
+
+  it('DG-09: a file that passes the limit is refused while it is uploaded, and nothing of it stays', async () => {
+    const caller = await nodeWithRoomFor(2);
+    let sent = 0;
+    async function* endless() {
+      for (; sent < 100; sent += 1) yield Buffer.from(csvOf(10_000));
+    }
+    await expect(filesOn(database.db).files.start(caller, endless())).rejects.toThrow(RefusalError);
+    expect(sent).toBeLessThan(10);
+    expect(await chunksOf(caller.nodeId)).toBe(MAX_WAITING_CHUNKS - 2);
+  });
+
+  it('DG-09: the end of a migration makes room, other tenants and the command line have their own', async () => {
+    const caller = await nodeWithRoomFor(1);
+    const { files, jobs } = filesOn(database.db);
+    const { id } = await files.start(caller, fileOf(csvOf(1)));
+    const another = () => files.start(caller, fileOf(csvOf(1)));
+    await expect(another()).rejects.toThrow(RefusalError);
+    await files.start(await newNode(database.db), fileOf(csvOf(1)));
+    await files.start(caller, fileOf(csvOf(1)), () => jobs.lease());
+    await files.cancel(caller.nodeId, id);
+    await expect(another()).rejects.toThrow(RefusalError);
+    const [job] = (await stateOf(database.db, caller.nodeId)).jobs;
+    await files.cancel(caller.nodeId, job?.migration_id ?? '');
+    expect(await another()).toMatchObject({ status: 'running' });
+  });
+});
