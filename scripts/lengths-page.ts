@@ -1,0 +1,72 @@
+import { MAX_SCOPE_LENGTH } from '../src/access/administration/client.input.ts';
+import { MAX_WALLET_LENGTH } from '../src/domain/user-migrations/migration-outcome.rules.ts';
+import { MAX_FIELD_LENGTH } from '../src/domain/wallet-rules/wallet-rule.input.ts';
+import { MAX_LENGTHS } from '../src/tables/text-lengths.ts';
+
+/** A text: what it is, its names in the interfaces, and what happens to a longer one. Undefined: another one has its line. */
+type About = readonly [what: string, names: string, longer: string] | undefined;
+type Lengths = typeof MAX_LENGTHS;
+
+const REFUSED = '400';
+const ROW = '400; in a bulk request or a file, a `failed` row';
+const CUT = 'cut to its greatest length';
+
+/** By table and column: a length without an entry does not compile. */
+const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Lengths[Table]]: About } } = {
+  users: {
+    email: ['email of a user', '`email`', ROW],
+    external_id: ['external id of a user', '`external_id`, `externalId`', ROW],
+    name: ['name of a user', '`name`', ROW],
+    surname: ['surname of a user', '`surname`', ROW],
+    // Some characters are two in lower case.
+    address: undefined,
+  },
+  wallet_rules: { name: ['name of a rule', '`name`', REFUSED] },
+  wallet_rule_versions: {
+    name: undefined,
+    subject: ['who changed a rule, or started a migration', '`sub` of the token', CUT],
+    client_id: ['client by which a rule was changed', '`client_id` of the token', CUT],
+    correlation_id: ['correlation id of the request, in bytes', '`X-Correlation-ID`', REFUSED],
+  },
+  transaction_ids: { id: ['id of a transaction', '`id` of a notification, of `registerTransaction`', REFUSED] },
+  clients: {
+    name: ['name of a client', '`name` of `createClient` and `updateClient`, `--name`', REFUSED],
+    cert_fingerprint: ['fingerprint of a certificate', '`certFingerprint`, `--cert-fingerprint`', REFUSED],
+  },
+  supervisors: {
+    username: ['username', '`username`, `--username`', '400; at the token endpoint 401, as for an unknown username'],
+  },
+  login_failures: { username: undefined },
+  migrations: { created_by: undefined },
+  migration_jobs: { correlation_id: undefined },
+  revoked_tokens: { token_id: ['id of a revoked token', '`jti` of the token', 'replaced by its SHA-256'] },
+};
+
+const HEAD = `# Lengths of texts
+
+Generated from \`src/tables/text-lengths.ts\` by \`npm run -s schema\`. Texts that callers store have a maximum, the same in every interface; the database checks it too. Lengths are in characters (Unicode code points), after the text was
+[trimmed and normalised](migrating.md#migration-of-users). A 400 names the member; GraphQL has \`ValidationError\` instead, and a tool of MCP an error as its result. All else in notifications is limited by their body alone, reference topics are not limited.
+
+| text | names | maximum | longer |
+|---|---|---|---|
+`;
+
+/** The text of docs/lengths.md. */
+export function lengthsPage(): string {
+  const maxima: Record<string, Record<string, number>> = MAX_LENGTHS;
+  const lines = Object.entries<Record<string, About>>(ABOUT).flatMap(([table, columns]) =>
+    Object.entries(columns).map(([column, about]) => line(about, maxima[table]?.[column])),
+  );
+  const others = [
+    line(['wallet address of a user', '`wallet_address`, `walletAddress`', ROW], MAX_WALLET_LENGTH),
+    line(['field of a condition of a rule', '`field`', REFUSED], MAX_FIELD_LENGTH),
+    line(['scope of a client', '`scopes`, `--scopes`', REFUSED], MAX_SCOPE_LENGTH),
+  ];
+  return HEAD + [...lines, ...others].join('');
+}
+
+function line(about: About, max = 0): string {
+  if (!about) return '';
+  const [what, names, longer] = about;
+  return `| ${what} | ${names} | ${max.toLocaleString('en')} | ${longer} |\n`;
+}
