@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { MigrationProgressRow } from '../../src/domain/user-migrations/migration-files.service.ts';
 import { ProgressFeeds, type ProgressStream } from '../../src/domain/user-migrations/progress-feeds.ts';
 import { StreamStoppedError } from '../../src/events/streams/stream-errors.ts';
@@ -77,6 +78,31 @@ describe('who follows a migration', () => {
     await poll();
     expect(await last).toMatchObject({ done: false, value: { done: true, processed: 10 } });
     expect(await taken(stream)).toBe('complete');
+  });
+
+  it('D6-24: takes turns with many others, however long each takes to be told', async () => {
+    const streams = await Promise.all(Array.from({ length: 40 }, follow));
+    await Promise.all(streams.map(taken));
+    await nextIteration();
+    let nowMs = 0;
+    let told = 0;
+    const perIteration: number[] = [];
+    const ticks = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    for (const stream of streams) {
+      void stream.next().then(() => {
+        told += 1;
+        nowMs += 1;
+      });
+    }
+    become({ success: 7 });
+    clock.advance(POLL_MS);
+    for (let seen = 0; told < streams.length && perIteration.length < 1_000; seen = told) {
+      await nextIteration();
+      perIteration.push(told - seen);
+    }
+    ticks.mockRestore();
+    expect(told).toBe(streams.length);
+    expect(Math.max(...perIteration)).toBeLessThanOrEqual(10);
   });
 
   it('DG-09: of one that has ended is told so once, without a poll', async () => {

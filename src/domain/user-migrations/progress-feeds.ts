@@ -1,5 +1,6 @@
 import type { Clock } from '../../events/streams/clock.ts';
 import { StreamStoppedError } from '../../events/streams/stream-errors.ts';
+import { inTurn } from '../../lib/turns.ts';
 import type { MigrationProgressRow } from './migration-files.service.ts';
 
 /**
@@ -166,10 +167,7 @@ export class ProgressFeeds {
     try {
       const row = await this.#parts.progress(feed.nodeId, feed.id);
       feed.isFailing = false;
-      for (const stream of feed.streams) {
-        if (row) stream.offer(row);
-        else stream.end();
-      }
+      for (const stream of [...feed.streams]) await inTurn(() => (row ? stream.offer(row) : stream.end()));
     } catch (error) {
       if (!feed.isFailing) this.#parts.onError(error);
       feed.isFailing = true;
