@@ -246,7 +246,8 @@ function parseExact(text: string, value: unknown): unknown {
   const open: unknown[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const members = node as Record<string, unknown>;
-    for (const key of Object.keys(members)) {
+    // The keys of an array as texts would take as long as all else.
+    for (const key of Array.isArray(node) ? node.keys() : Object.keys(members)) {
       const member = members[key];
       if (typeof member === 'object' && member !== null) open.push(member);
       else if (typeof member === 'string' && member.startsWith(tag)) {
@@ -266,9 +267,13 @@ function endOfText(text: string, from: number): number {
 
 function isInexact(literal: string): boolean {
   const double = Number(literal);
+  const text = String(double);
+  if (text === literal) return false;
   if (!Number.isFinite(double)) return true;
   const given = decimalOf(literal);
-  const kept = decimalOf(String(double));
+  // 17 digits tell a double from all others: it has no more.
+  if (given.digits.length > 17) return true;
+  const kept = decimalOf(text);
   return given.digits !== kept.digits || given.exponent !== kept.exponent;
 }
 
@@ -279,17 +284,19 @@ function integerOfLiteral(literal: string): bigint | undefined {
   return negative ? -magnitude : magnitude;
 }
 
+// The digits before the point are without leading zeros.
+const NUMBER = /^(-?)0*(\d*)(?:\.(\d+))?(?:[eE](.+))?$/;
+
 /**
  * Splits a number into its sign, digits and exponent: ±digits × 10^exponent, without leading or trailing zeros. Zero
  * has no digits and exponent 0.
  */
 function decimalOf(literal: string): { negative: boolean; digits: string; exponent: number } {
-  const [mantissa = '', power = '0'] = literal.toLowerCase().split('e');
-  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
-  const written = `${whole}${fraction}`.replace(/^0+/, '');
+  const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(literal) ?? [];
+  const written = whole === '' ? fraction.replace(/^0+/, '') : whole + fraction;
   const digits = withoutTrailingZeros(written);
   const exponent = digits === '' ? 0 : Number(power) - fraction.length + (written.length - digits.length);
-  return { negative: mantissa.startsWith('-'), digits, exponent };
+  return { negative: sign === '-', digits, exponent };
 }
 
 // A loop, because the time of /0+$/ is quadratic in the length of a run of zeros.
