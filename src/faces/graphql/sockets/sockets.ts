@@ -196,7 +196,7 @@ export class GraphqlSockets {
         clearInterval(this.#pings);
         this.#pings = undefined;
       }
-      void closed(code, String(reason));
+      void inTurn(() => closed(code, String(reason)));
       exchange.audit.capture.finish();
     });
     this.#answered.add(socket);

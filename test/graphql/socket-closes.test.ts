@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import type { MigrationProgressRow } from '../../src/domain/user-migrations/migration-files.service.ts';
+import { ProgressFeeds, ProgressStream } from '../../src/domain/user-migrations/progress-feeds.ts';
+import { ManualClock } from '../realtime/model.ts';
+import { type Stand, startStand, until } from './stand.ts';
+
+const SOCKETS = 12;
+const PROGRESS = 'subscription { migrationProgress(id: "m") { processed } }';
+
+const times = { created_at: '2026-11-21', finished_at: null };
+const migration = { id: 'm', node_id: 'n', status: 'running', total: 1, success: 0, skipped: 0, failed: 0 } as const;
+const row: MigrationProgressRow = {
+  ...{ migration: { ...migration, created_by: 'somebody', ...times }, processed: 0, total: 1, done: false },
+};
+
+let ended = 0;
+let nowMs = 0;
+let stand: Stand;
+beforeAll(async () => {
+  // The end of a subscription takes 6 ms.
+  const onEnd = () => {
+    ended += 1;
+    nowMs += 6;
+  };
+  const migrationProgress = new ProgressFeeds({ progress: async () => row, clock: new ManualClock(), onError: onEnd });
+  migrationProgress.follow = async () => new ProgressStream(row, onEnd);
+  stand = await startStand({ services: { migrationProgress } });
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+async function subscribed(): Promise<WebSocket> {
+  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
+  await once(socket, 'message');
+  socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: PROGRESS } }));
+  const [told] = await once(socket, 'message');
+  expect(JSON.parse(String(told))).toMatchObject({ type: 'next' });
+  return socket;
+}
+
+it('D6-24: sockets whose clients leave at once take turns, so that their subscriptions do not end in one piece', async () => {
+  const sockets = await Promise.all(Array.from({ length: SOCKETS }, subscribed));
+  const ticks = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  for (const socket of sockets) socket.terminate();
+  let most = 0;
+  for (let seen = 0; seen < SOCKETS; ) {
+    await nextIteration();
+    most = Math.max(most, ended - seen);
+    seen = ended;
+  }
+  ticks.mockRestore();
+  await until(() => ended === SOCKETS);
+  expect(most).toBeLessThanOrEqual(2);
+});
