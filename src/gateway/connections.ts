@@ -57,17 +57,23 @@ function dropped(): boolean {
 const MAX_PENDING = 64;
 
 /**
+ * The latest request of a connection; once it is complete and answered, only whether the connection ends with it, so that
+ * a connection that stays open keeps nothing of a long response.
+ */
+type LatestRequest = Exchange | 'answered' | 'ending';
+
+/**
  * Serialises the requests of each connection (RFC 9112 section 9.3.2): the next one begins when the response to the
  * previous one is complete, and none after a response that ends the connection (section 9.6).
  */
 export class PipelinedRequests {
-  readonly #latest = new WeakMap<Duplex, Exchange>();
+  readonly #latest = new WeakMap<Duplex, LatestRequest>();
   readonly #pending = new WeakMap<Duplex, number>();
   /** Connections that are closed after the current response. */
   readonly #ending = new WeakSet<Duplex>();
 
   /** Returns the latest request of a connection; undefined when it had none. */
-  latest(socket: Duplex): Exchange | undefined {
+  latest(socket: Duplex): LatestRequest | undefined {
     return this.#latest.get(socket);
   }
 
@@ -87,11 +93,12 @@ export class PipelinedRequests {
     const before = this.#latest.get(socket);
     this.#latest.set(socket, exchange);
     this.#count(socket, 1);
-    exchange.res.once('close', () => this.#count(socket, -1));
-    if (!before) {
+    exchange.res.once('close', () => this.#answered(exchange));
+    if (!before || before === 'answered') {
       take();
       return;
     }
+    if (before === 'ending') return;
     const takeIfOpen = () => {
       if (!socket.destroyed && !endsConnection(before.res)) take();
     };
@@ -113,6 +120,13 @@ export class PipelinedRequests {
     }
     if (!res.headersSent) res.setHeader('Connection', 'close');
     res.once('close', () => socket.end());
+  }
+
+  #answered(exchange: Exchange): void {
+    const { req, res } = exchange;
+    this.#count(req.socket, -1);
+    if (!req.complete || this.#latest.get(req.socket) !== exchange) return;
+    this.#latest.set(req.socket, endsConnection(res) ? 'ending' : 'answered');
   }
 
   #count(socket: Duplex, change: number): void {

@@ -142,7 +142,7 @@ export class Gateway {
       return;
     }
     const latest = this.#pipelined.latest(socket);
-    if (!latest || (latest.req.complete && latest.res.closed))
+    if (typeof latest !== 'object' || (latest.req.complete && latest.res.closed))
       this.#answerUnparsed(error, socket, latest === undefined);
     else if (latest.req.complete || latest.isAnswered) this.#pipelined.endAfter(latest);
     else {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
 
@@ -44,6 +45,12 @@ class BodyPrefix {
     return this.#text === undefined && this.totalBytes > KEPT_BYTES;
   }
 }
+
+/**
+ * Runs something in the async context of no request: the timer of a kept-alive connection holds the context in which a
+ * response ends, and so all that the request has stored in it, until the next request.
+ */
+const outsideRequests = AsyncLocalStorage.snapshot();
 
 /** Called once when a request ends; the rest of its response is sent when `kept` is called. */
 type OnEnd = (aborted: boolean, kept: () => void) => void;
@@ -167,7 +174,7 @@ export class Capture {
 
   #finish(given: readonly unknown[]): void {
     try {
-      Reflect.apply(this.#end, this.#res, given);
+      outsideRequests(() => Reflect.apply(this.#end, this.#res, given));
     } catch (error) {
       // The response cannot be sent: the client must not wait for it.
       this.#res.destroy();
