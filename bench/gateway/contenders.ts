@@ -2,7 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { clientToken, freePort, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import {
+  clientToken,
+  freePort,
+  peerArguments,
+  ROOT,
+  readDemoFile,
+  type Server,
+  startProduct,
+  startServer,
+} from '../lib/product.ts';
 import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import { type GatewayOptions, PATH } from './peer.ts';
 import { productionEnv } from './production.ts';
@@ -124,7 +133,7 @@ async function startScript(
   const options: GatewayOptions = { port, upstream, signingSecret: SIGNING_SECRET, ...more };
   const path = join(folder, `${name}-${port}.json`);
   writeFileSync(path, JSON.stringify(options));
-  const args = [join(import.meta.dirname, `${name}.ts`), path];
+  const args = peerArguments(join(import.meta.dirname, `${name}.ts`), path);
   const env = { ...process.env, NODE_ENV: 'production' };
   return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath: join(folder, `${name}-${port}.log`) });
 }

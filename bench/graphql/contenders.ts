@@ -2,7 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SIGNING_SECRET } from '../gateway/contenders.ts';
 import { productionEnv } from '../gateway/production.ts';
-import { clientToken, freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import {
+  clientToken,
+  freePort,
+  peerArguments,
+  readDemoFile,
+  type Server,
+  startProduct,
+  startServer,
+} from '../lib/product.ts';
 import type { World } from '../lib/world.ts';
 import { DOCUMENT, postgraphileDocument } from './documents.ts';
 import type { FilledWorld } from './fill.ts';
@@ -95,7 +103,7 @@ export async function startPeer(
   const path = join(dataDir, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));
   const server = await startServer({
-    args: [join(import.meta.dirname, script), path],
+    args: peerArguments(join(import.meta.dirname, script), path),
     env: { ...process.env, NODE_ENV: 'production', PGAPPNAME: kind },
     url: `http://127.0.0.1:${port}`,
     logPath: join(dataDir, `${kind}.log`),

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { freePort, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import { freePort, peerArguments, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
 import { type Stores, seedWorld, titleOf, type World } from '../lib/world.ts';
 import type { PeerOptions } from './peer.ts';
 
@@ -102,7 +102,7 @@ export async function startPeer(kind: PeerName, folder: string, databaseUrl?: st
   const path = join(folder, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));
   const env = { ...process.env, NODE_ENV: 'production' };
-  const args = [join(import.meta.dirname, script), path];
+  const args = peerArguments(join(import.meta.dirname, script), path);
   const server = await startServer({ args, env, url, logPath: join(folder, `${kind}.log`) });
   const { clientId, clientSecret } = options;
   const target = `${url}/token`;
