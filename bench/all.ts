@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { availableParallelism, totalmem } from 'node:os';
 import { measureDeepPages } from './accounts/deep-pages.ts';
 import { measureAccounts } from './accounts.ts';
 import { measureAttacks } from './attacks.ts';
@@ -11,8 +9,8 @@ import { measureDelivery } from './delivery.ts';
 import { measureFrozen, measureGateway } from './gateway.ts';
 import { measureGraphql } from './graphql.ts';
 import { measureImport } from './import.ts';
+import { commitNow, machine } from './lib/machine.ts';
 import { busyShare } from './lib/process-stats.ts';
-import { ROOT } from './lib/product.ts';
 import { markdown, type Table, tell, writeSection } from './lib/report.ts';
 import { measureRealtime } from './realtime.ts';
 import { measureRecords } from './records.ts';
@@ -25,7 +23,6 @@ import { measureWebhook } from './webhook.ts';
 
 const STORES = ['embedded', 'servers'] as const;
 const ACCOUNTS = 1_000_000;
-const QUIET_SHARE = 0.05;
 
 /** What stands between the markers of each section, in the order in which it is measured. */
 const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
@@ -65,23 +62,6 @@ async function measureAll(named: readonly string[]): Promise<void> {
   const measuredOn = machine(commit, Math.max(before, await busyShare()));
   if (named.length === 0) writeSection('machine', measuredOn);
   tell(`docs/measured.md is written\n${measuredOn}`);
-}
-
-function commitNow(): string {
-  const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
-  const isClean = git('status', '--porcelain', '--', 'src', 'migrations', 'package-lock.json', 'gateway.yaml') === '';
-  return `${git('rev-parse', '--short', 'HEAD')}${isClean ? '' : ' with changes'}`;
-}
-
-function machine(commit: string, busy: number): string {
-  const quiet = busy <= QUIET_SHARE ? 'quiet' : 'not quiet';
-  const load = `${quiet}: others took ${(busy * 100).toFixed(0)} % of it`;
-  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
-  return [
-    `- Commit ${commit}, ${new Date().toISOString().slice(0, 10)}`,
-    `- ${availableParallelism()} cores, ${memory}, ${process.platform} ${process.arch}, Node ${process.versions.node}; ${load}`,
-    '- Servers, load and product share the machine',
-  ].join('\n');
 }
 
 await measureAll(process.argv.slice(2));

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { basedOn, type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
 import { memoryMb } from '../lib/process-stats.ts';
 import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
 import { databasesOf, type World } from '../lib/world.ts';
@@ -28,8 +28,16 @@ export interface Result extends Summary {
   residentMb: number;
 }
 
-/** The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's. */
-export async function compare(worlds: readonly World[], folder: string, effort: Effort): Promise<Result[]> {
+/**
+ * The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's,
+ * which the others are measured against unless `baseTitle` names another one.
+ */
+export async function compare(
+  worlds: readonly World[],
+  folder: string,
+  effort: Effort,
+  baseTitle?: RegExp,
+): Promise<Result[]> {
   await using servers = new AsyncDisposableStack();
   const upstream = await startUpstream(folder);
   servers.defer(() => upstream.stop());
@@ -58,7 +66,7 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
     const tokenSecret = isTokenNew ? { tokenSecret: SIGNING_SECRET } : {};
     return cpuOfLoad(server, { ...requestOf(server, token), ...tokenSecret, connections: CONNECTIONS, requests });
   };
-  const rounds = await pairRounds({ contenders, base: bare, effort, run });
+  const rounds = await pairRounds({ ...basedOn(all, bare, baseTitle), effort, run });
   const idle = await idleCpuOf(all.map(({ server }) => server));
   return all.map((contender, index) => ({
     contender,

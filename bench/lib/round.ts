@@ -18,11 +18,11 @@ const IDLE_AFTER_MS = 2_000;
 const IDLE_MS = 4_000;
 
 /** Milliseconds of CPU a second that each server takes where nobody asks it anything; all are watched at once. */
-export async function idleCpuOf(servers: readonly Server[]): Promise<number[]> {
+export async function idleCpuOf(servers: readonly Server[], idleMs = IDLE_MS): Promise<number[]> {
   await delay(IDLE_AFTER_MS);
   const before = servers.map(({ pid }) => cpuMs(pid));
-  await delay(IDLE_MS);
-  return servers.map(({ pid }, index) => ((cpuMs(pid) - (before[index] ?? 0)) * 1000) / IDLE_MS);
+  await delay(idleMs);
+  return servers.map(({ pid }, index) => ((cpuMs(pid) - (before[index] ?? 0)) * 1000) / idleMs);
 }
 
 /** One round of a load on a server. */
