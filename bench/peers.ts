@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { commitNow, machine } from './lib/machine.ts';
 import { runEach } from './lib/pairs.ts';
 import { watchOthers } from './lib/process-stats.ts';
-import { print, tell } from './lib/report.ts';
+import { markdown, print, tell, writeSection } from './lib/report.ts';
 import { QUESTIONS, type Size } from './peers/questions.ts';
 import { type Answered, tableOf } from './peers/rows.ts';
 
@@ -39,12 +39,25 @@ export async function measurePeers(names: readonly string[] = [], size: Size = S
 if (import.meta.main) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { pairs: { type: 'string', default: `${SIZE.pairs}` }, requests: { type: 'string' } },
+    options: {
+      pairs: { type: 'string', default: `${SIZE.pairs}` },
+      requests: { type: 'string' },
+      write: { type: 'boolean', default: false },
+    },
   });
   const requests = values.requests === undefined ? {} : { requests: Number(values.requests) };
-  const [commit, from, busy] = [commitNow(), performance.now(), watchOthers()];
+  const [commit, startedAt, busy] = [commitNow(), performance.now(), watchOthers()];
   const answers = await measurePeers(positionals, { pairs: Number(values.pairs), ...requests });
-  const minutes = ((performance.now() - from) / 60_000).toFixed(0);
-  process.stdout.write(`${machine(commit, busy())}\n- ${minutes} minutes\n\n`);
+  const minutes = ((performance.now() - startedAt) / 60_000).toFixed(0);
+  const measuredOn = `${machine(commit, busy())}\n- ${minutes} minutes in all`;
+  process.stdout.write(`${measuredOn}\n\n`);
   print(tableOf([...answers.values()].flat()));
+  const asked = positionals.length > 0 ? positionals : Object.keys(QUESTIONS);
+  if (answers.size < asked.length) process.exitCode = 1;
+  if (values.write && answers.size < Object.keys(QUESTIONS).length)
+    throw new Error('docs/measured.md is not written: it has all questions of one run');
+  if (values.write) {
+    writeSection('machine', measuredOn);
+    for (const [name, answered] of answers) writeSection(name, markdown(tableOf(answered)));
+  }
 }

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-const SAMPLE_MS = 2_000;
 const IDLE_SAMPLE_MS = 700;
 const IDLE_SHARE = 0.1;
 
@@ -59,14 +58,6 @@ export function memoryMb(pid: number): { resident: number; anonymous: number } {
   return { resident: of('VmRSS'), anonymous: of('RssAnon') };
 }
 
-/** The share of all cores, 0 to 1, that is busy now: what others on the machine take from a measurement. */
-export async function busyShare(): Promise<number> {
-  const before = machineTicks();
-  await delay(SAMPLE_MS);
-  const after = machineTicks();
-  return 1 - (after.idle - before.idle) / (after.total - before.total);
-}
-
 /**
  * Starts to watch the machine. The result returns the share of all cores, 0 to 1, that was used since by processes that
  * this one did not start, or taken by the host.
@@ -79,13 +70,12 @@ export function watchOthers(): () => number {
   };
 }
 
-/** Ticks of the machine since it started: idle, used by processes or the host, and in all. */
-function machineTicks(): { idle: number; used: number; total: number } {
+/** Ticks of the machine since it started: used by processes or the host, and in all. */
+function machineTicks(): { used: number; total: number } {
   const line = readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '';
   const ticks = line.split(/\s+/).slice(1, 9).map(Number);
-  const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, , , stolen = 0] = ticks;
-  const total = ticks.reduce((sum, value) => sum + value, 0);
-  return { idle: idle + waiting, used: user + nice + system + stolen, total };
+  const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = ticks;
+  return { used: user + nice + system + stolen, total: ticks.reduce((sum, value) => sum + value, 0) };
 }
 
 /** Ticks of this process and its descendants, those that have ended included. */
