@@ -1,6 +1,5 @@
 import { request } from 'undici';
 import { basedOn, type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
-import { memoryMb } from '../lib/process-stats.ts';
 import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
 import { databasesOf, type World } from '../lib/world.ts';
 import {
@@ -24,8 +23,6 @@ export interface Result extends Summary {
   contender: Contender;
   /** Milliseconds of CPU a second without a request. */
   idleMs: number;
-  /** Megabytes after all rounds. */
-  residentMb: number;
 }
 
 /**
@@ -71,7 +68,6 @@ export async function compare(
   return all.map((contender, index) => ({
     contender,
     idleMs: idle[index] ?? 0,
-    residentMb: memoryMb(contender.server.pid).resident,
     ...summaryOf(rounds.get(contender) ?? []),
   }));
 }

@@ -93,8 +93,9 @@ export function summaryOf(rounds: readonly PairedRound[]): Summary {
   };
 }
 
-/** The cells of a summary: CPU in µs, its ratio to the base, of which pairs, p50 and p99 in ms. */
+/** The cells of a summary: CPU in µs, its ratio to the base, of which pairs, p50 and p99 in ms; dashes without a pair. */
 export function cellsOf({ cpuUs, ratios, p50, p99 }: Summary): string[] {
+  if (ratios.length === 0) return ['–', '–', '–', '–', '–'];
   return [
     cpuUs.toFixed(0),
     median(ratios).toFixed(2),

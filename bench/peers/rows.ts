@@ -64,15 +64,14 @@ function kindOf(title: string): Kind {
   return isBare ? 'bare' : 'peer';
 }
 
-/** The median of the pairs' ratios, the lowest and the highest, and how many pairs; no ratio to nothing. */
+/** The median of the pairs' ratios, the lowest and the highest, and how many pairs; no ratio where one is to zero. */
 function ratioCells(product: readonly number[], other: readonly number[]): string[] {
-  const pairs = product
+  const ratios = product
     .map((ratio, pair) => ratio / (other[pair] ?? Number.NaN))
     .filter((ratio) => !Number.isNaN(ratio));
-  const ratios = pairs.filter(Number.isFinite);
-  if (ratios.length === 0) return ['–', '–', `${pairs.length}`];
+  if (ratios.length === 0 || !ratios.every(Number.isFinite)) return ['–', '–', `${ratios.length}`];
   const [lowest, highest] = [Math.min(...ratios), Math.max(...ratios)];
-  return [median(ratios).toFixed(2), `${lowest.toFixed(2)} to ${highest.toFixed(2)}`, `${pairs.length}`];
+  return [median(ratios).toFixed(2), `${lowest.toFixed(2)} to ${highest.toFixed(2)}`, `${ratios.length}`];
 }
 
 function figureText(figure = Number.NaN): string {
