@@ -64,8 +64,8 @@ export async function startRecorded(
 
 /**
  * How to start the product on a world, its accounts at the upstream, its client with limits of rate and of the month. On
- * servers it is started twice: with limits counted in its process, as those of its peers are, and then in production,
- * which wants them in Redis.
+ * servers it is started twice: with limits counted in its process, as those of its peers are, which only a process of
+ * all roles can do, and then as a gateway in production, which counts them in Redis.
  */
 export function portcullisStarts(world: World, upstream: string): (() => Promise<Contender>)[] {
   const seeded = lazily(() => productOf(world, { accounts: upstream }));
@@ -77,7 +77,11 @@ export function portcullisStarts(world: World, upstream: string): (() => Promise
   if (world.stores === 'embedded') return [() => start(titleOf(world.stores), {})];
   return [
     () => start('PostgreSQL, Kafka; limits counted in the process', { REDIS_URL: '' }),
-    () => start(`${titleOf(world.stores)}, in production`, productionEnv(world)),
+    () =>
+      start(`${titleOf(world.stores)}, role gateway, in production`, {
+        ...productionEnv(world),
+        PORTCULLIS_ROLE: 'gateway',
+      }),
   ];
 }
 

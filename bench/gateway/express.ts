@@ -18,6 +18,7 @@ const startedTicks = new WeakMap<object, number>();
 const key = await importKey(signingSecret, 'verify');
 const limiter = new RateLimiterMemory({ points: REQUESTS_PER_SECOND, duration: 1 });
 const app = express();
+app.disable('x-powered-by');
 
 app.get('/health', (_req, res) => {
   res.json({});

@@ -70,9 +70,10 @@ export const PEER_KINDS = [
   'postgraphile',
 ] as const;
 
-/** How to start the product in production on a world that has been filled. */
+/** How to start the product as a gateway in production on a world that has been filled. */
 export function productOn(world: World) {
-  const env = { ...productionEnv(world), JWT_SECRET_USER: SIGNING_SECRET, PGAPPNAME: 'portcullis' };
+  const own = { PORTCULLIS_ROLE: 'gateway', JWT_SECRET_USER: SIGNING_SECRET, PGAPPNAME: 'portcullis' };
+  const env = { ...productionEnv(world), ...own };
   return { ...world, env };
 }
 
@@ -84,7 +85,7 @@ export async function startPortcullis(world: World): Promise<Contender> {
 /** The product that runs, with a token of the demo's client. */
 export async function portcullisAt(server: Server, { dataDir }: World): Promise<Contender> {
   const token = await clientToken(server.url, readDemoFile(dataDir));
-  return { kind: 'portcullis', title: 'Portcullis, in production', server, document: DOCUMENT, token };
+  return { kind: 'portcullis', title: 'Portcullis, role gateway, in production', server, document: DOCUMENT, token };
 }
 
 /** One of the others, as a process of its own. */

@@ -72,9 +72,10 @@ export async function startPortcullis(world: World): Promise<Contender> {
   return { kind: world.stores, title, server, request: productRequest(server, world) };
 }
 
-/** How to start the product so that it signs with the common secret. */
+/** How to start the product so that it signs with the common secret: embedded all of it, on servers as a gateway. */
 export function signing(world: World) {
-  return { ...world, env: { JWT_SECRET_USER: SIGNING_SECRET } };
+  const role: Record<string, string> = world.stores === 'servers' ? { PORTCULLIS_ROLE: 'gateway' } : {};
+  return { ...world, env: { JWT_SECRET_USER: SIGNING_SECRET, ...role } };
 }
 
 /** How the product on this world is asked for a token of the demo's client. */
