@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { availableParallelism, totalmem } from 'node:os';
 import { measureDeepPages } from './accounts/deep-pages.ts';
 import { measureAccounts } from './accounts.ts';
 import { measureAttacks } from './attacks.ts';
@@ -11,9 +9,11 @@ import { measureDelivery } from './delivery.ts';
 import { measureFrozen, measureGateway } from './gateway.ts';
 import { measureGraphql } from './graphql.ts';
 import { measureImport } from './import.ts';
-import { busyShare } from './lib/process-stats.ts';
-import { ROOT } from './lib/product.ts';
-import { markdown, type Table, tell, writeSection } from './lib/report.ts';
+import { commitNow, machine } from './lib/machine.ts';
+import { watchOthers } from './lib/process-stats.ts';
+import { print, type Table, tell } from './lib/report.ts';
+import { tableOf } from './peers/rows.ts';
+import { measurePeers } from './peers.ts';
 import { measureRealtime } from './realtime.ts';
 import { measureRecords } from './records.ts';
 import { measureRest } from './rest.ts';
@@ -25,10 +25,10 @@ import { measureWebhook } from './webhook.ts';
 
 const STORES = ['embedded', 'servers'] as const;
 const ACCOUNTS = 1_000_000;
-const QUIET_SHARE = 0.05;
 
-/** What stands between the markers of each section, in the order in which it is measured. */
-const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
+/** In the order in which they are measured. */
+const BENCHMARKS: Record<string, () => Promise<readonly Table[]>> = {
+  peers: async () => [tableOf([...(await measurePeers()).values()].flat())],
   rest: async () => [await measureRest()],
   start: async () => [await measureStart(STORES), packagesTable()],
   accounts: async () => [await measureAccounts(STORES)],
@@ -50,38 +50,18 @@ const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
   bypasses: async () => [await measureBypasses(NAMES, 30)],
 };
 
-/** Measures the sections that are named, or all, and writes docs/measured.md between its markers; with all also the machine. */
+/** Prints the tables of the benchmarks that are named, or of all, and the machine that they were measured on. */
 async function measureAll(named: readonly string[]): Promise<void> {
-  const unknown = named.filter((name) => !Object.hasOwn(SECTIONS, name));
+  const unknown = named.filter((name) => !Object.hasOwn(BENCHMARKS, name));
   if (unknown.length > 0)
-    throw new Error(`no section ${unknown.join(', ')}: one of ${Object.keys(SECTIONS).join(', ')}`);
-  const commit = commitNow();
-  const before = await busyShare();
-  for (const [name, measure] of Object.entries(SECTIONS)) {
+    throw new Error(`no benchmark ${unknown.join(', ')}: one of ${Object.keys(BENCHMARKS).join(', ')}`);
+  const [commit, busy] = [commitNow(), watchOthers()];
+  for (const [name, measure] of Object.entries(BENCHMARKS)) {
     if (named.length > 0 && !named.includes(name)) continue;
     tell(`${name} …`);
-    writeSection(name, (await measure()).map(markdown).join('\n\n'));
+    for (const table of await measure()) print(table);
   }
-  const measuredOn = machine(commit, Math.max(before, await busyShare()));
-  if (named.length === 0) writeSection('machine', measuredOn);
-  tell(`docs/measured.md is written\n${measuredOn}`);
-}
-
-function commitNow(): string {
-  const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
-  const isClean = git('status', '--porcelain', '--', 'src', 'migrations', 'package-lock.json', 'gateway.yaml') === '';
-  return `${git('rev-parse', '--short', 'HEAD')}${isClean ? '' : ' with changes'}`;
-}
-
-function machine(commit: string, busy: number): string {
-  const quiet = busy <= QUIET_SHARE ? 'quiet' : 'not quiet';
-  const load = `${quiet}: others took ${(busy * 100).toFixed(0)} % of it`;
-  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
-  return [
-    `- Commit ${commit}, ${new Date().toISOString().slice(0, 10)}`,
-    `- ${availableParallelism()} cores, ${memory}, ${process.platform} ${process.arch}, Node ${process.versions.node}; ${load}`,
-    '- Servers, load and product share the machine',
-  ].join('\n');
+  process.stdout.write(`${machine(commit, busy())}\n`);
 }
 
 await measureAll(process.argv.slice(2));

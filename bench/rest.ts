@@ -6,10 +6,11 @@ import { cpuMs, mainThread } from './lib/process-stats.ts';
 import { type Server, startProduct } from './lib/product.ts';
 import { print, type Table, tell } from './lib/report.ts';
 import { deleteTopics, migrateWorld } from './lib/topics.ts';
-import { onEachStores, seedWorld } from './lib/world.ts';
+import { onEachStores, seedWorld, type World } from './lib/world.ts';
 
 const SECONDS = 60;
-const SETTLE_MS = 15_000;
+/** How long a process goes on with what its start has begun. */
+export const SETTLE_MS = 15_000;
 const ROLES = ['gateway', 'worker', 'all'];
 /** What a gateway on servers may take, in milliseconds of CPU a second. */
 const AIM = 18;
@@ -24,9 +25,7 @@ export async function measureRest(seconds = SECONDS): Promise<Table> {
     open.defer(() => deleteTopics(world));
     const servers: Server[] = [];
     for (const role of ROLES) {
-      const own = { PORTCULLIS_ROLE: role, AUDIT_SPOOL_DIR: `${world.dataDir}/audit-${role}` };
-      const env = { ...productionEnv(world), JWT_SECRET_USER: SIGNING_SECRET, ...own };
-      const server = await startProduct({ ...world, env });
+      const server = await startRole(world, role);
       open.defer(() => server.stop());
       servers.push(server);
     }
@@ -43,6 +42,13 @@ export async function measureRest(seconds = SECONDS): Promise<Table> {
     }
   });
   return { head: ['role', 'CPU, ms/s', 'at most', 'of it main thread', 'wake-ups/s of the main thread'], rows };
+}
+
+/** Starts one process in production on servers that have been migrated. */
+export function startRole(world: World, role: string): Promise<Server> {
+  const own = { PORTCULLIS_ROLE: role, AUDIT_SPOOL_DIR: `${world.dataDir}/audit-${role}` };
+  const env = { ...productionEnv(world), JWT_SECRET_USER: SIGNING_SECRET, ...own };
+  return startProduct({ ...world, env });
 }
 
 if (import.meta.main) {

@@ -14,23 +14,41 @@ const EFFORT: Effort = { starts: 5, idleMs: 10_000 };
 /** Of times those to a bare script on PGlite, in the same run. */
 const AIMS = { cold: 0.8, warm: 1.6, first: 300, embedded: 240, servers: 180 };
 
+/** Starts of one kind. */
+interface Starts {
+  title: string;
+  starts: readonly Start[];
+  /** The highest ratio to a bare script's time that is aimed at; undefined where no script is started. */
+  aim?: number;
+  /** Megabytes. */
+  memoryAim: number;
+}
+
+/** Starts the product on each of the stores again and again. */
+export async function measureStarts(kinds: readonly Stores[], effort: Effort): Promise<Starts[]> {
+  const measured: Starts[] = [];
+  await onEachStores(kinds, async (world, title) => {
+    if (world.stores === 'embedded') {
+      const first = { title: `${title}, first start`, aim: AIMS.cold, memoryAim: AIMS.first };
+      measured.push({ ...first, starts: await coldStarts(effort) });
+    } else await seedWorld(world);
+    const later = { title: `${title}, later start`, memoryAim: AIMS[world.stores] };
+    const aim = world.stores === 'embedded' ? { aim: AIMS.warm } : {};
+    measured.push({ ...later, ...aim, starts: await warmStarts(world, effort) });
+  });
+  return measured;
+}
+
 /** Measures starts and idle memory on each of the stores: medians. */
 export async function measureStart(kinds: readonly Stores[], effort: Effort = EFFORT): Promise<Table> {
-  const rows: string[][] = [];
-  const add = (title: string, starts: readonly Start[], aim: number | undefined, memoryAim: number) => {
+  const rows = (await measureStarts(kinds, effort)).map(({ title, starts, aim, memoryAim }) => {
     const of = (member: keyof Start) => median(starts.map((start) => start[member] ?? 0));
     const seconds = (ms: number) => (ms / 1000).toFixed(2);
     const memory = [of('residentMb'), of('anonymousMb'), memoryAim].map((mb) => mb.toFixed(0));
     const bare = starts.flatMap(({ bareMs }) => bareMs ?? []);
     const ratio = median(starts.map(({ pageMs, bareMs = Number.NaN }) => pageMs / bareMs)).toFixed(2);
     const beside = bare.length > 0 ? [seconds(median(bare)), ratio, `${aim}`] : ['', '', ''];
-    rows.push([title, seconds(of('healthMs')), seconds(of('pageMs')), ...beside, ...memory]);
-  };
-  await onEachStores(kinds, async (world, title) => {
-    if (world.stores === 'embedded') add(`${title}, first start`, await coldStarts(effort), AIMS.cold, AIMS.first);
-    else await seedWorld(world);
-    const aim = world.stores === 'embedded' ? AIMS.warm : undefined;
-    add(`${title}, later start`, await warmStarts(world, effort), aim, AIMS[world.stores]);
+    return [title, seconds(of('healthMs')), seconds(of('pageMs')), ...beside, ...memory];
   });
   const times = ['health, s', 'token and page, s', 'bare PGlite, s', 'ratio of the pairs', 'at most'];
   const head = ['start', ...times, 'resident, MB', 'of it anonymous, MB', 'at most'];

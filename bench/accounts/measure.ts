@@ -2,7 +2,15 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { type Effort, type PairedRound, pairRounds } from '../lib/pairs.ts';
-import { clientToken, freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import {
+  clientToken,
+  freePort,
+  peerArguments,
+  readDemoFile,
+  type Server,
+  startProduct,
+  startServer,
+} from '../lib/product.ts';
 import type { RecordOptions } from '../lib/shortest-record.ts';
 import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import type { BareOptions } from './bare.ts';
@@ -74,7 +82,8 @@ export async function startBare(
   const path = join(dataDir, `bare-${port}.json`);
   writeFileSync(path, JSON.stringify(options));
   const url = `http://127.0.0.1:${port}`;
-  return startServer({ args: [BARE, path], env: process.env, url, logPath: join(dataDir, `bare-${port}.log`) });
+  const env = { ...process.env, NODE_ENV: 'production' };
+  return startServer({ args: peerArguments(BARE, path), env, url, logPath: join(dataDir, `bare-${port}.log`) });
 }
 
 /** @throws where the two do not answer with the same bytes. */

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
-import { freePort, type Server, startProduct, startServer } from '../lib/product.ts';
+import { freePort, peerArguments, type Server, startProduct, startServer } from '../lib/product.ts';
 import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
 import type { World } from '../lib/world.ts';
 import type { BareOptions, Frame } from './bare.ts';
@@ -67,7 +67,12 @@ function startBare({ dataDir }: World, options: Omit<BareOptions, 'port'>): Prom
     const path = join(dataDir, `bare-${options.frame}.json`);
     writeFileSync(path, JSON.stringify({ ...options, port }));
     const env = { ...process.env, NODE_ENV: 'production' };
-    return startServer({ args: [BARE, path], env, url: `http://127.0.0.1:${port}`, logPath: `${path}.log` });
+    return startServer({
+      args: peerArguments(BARE, path),
+      env,
+      url: `http://127.0.0.1:${port}`,
+      logPath: `${path}.log`,
+    });
   });
 }
 

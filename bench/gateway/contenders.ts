@@ -2,7 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { clientToken, freePort, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import {
+  clientToken,
+  freePort,
+  peerArguments,
+  ROOT,
+  readDemoFile,
+  type Server,
+  startProduct,
+  startServer,
+} from '../lib/product.ts';
 import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import { type GatewayOptions, PATH } from './peer.ts';
 import { productionEnv } from './production.ts';
@@ -55,8 +64,8 @@ export async function startRecorded(
 
 /**
  * How to start the product on a world, its accounts at the upstream, its client with limits of rate and of the month. On
- * servers it is started twice: with limits counted in its process, as those of its peers are, and then in production,
- * which wants them in Redis.
+ * servers it is started twice: with limits counted in its process, as those of its peers are, which only a process of
+ * all roles can do, and then as a gateway in production, which counts them in Redis.
  */
 export function portcullisStarts(world: World, upstream: string): (() => Promise<Contender>)[] {
   const seeded = lazily(() => productOf(world, { accounts: upstream }));
@@ -68,7 +77,11 @@ export function portcullisStarts(world: World, upstream: string): (() => Promise
   if (world.stores === 'embedded') return [() => start(titleOf(world.stores), {})];
   return [
     () => start('PostgreSQL, Kafka; limits counted in the process', { REDIS_URL: '' }),
-    () => start(`${titleOf(world.stores)}, in production`, productionEnv(world)),
+    () =>
+      start(`${titleOf(world.stores)}, role gateway, in production`, {
+        ...productionEnv(world),
+        PORTCULLIS_ROLE: 'gateway',
+      }),
   ];
 }
 
@@ -124,7 +137,7 @@ async function startScript(
   const options: GatewayOptions = { port, upstream, signingSecret: SIGNING_SECRET, ...more };
   const path = join(folder, `${name}-${port}.json`);
   writeFileSync(path, JSON.stringify(options));
-  const args = [join(import.meta.dirname, `${name}.ts`), path];
+  const args = peerArguments(join(import.meta.dirname, `${name}.ts`), path);
   const env = { ...process.env, NODE_ENV: 'production' };
   return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath: join(folder, `${name}-${port}.log`) });
 }

@@ -4,6 +4,7 @@ import { createProxyMiddleware, fixRequestBody, responseInterceptor } from 'http
 import { jwtVerify } from 'jose';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { shortestRecords } from '../lib/shortest-record.ts';
+import { importKey } from '../tokens/sign.ts';
 import { gatewayOptions, REQUESTS_PER_SECOND } from './peer.ts';
 
 /**
@@ -13,9 +14,11 @@ import { gatewayOptions, REQUESTS_PER_SECOND } from './peer.ts';
 const { port, upstream, signingSecret, records } = gatewayOptions();
 const keep = records && shortestRecords(records);
 const startedTicks = new WeakMap<object, number>();
-const secret = Buffer.from(signingSecret, 'utf8');
+// A key that is imported once; jose imports bytes for each token.
+const key = await importKey(signingSecret, 'verify');
 const limiter = new RateLimiterMemory({ points: REQUESTS_PER_SECOND, duration: 1 });
 const app = express();
+app.disable('x-powered-by');
 
 app.get('/health', (_req, res) => {
   res.json({});
@@ -24,7 +27,7 @@ app.use(async (req: Request, res: Response, next: NextFunction) => {
   startedTicks.set(req, performance.now());
   try {
     const token = (req.headers.authorization ?? '').replace(/^Bearer /, '');
-    const { payload } = await jwtVerify(token, secret, { algorithms: ['HS256'] });
+    const { payload } = await jwtVerify(token, key, { algorithms: ['HS256'] });
     await limiter.consume(String(payload.client_id));
     next();
   } catch (error) {

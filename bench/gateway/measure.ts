@@ -1,6 +1,5 @@
 import { request } from 'undici';
-import { type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
-import { memoryMb } from '../lib/process-stats.ts';
+import { basedOn, type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
 import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
 import { databasesOf, type World } from '../lib/world.ts';
 import {
@@ -24,12 +23,18 @@ export interface Result extends Summary {
   contender: Contender;
   /** Milliseconds of CPU a second without a request. */
   idleMs: number;
-  /** Megabytes after all rounds. */
-  residentMb: number;
 }
 
-/** The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's. */
-export async function compare(worlds: readonly World[], folder: string, effort: Effort): Promise<Result[]> {
+/**
+ * The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's,
+ * which the others are measured against unless `baseTitle` names another one.
+ */
+export async function compare(
+  worlds: readonly World[],
+  folder: string,
+  effort: Effort,
+  baseTitle?: RegExp,
+): Promise<Result[]> {
   await using servers = new AsyncDisposableStack();
   const upstream = await startUpstream(folder);
   servers.defer(() => upstream.stop());
@@ -58,12 +63,11 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
     const tokenSecret = isTokenNew ? { tokenSecret: SIGNING_SECRET } : {};
     return cpuOfLoad(server, { ...requestOf(server, token), ...tokenSecret, connections: CONNECTIONS, requests });
   };
-  const rounds = await pairRounds({ contenders, base: bare, effort, run });
+  const rounds = await pairRounds({ ...basedOn(all, bare, baseTitle), effort, run });
   const idle = await idleCpuOf(all.map(({ server }) => server));
   return all.map((contender, index) => ({
     contender,
     idleMs: idle[index] ?? 0,
-    residentMb: memoryMb(contender.server.pid).resident,
     ...summaryOf(rounds.get(contender) ?? []),
   }));
 }

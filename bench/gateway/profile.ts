@@ -1,24 +1,41 @@
 import type { Effort } from '../lib/pairs.ts';
-import { profileProduct } from '../lib/profile.ts';
+import type { Server } from '../lib/product.ts';
+import { profileProduct, profileServer } from '../lib/profile.ts';
 import type { Table } from '../lib/report.ts';
 import { cpuOfLoad } from '../lib/round.ts';
-import { emptyFolder, type World } from '../lib/world.ts';
-import { productOf, requestOf, startUpstream, tokenOf } from './contenders.ts';
+import { databasesOf, emptyFolder, type World } from '../lib/world.ts';
+import { productOf, requestOf, startRecorded, startUpstream, tokenOf } from './contenders.ts';
 
-/** Where the product spends its time on a proxied GET, once it is warm. */
+const CONNECTIONS = 32;
+
+/** Where the product spends its time on a proxied GET, once it is warm, and on servers Fastify with a record beside it. */
 export async function profile(world: World, { requests, warmUp }: Effort): Promise<Table[]> {
   await using folder = await emptyFolder();
   const upstream = await startUpstream(folder.path);
   try {
-    return await profileProduct({
+    let token = '';
+    const sends = (server: Server) => (count: number) =>
+      cpuOfLoad(server, { ...requestOf(server, token), connections: CONNECTIONS, requests: count });
+    const tables = await profileProduct({
       product: await productOf(world, { accounts: upstream.url }),
       warmUp,
       requests,
       prepare: async (server) => {
-        const asked = requestOf(server, await tokenOf(server, world));
-        return (count) => cpuOfLoad(server, { ...asked, connections: 32, requests: count });
+        token = await tokenOf(server, world);
+        return sends(server);
       },
     });
+    for (const databaseUrl of databasesOf([world])) {
+      const peer = await profileServer({
+        title: 'Fastify with a record of each request',
+        start: () => startRecorded('fastify', folder.path, upstream.url, databaseUrl),
+        warmUp,
+        requests,
+        prepare: async ({ server }) => sends(server),
+      });
+      tables.push(...peer);
+    }
+    return tables;
   } finally {
     await upstream.stop();
   }

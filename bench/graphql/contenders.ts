@@ -2,7 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SIGNING_SECRET } from '../gateway/contenders.ts';
 import { productionEnv } from '../gateway/production.ts';
-import { clientToken, freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import {
+  clientToken,
+  freePort,
+  peerArguments,
+  readDemoFile,
+  type Server,
+  startProduct,
+  startServer,
+} from '../lib/product.ts';
 import type { World } from '../lib/world.ts';
 import { DOCUMENT, postgraphileDocument } from './documents.ts';
 import type { FilledWorld } from './fill.ts';
@@ -62,9 +70,10 @@ export const PEER_KINDS = [
   'postgraphile',
 ] as const;
 
-/** How to start the product in production on a world that has been filled. */
+/** How to start the product as a gateway in production on a world that has been filled. */
 export function productOn(world: World) {
-  const env = { ...productionEnv(world), JWT_SECRET_USER: SIGNING_SECRET, PGAPPNAME: 'portcullis' };
+  const own = { PORTCULLIS_ROLE: 'gateway', JWT_SECRET_USER: SIGNING_SECRET, PGAPPNAME: 'portcullis' };
+  const env = { ...productionEnv(world), ...own };
   return { ...world, env };
 }
 
@@ -76,7 +85,7 @@ export async function startPortcullis(world: World): Promise<Contender> {
 /** The product that runs, with a token of the demo's client. */
 export async function portcullisAt(server: Server, { dataDir }: World): Promise<Contender> {
   const token = await clientToken(server.url, readDemoFile(dataDir));
-  return { kind: 'portcullis', title: 'Portcullis, in production', server, document: DOCUMENT, token };
+  return { kind: 'portcullis', title: 'Portcullis, role gateway, in production', server, document: DOCUMENT, token };
 }
 
 /** One of the others, as a process of its own. */
@@ -95,7 +104,7 @@ export async function startPeer(
   const path = join(dataDir, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));
   const server = await startServer({
-    args: [join(import.meta.dirname, script), path],
+    args: peerArguments(join(import.meta.dirname, script), path),
     env: { ...process.env, NODE_ENV: 'production', PGAPPNAME: kind },
     url: `http://127.0.0.1:${port}`,
     logPath: join(dataDir, `${kind}.log`),

@@ -56,6 +56,16 @@ export async function pairRounds<Contender extends { title: string }, Ran extend
   return results;
 }
 
+/** Of all contenders the one that `title` names, or else `usual`, as the base of the others. */
+export function basedOn<Contender extends { title: string }>(
+  all: readonly Contender[],
+  usual: Contender,
+  title?: RegExp,
+): { base: Contender; contenders: Contender[] } {
+  const base = all.find((contender) => title?.test(contender.title)) ?? usual;
+  return { base, contenders: all.filter((contender) => contender !== base) };
+}
+
 /** Runs each in turn; names those that fail and returns the others. */
 export async function runEach<Contender extends { title: string }>(
   contenders: readonly Contender[],
@@ -83,8 +93,9 @@ export function summaryOf(rounds: readonly PairedRound[]): Summary {
   };
 }
 
-/** The cells of a summary: CPU in µs, its ratio to the base, of which pairs, p50 and p99 in ms. */
+/** The cells of a summary: CPU in µs, its ratio to the base, of which pairs, p50 and p99 in ms; dashes without a pair. */
 export function cellsOf({ cpuUs, ratios, p50, p99 }: Summary): string[] {
+  if (ratios.length === 0) return ['–', '–', '–', '–', '–'];
   return [
     cpuUs.toFixed(0),
     median(ratios).toFixed(2),

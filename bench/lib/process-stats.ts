@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-const SAMPLE_MS = 2_000;
 const IDLE_SAMPLE_MS = 700;
 const IDLE_SHARE = 0.1;
 
@@ -42,10 +41,14 @@ export function mainThread(pid: number): { mainMs: number; wakeUps: number } {
 }
 
 function cpuMsOf(stat: string): number {
-  // The second field is the command in parentheses, which may hold spaces.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = fieldsOf(stat);
   const [user, system] = [fields[11], fields[12]];
   return ((Number(user) + Number(system)) * 1000) / TICKS_PER_SECOND;
+}
+
+/** What stands behind the command, which is in parentheses and may hold spaces. */
+function fieldsOf(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 /** Resident memory of a process in megabytes (10^6 bytes): all of it, and the part that no file backs. */
@@ -55,17 +58,45 @@ export function memoryMb(pid: number): { resident: number; anonymous: number } {
   return { resident: of('VmRSS'), anonymous: of('RssAnon') };
 }
 
-/** The share of all cores, 0 to 1, that is busy now: what others on the machine take from a measurement. */
-export async function busyShare(): Promise<number> {
-  const before = machineTicks();
-  await delay(SAMPLE_MS);
-  const after = machineTicks();
-  return 1 - (after.idle - before.idle) / (after.total - before.total);
+/**
+ * Starts to watch the machine. The result returns the share of all cores, 0 to 1, that was used since by processes that
+ * this one did not start, or taken by the host.
+ */
+export function watchOthers(): () => number {
+  const before = { ...machineTicks(), own: ownTicks() };
+  return () => {
+    const after = { ...machineTicks(), own: ownTicks() };
+    return (after.used - before.used - (after.own - before.own)) / (after.total - before.total);
+  };
 }
 
-function machineTicks(): { idle: number; total: number } {
+/** Ticks of the machine since it started: used by processes or the host, and in all. */
+function machineTicks(): { used: number; total: number } {
   const line = readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '';
   const ticks = line.split(/\s+/).slice(1, 9).map(Number);
-  const idle = (ticks[3] ?? 0) + (ticks[4] ?? 0);
-  return { idle, total: ticks.reduce((sum, value) => sum + value, 0) };
+  const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = ticks;
+  return { used: user + nice + system + stolen, total: ticks.reduce((sum, value) => sum + value, 0) };
+}
+
+/** Ticks of this process and its descendants, those that have ended included. */
+function ownTicks(): number {
+  const all = new Map(readdirSync('/proc').filter(Number).flatMap(statOf));
+  let own = 0;
+  for (const [pid, { ticks }] of all) {
+    let at: number | undefined = pid;
+    while (at !== undefined && at !== process.pid) at = all.get(at)?.parent;
+    if (at === process.pid) own += ticks;
+  }
+  return own;
+}
+
+/** The parent of a process and its ticks, with those of its children that have ended; nothing if it has just ended. */
+function statOf(pid: string): [pid: number, { parent: number; ticks: number }][] {
+  try {
+    const fields = fieldsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return [[Number(pid), { parent: Number(fields[1]), ticks }]];
+  } catch {
+    return [];
+  }
 }

@@ -150,6 +150,11 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
+/** The arguments of Node that run another server: with the options that the product has on servers. */
+export function peerArguments(...script: readonly string[]): string[] {
+  return [...imageCommand().slice(1, -1), ...script];
+}
+
 /** What `npm start` passes to Node, and on servers what the image does. */
 function startArguments({ DATABASE_URL }: ServerAddresses = {}): string[] {
   const [command, ...args] = DATABASE_URL ? imageCommand() : npmCommand();

@@ -1,40 +1,76 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Breakdown, breakDown, type CpuProfile, type Spent } from './cpu-profile.ts';
 import { threadCpuMs } from './process-stats.ts';
 import { type ProductOptions, type Server, startProduct } from './product.ts';
 import type { Table } from './report.ts';
+import { emptyFolder } from './world.ts';
 
 const SAMPLE_US = 250;
 const LINES = 30;
 
-export interface Profiling {
-  product: ProductOptions;
+interface Profiling<Started> {
   warmUp: number;
   requests: number;
   /** Prepares the requests, and gives what sends a number of them. */
-  prepare(product: Server): Promise<(requests: number) => Promise<unknown>>;
+  prepare(started: Started): Promise<(requests: number) => Promise<unknown>>;
 }
 
-/** Where the product spends its time on requests once it is warm: its main thread by code, its CPU by thread. */
-export async function profileProduct({ product, warmUp, requests, prepare }: Profiling): Promise<Table[]> {
-  const profiles = join(product.dataDir, 'profiles');
-  mkdirSync(profiles);
-  const nodeArgs = ['--cpu-prof', `--cpu-prof-dir=${profiles}`, `--cpu-prof-interval=${SAMPLE_US}`];
-  const server = await startProduct({ ...product, nodeArgs });
-  const send = await prepare(server);
+interface ServerProfiling<Started> extends Profiling<Started> {
+  title: string;
+  start(): Promise<Started>;
+}
+
+/** Where the product spends its time on requests, as of `profileServer`. */
+export function profileProduct({
+  product,
+  prepare,
+  ...profiling
+}: Profiling<Server> & { product: ProductOptions }): Promise<Table[]> {
+  return profileServer({
+    title: 'Portcullis',
+    start: async () => ({ server: await startProduct(product) }),
+    prepare: ({ server }) => prepare(server),
+    ...profiling,
+  });
+}
+
+/** Where a server spends its time on requests once it is warm: its main thread by code, its CPU by thread. */
+export async function profileServer<Started extends { server: Server }>({
+  title,
+  warmUp,
+  requests,
+  start,
+  prepare,
+}: ServerProfiling<Started>): Promise<Table[]> {
+  await using folder = await emptyFolder();
+  const started = await withProfiler(folder.path, start);
+  const { server } = started;
+  const send = await prepare(started);
   await send(warmUp);
   const [fromUs, threadsBefore] = [monotonicUs(), threadCpuMs(server.pid)];
   await send(requests);
   const [toUs, threadsAfter] = [monotonicUs(), threadCpuMs(server.pid)];
   await server.stop();
-  const [file] = readdirSync(profiles);
-  if (file === undefined) throw new Error('the product wrote no profile');
-  const read: CpuProfile = JSON.parse(readFileSync(join(profiles, file), 'utf8'));
+  const [file] = readdirSync(folder.path);
+  if (file === undefined) throw new Error(`${title} wrote no profile`);
+  const read: CpuProfile = JSON.parse(readFileSync(join(folder.path, file), 'utf8'));
   const threads: Spent = new Map(
     [...threadsAfter].map(([name, ms]) => [name, (ms - (threadsBefore.get(name) ?? 0)) * 1000]),
   );
-  return [...tables(breakDown(read, fromUs, toUs), requests), threadTable(threads, requests)];
+  return [...tables(title, breakDown(read, fromUs, toUs), requests), threadTable(title, threads, requests)];
+}
+
+/** Every server inherits the environment of this process, and Node takes the options of its profiler from there. */
+async function withProfiler<Started>(folder: string, start: () => Promise<Started>): Promise<Started> {
+  const { NODE_OPTIONS: before = '' } = process.env;
+  const options = ['--cpu-prof', `--cpu-prof-dir=${folder}`, `--cpu-prof-interval=${SAMPLE_US}`];
+  process.env.NODE_OPTIONS = `${before} ${options.join(' ')}`;
+  try {
+    return await start();
+  } finally {
+    process.env.NODE_OPTIONS = before;
+  }
 }
 
 /** The clock of the samples: the same in every process of a machine. */
@@ -42,17 +78,18 @@ function monotonicUs(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
-function tables({ total, groups, self, inclusive }: Breakdown, requests: number): Table[] {
+function tables(title: string, { total, groups, self, inclusive }: Breakdown, requests: number): Table[] {
+  const ofProduct = spentTable(`${title}: time of a function with what it calls`, inclusive, total, requests);
   return [
-    spentTable('self time by package or folder', groups, total, requests),
-    spentTable('self time by function', self, total, requests),
-    spentTable('time of a function of the product with what it calls', inclusive, total, requests),
+    spentTable(`${title}: self time by package or folder`, groups, total, requests),
+    spentTable(`${title}: self time by function`, self, total, requests),
+    ...(inclusive.size === 0 ? [] : [ofProduct]),
   ];
 }
 
-function threadTable(threads: Spent, requests: number): Table {
+function threadTable(title: string, threads: Spent, requests: number): Table {
   const total = [...threads.values()].reduce((sum, us) => sum + us, 0);
-  return spentTable('CPU by thread (with what the profiler costs)', threads, total, requests);
+  return spentTable(`${title}: CPU by thread, with the profiler's own`, threads, total, requests);
 }
 
 /** What was spent for each request, and as a share: the greatest first. */

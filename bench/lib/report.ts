@@ -28,7 +28,7 @@ export function tell(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Puts `text` between the markers of `section` in docs/measured.md. */
+/** Replaces the text between the markers of `section` in docs/measured.md. */
 export function writeSection(section: string, text: string): void {
   const page = readFileSync(PAGE, 'utf8');
   const [begin, end] = [`<!-- measured:${section} -->`, `<!-- /measured:${section} -->`];

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Load } from './load.ts';
 import { cpuMs } from './process-stats.ts';
@@ -17,12 +18,16 @@ export interface Round {
 const IDLE_AFTER_MS = 2_000;
 const IDLE_MS = 4_000;
 
-/** Milliseconds of CPU a second that each server takes where nobody asks it anything; all are watched at once. */
-export async function idleCpuOf(servers: readonly Server[]): Promise<number[]> {
+/**
+ * Milliseconds of CPU a second that each server takes without requests; all are watched at once. A server that has ended
+ * has NaN.
+ */
+export async function idleCpuOf(servers: readonly Server[], idleMs = IDLE_MS): Promise<number[]> {
   await delay(IDLE_AFTER_MS);
-  const before = servers.map(({ pid }) => cpuMs(pid));
-  await delay(IDLE_MS);
-  return servers.map(({ pid }, index) => ((cpuMs(pid) - (before[index] ?? 0)) * 1000) / IDLE_MS);
+  const spent = () => servers.map(({ pid }) => (existsSync(`/proc/${pid}`) ? cpuMs(pid) : Number.NaN));
+  const before = spent();
+  await delay(idleMs);
+  return spent().map((after, index) => ((after - (before[index] ?? 0)) * 1000) / idleMs);
 }
 
 /** One round of a load on a server. */

@@ -1,6 +1,14 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientToken, freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import {
+  clientToken,
+  freePort,
+  peerArguments,
+  readDemoFile,
+  type Server,
+  startProduct,
+  startServer,
+} from '../lib/product.ts';
 import { titleOf, type World } from '../lib/world.ts';
 import type { Audience } from './audience.ts';
 import type { PeerOptions } from './peer.ts';
@@ -90,7 +98,7 @@ async function startPeer(name: string, folder: string, more: Omit<PeerOptions, '
   const options: PeerOptions = { port, ...more };
   const path = join(folder, `${name}-${port}.json`);
   writeFileSync(path, JSON.stringify(options));
-  const args = [join(import.meta.dirname, `${name}.ts`), path];
+  const args = peerArguments(join(import.meta.dirname, `${name}.ts`), path);
   const env = { ...process.env, NODE_ENV: 'production' };
   return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath: join(folder, `${name}-${port}.log`) });
 }

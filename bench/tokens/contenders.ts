@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { freePort, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import { freePort, peerArguments, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
 import { type Stores, seedWorld, titleOf, type World } from '../lib/world.ts';
 import type { PeerOptions } from './peer.ts';
 
@@ -72,9 +72,10 @@ export async function startPortcullis(world: World): Promise<Contender> {
   return { kind: world.stores, title, server, request: productRequest(server, world) };
 }
 
-/** How to start the product so that it signs with the common secret. */
+/** How to start the product so that it signs with the common secret: embedded all of it, on servers as a gateway. */
 export function signing(world: World) {
-  return { ...world, env: { JWT_SECRET_USER: SIGNING_SECRET } };
+  const role: Record<string, string> = world.stores === 'servers' ? { PORTCULLIS_ROLE: 'gateway' } : {};
+  return { ...world, env: { JWT_SECRET_USER: SIGNING_SECRET, ...role } };
 }
 
 /** How the product on this world is asked for a token of the demo's client. */
@@ -102,7 +103,7 @@ export async function startPeer(kind: PeerName, folder: string, databaseUrl?: st
   const path = join(folder, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));
   const env = { ...process.env, NODE_ENV: 'production' };
-  const args = [join(import.meta.dirname, script), path];
+  const args = peerArguments(join(import.meta.dirname, script), path);
   const server = await startServer({ args, env, url, logPath: join(folder, `${kind}.log`) });
   const { clientId, clientSecret } = options;
   const target = `${url}/token`;

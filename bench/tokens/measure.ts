@@ -1,4 +1,4 @@
-import { type Effort, type PairedRound, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { basedOn, type Effort, type PairedRound, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
 import { tell } from '../lib/report.ts';
 import { cpuOfLoad, type Round } from '../lib/round.ts';
 import { databasesOf, type World } from '../lib/world.ts';
@@ -16,8 +16,16 @@ export interface Result extends Summary {
   rounds: number[];
 }
 
-/** The product on each of the worlds and its peers, side by side; the last result is the bare server's. */
-export async function compare(worlds: readonly World[], folder: string, effort: Effort): Promise<Result[]> {
+/**
+ * The product on each of the worlds and its peers, side by side; the last result is the bare server's, which the others
+ * are measured against unless `baseTitle` names another one.
+ */
+export async function compare(
+  worlds: readonly World[],
+  folder: string,
+  effort: Effort,
+  baseTitle?: RegExp,
+): Promise<Result[]> {
   await using servers = new AsyncDisposableStack();
   const started = async (starting: Promise<Contender>) => {
     const contender = await starting;
@@ -32,14 +40,14 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
     for (const name of RECORDED) contenders.push(await started(startPeer(name, folder, url)));
   }
   const refreshes = new Map<Contender, boolean>();
-  for (const contender of [...contenders, bare]) refreshes.set(contender, await checked(contender));
+  const all = [...contenders, bare];
+  for (const contender of all) refreshes.set(contender, await checked(contender));
   const rounds = await pairRounds({
-    contenders,
-    base: bare,
+    ...basedOn(all, bare, baseTitle),
     effort,
     run: (contender: Contender, requests) => runRound(contender, requests),
   });
-  return [...contenders, bare].map((contender) => {
+  return all.map((contender) => {
     return resultOf(contender, refreshes.get(contender) ?? false, rounds.get(contender) ?? []);
   });
 }

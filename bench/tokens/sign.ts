@@ -14,10 +14,10 @@ export async function signer(options: PeerOptions): Promise<Sign> {
   return options.signsBy === 'jose' ? joseSigner(options, await importKey(options.signingSecret)) : hmacSigner(options);
 }
 
-/** The secret as a key of WebCrypto, which jose signs with as it is. */
-export function importKey(secret: string): Promise<CryptoKey> {
+/** The secret as a key of WebCrypto, which jose uses as it is. */
+export function importKey(secret: string, usage: 'sign' | 'verify' = 'sign'): Promise<CryptoKey> {
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  return crypto.subtle.importKey('raw', Buffer.from(secret, 'utf8'), algorithm, false, ['sign']);
+  return crypto.subtle.importKey('raw', Buffer.from(secret, 'utf8'), algorithm, false, [usage]);
 }
 
 function joseSigner({ issuer, audience, clientId, scopes }: PeerOptions, key: CryptoKey): Sign {

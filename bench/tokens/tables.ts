@@ -1,3 +1,4 @@
+import { cellsOf } from '../lib/pairs.ts';
 import type { Table } from '../lib/report.ts';
 import { median } from '../lib/statistics.ts';
 import { type Stores, titleOf } from '../lib/world.ts';
@@ -23,13 +24,9 @@ function costs(results: readonly Result[]): Table {
       'p99, ms',
       'tokens signed',
     ],
-    rows: results.map(({ contender, cpuUs, ratios, p50, p99, refreshes }) => [
+    rows: results.map(({ contender, refreshes, ...summary }) => [
       contender.title,
-      cpuUs.toFixed(0),
-      median(ratios).toFixed(2),
-      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
-      p50.toFixed(1),
-      p99.toFixed(1),
+      ...cellsOf(summary),
       refreshes ? 'access, refresh' : 'access',
     ]),
   };

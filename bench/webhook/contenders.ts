@@ -4,7 +4,7 @@ import { TOPICS } from '../../src/events/bus/topics.ts';
 import { seedTransactions } from '../consume/transactions.ts';
 import { SIGNING_SECRET } from '../gateway/contenders.ts';
 import { productionEnv } from '../gateway/production.ts';
-import { freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import { freePort, peerArguments, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
 import { migrateWorld } from '../lib/topics.ts';
 import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import type { BareOptions } from './bare.ts';
@@ -72,7 +72,7 @@ export async function startBare(world: World, folder: string, name: BareKind): P
   const path = join(folder, `${name}.json`);
   writeFileSync(path, JSON.stringify(options));
   const server = await startServer({
-    args: [join(import.meta.dirname, 'bare.ts'), path],
+    args: peerArguments(join(import.meta.dirname, 'bare.ts'), path),
     env: { ...process.env, NODE_ENV: 'production' },
     url: `http://127.0.0.1:${port}`,
     logPath: join(folder, `${name}.log`),

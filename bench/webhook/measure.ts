@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { runEach } from '../lib/pairs.ts';
+import { basedOn, runEach } from '../lib/pairs.ts';
 import { cpuMs, untilIdle } from '../lib/process-stats.ts';
 import { tell } from '../lib/report.ts';
 import { runScript } from '../lib/run-script.ts';
@@ -30,16 +30,20 @@ export interface Round {
 export interface Result {
   contender: Contender;
   rounds: Round[];
-  /** Of each pair: its requests a second by those of the coalescing server beside it. */
+  /** Of each pair: its requests a second by those of the base beside it. */
   ratios: number[];
 }
 
-/** The product on each of the worlds beside the bare servers; the last result is that of the coalescing one. */
+/**
+ * The product on each of the worlds beside the bare servers; the last result is that of the coalescing one, which the
+ * others are measured against unless `baseTitle` names another one.
+ */
 export async function compare(
   worlds: readonly World[],
   kafka: World,
   folder: string,
   effort: Effort,
+  baseTitle?: RegExp,
 ): Promise<Result[]> {
   await using servers = new AsyncDisposableStack();
   const started = async (starting: Promise<Contender>) => {
@@ -48,16 +52,18 @@ export async function compare(
     return contender;
   };
   servers.defer(() => deleteTopics(kafka));
-  const contenders: Contender[] = [];
-  for (const world of worlds) contenders.push(await started(startPortcullis(world)));
-  contenders.push(await started(startBare(kafka, folder, 'recorded')));
-  contenders.push(await started(startBare(kafka, folder, 'singly')));
-  const base = await started(startBare(kafka, folder, 'coalescing'));
-  const results = [...contenders, base].map((contender): Result => ({ contender, rounds: [], ratios: [] }));
+  const all: Contender[] = [];
+  for (const world of worlds) all.push(await started(startPortcullis(world)));
+  all.push(await started(startBare(kafka, folder, 'recorded')));
+  all.push(await started(startBare(kafka, folder, 'singly')));
+  const coalescing = await started(startBare(kafka, folder, 'coalescing'));
+  all.push(coalescing);
+  const { base, contenders } = basedOn(all, coalescing, baseTitle);
+  const results = all.map((contender): Result => ({ contender, rounds: [], ratios: [] }));
   const round = roundsOf();
   await round(base, effort.warmUp);
   let left = await runEach(contenders, (contender) => round(contender, effort.warmUp));
-  const last = results.at(-1);
+  const ofBase = results.find(({ contender }) => contender === base);
   for (let pair = 1; pair <= effort.pairs; pair++) {
     tell(`round ${pair} of ${effort.pairs} …`);
     left = await runEach(left, async (contender) => {
@@ -66,8 +72,8 @@ export async function compare(
       const result = results.find((of) => of.contender === contender);
       result?.rounds.push(one);
       result?.ratios.push(one.perSecond / beside.perSecond);
-      last?.rounds.push(beside);
-      last?.ratios.push(1);
+      ofBase?.rounds.push(beside);
+      ofBase?.ratios.push(1);
     });
   }
   return results;
