@@ -25,6 +25,7 @@ import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { EventExecutions, type EventSource } from './event-executions.ts';
 import { executedOnce } from './keyed-execution.ts';
+import { OpenSubscriptions } from './open-subscriptions.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
 
@@ -71,6 +72,7 @@ export function createEngine({
 }: EngineOptions) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const executions = new EventExecutions(new SharedResults((event) => observer.deliveryOf(event)), clock);
+  const subscriptions = new OpenSubscriptions();
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   const reference = (args: ExecutionArgs) => execute({ ...args, ...settings });
   const operations = jit ? new CompiledOperations({ reference, areVariablesGood, fragmentsOf }) : { run: reference };
@@ -80,7 +82,8 @@ export function createEngine({
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
     execute: (args: ExecutionArgs) =>
       observer.run(args, (given) => executedOnce(given, (actual) => executed(actual, operations))),
-    subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, executions)),
+    subscribe: (args: ExecutionArgs) =>
+      observer.run(args, (given) => subscribe({ ...given, ...settings }, executions, subscriptions)),
   };
 }
 
@@ -117,12 +120,17 @@ function parseWithinLimits(source: string | Source): DocumentNode {
 async function subscribe(
   args: ExecutionArgs,
   executions: EventExecutions,
+  subscriptions: OpenSubscriptions,
 ): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
   const validated = validateSubscriptionArgs(args);
   if (!('schema' in validated)) return { errors: validated };
-  const source = await createSourceEventStream(validated);
-  if (!(Symbol.asyncIterator in source)) return source;
   const { principal } = validated.contextValue as GraphqlContext;
+  const close = subscriptions.open(principal.nodeId, lengthOf(validated));
+  const source = await createSourceEventStream(validated);
+  if (!(Symbol.asyncIterator in source)) {
+    close();
+    return source;
+  }
   const subscription = {
     nodeId: principal.nodeId,
     key: resultKeyOf(validated, principal),
@@ -135,7 +143,11 @@ async function subscribe(
     noteUsers(notedIn(result), notes);
     return result;
   });
-  return heldUntilNext(results);
+  return untilClosed(results, close);
+}
+
+function lengthOf({ document, rawVariableValues = {} }: ValidatedSubscriptionArgs): number {
+  return (document.loc?.end ?? 0) + JSON.stringify(rawVariableValues).length;
 }
 
 const NOTED = Symbol('noted users');
@@ -145,19 +157,34 @@ function notedIn(result: object): Iterable<string> {
   return NOTED in result ? (result[NOTED] as Set<string>) : [];
 }
 
-/** Holds what a result of a subscription takes until the next one is asked for: by then it has been sent. */
-function heldUntilNext(
+/**
+ * Holds what a result of a subscription takes until the next one is asked for, since it has been sent by then. Calls
+ * `close` when the subscription ends.
+ */
+function untilClosed(
   results: AsyncIterable<ExecutionResult> | ExecutionResult,
+  close: () => void,
 ): AsyncIterable<ExecutionResult> | ExecutionResult {
+  if (!(Symbol.asyncIterator in results)) {
+    close();
+    return results;
+  }
   const held = heldResults();
-  if (!held || !(Symbol.asyncIterator in results)) return results;
   const iterator = results[Symbol.asyncIterator]();
   const mapped: AsyncIterableIterator<ExecutionResult> = {
-    next() {
-      held.lowerTo(0);
-      return iterator.next();
+    async next() {
+      held?.lowerTo(0);
+      const next = await iterator.next().catch((error: unknown) => {
+        close();
+        throw error;
+      });
+      if (next.done) close();
+      return next;
     },
-    return: async () => iterator.return?.() ?? { done: true, value: undefined },
+    async return() {
+      close();
+      return (await iterator.return?.()) ?? { done: true, value: undefined };
+    },
     [Symbol.asyncIterator]: () => mapped,
   };
   return mapped;

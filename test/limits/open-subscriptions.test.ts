@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { OpenSubscriptions } from '../../src/faces/graphql/execution/open-subscriptions.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { overSse } from '../realtime/live.ts';
+
+const MOST = 256 * 1024 * 1024;
+const OWN = 16 * 1024;
+
+describe('what the open subscriptions of a tenant take', () => {
+  it('D6-24: is limited, and what has ended no longer counts', () => {
+    const subscriptions = new OpenSubscriptions();
+    const closes = Array.from({ length: MOST / OWN }, () => subscriptions.open('one', 0));
+    expect(() => subscriptions.open('one', 0)).toThrow(
+      'the open subscriptions of this node take too much memory: end some, or use shorter documents',
+    );
+    subscriptions.open('another', 0);
+    closes[0]?.();
+    closes[0]?.();
+    subscriptions.open('one', 0);
+    expect(() => subscriptions.open('one', 0)).toThrow(/take too much/);
+  });
+
+  it('D6-24: counts the document and the variables', () => {
+    const subscriptions = new OpenSubscriptions();
+    subscriptions.open('one', (MOST - OWN) / 2);
+    expect(() => subscriptions.open('one', 0)).toThrow(/take too much/);
+  });
+});
+
+describe('a subscription over the service', () => {
+  let p: Portcullis;
+  let token: string;
+  beforeAll(async () => {
+    p = await startPortcullis();
+    token = await p.loginToken();
+  });
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  it('D6-24: that its tenant has no room for is LIMIT_EXCEEDED; another is opened once one has ended', async () => {
+    const open = vi.spyOn(OpenSubscriptions.prototype, 'open');
+    await using live = await overSse(p, { token });
+    expect(open.mock.calls).toEqual([[p.demo.node_id, expect.any(Number)]]);
+    const [subscriptions] = open.mock.contexts;
+    const fill = () => subscriptions?.open(p.demo.node_id, (MOST - 2 * OWN) / 2 - 4_000);
+    const empty = fill();
+    const query = 'subscription { transactionUpdates { cursor } }';
+    const refused = await p.call('POST', '/graphql', {
+      token,
+      json: { query },
+      headers: { accept: 'text/event-stream' },
+    });
+    expect(refused.text).toContain('"code":"LIMIT_EXCEEDED"');
+    empty?.();
+    await live[Symbol.asyncDispose]();
+    await vi.waitFor(() => subscriptions?.open(p.demo.node_id, (MOST - OWN) / 2)());
+  });
+});
