@@ -40,7 +40,7 @@ describe('a subscription over the service', () => {
     const open = vi.spyOn(OpenSubscriptions.prototype, 'open');
     await using live = await overSse(p, { token });
     expect(open.mock.calls).toEqual([[p.demo.node_id, expect.any(Number)]]);
-    const [subscriptions] = open.mock.contexts;
+    const [subscriptions] = open.mock.contexts as OpenSubscriptions[];
     const fill = () => subscriptions?.open(p.demo.node_id, (MOST - 2 * OWN) / 2 - 4_000);
     const empty = fill();
     const query = 'subscription { transactionUpdates { cursor } }';
