@@ -56,3 +56,14 @@ it('D6-24: sockets whose clients leave at once take turns, so that their subscri
   await until(() => ended === SOCKETS);
   expect(most).toBeLessThanOrEqual(2);
 });
+
+it('D6-24: a socket is closed once, however many messages that close it have come', async () => {
+  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  const close = vi.spyOn(WebSocket.prototype, 'close');
+  for (let at = 0; at < 100; at += 1) socket.send('no message');
+  const [code] = await once(socket, 'close');
+  const calls = close.mock.contexts.filter((closing) => closing !== socket).length;
+  close.mockRestore();
+  expect([code, calls]).toEqual([4400, 1]);
+});

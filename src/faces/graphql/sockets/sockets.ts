@@ -170,7 +170,7 @@ export class GraphqlSockets {
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
             // The client sends the operation again after it has reconnected.
-            if (this.#isStopping || hasEnded) return;
+            if (this.#isStopping || hasEnded || socket.readyState !== socket.OPEN) return;
             // No more is read until the message has its turn.
             socket.pause();
             const held = results.begin(() => extra.principal?.nodeId);
