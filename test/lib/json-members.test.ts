@@ -1,6 +1,6 @@
 import { assert, constantFrom, jsonValue, property, string, tuple, uniqueArray } from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { JsonError, type KnownMembers, noteRepeats, parseInput, repeatedIn } from '../../src/lib/json.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { JsonError, type KnownMembers, noteRepeats, parseInput, readInput, repeatedIn } from '../../src/lib/json.ts';
 
 function repeatedOf(text: string): string[] | undefined {
   const names = repeatedIn(noteRepeats(text, JSON.parse(text)));
@@ -116,4 +116,23 @@ describe('the members that a reader knows', () => {
       '{"a":12345678901234567890,"b":1}',
     );
   });
+});
+
+it('D6-24: a body is parsed in one turn of the event loop, and searched for repeated members in a later one', async () => {
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const parse = vi.spyOn(JSON, 'parse').mockImplementationOnce((text) => {
+    nowMs += 6;
+    return JSON.parse(text);
+  });
+  const refused = ({ message }: JsonError) => new Error(message);
+  const reading = readInput(Buffer.from('{"a":1,"a":2}'), refused, { a: {} }).catch((error: Error) => error);
+  const afterParsing = async () => {
+    for (let steps = 0; steps < 50; steps += 1) await undefined;
+    return 'parsed';
+  };
+  expect([await Promise.race([reading, afterParsing()]), parse.mock.calls.length]).toEqual(['parsed', 2]);
+  expect(await reading).toEqual(new Error('must have a once'));
+  parse.mockRestore();
+  clock.mockRestore();
 });

@@ -29,12 +29,10 @@ export async function readMessage(exchange: Exchange): Promise<object> {
   if (req.headers['mcp-session-id'] !== undefined) throw notFound('there are no sessions');
   if (req.method !== 'POST') throw new AppError(405, 'method_not_allowed', { headers: { Allow: 'POST' } });
   const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
-  const message = await inTurn(() => {
-    // Checked before the body is parsed and copied for the audit record. The other limits are those of all JSON.
-    if (isNestedBeyond(bytes.toString('latin1'), MAX_NESTING))
-      throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
-    return jsonOf(exchange, bytes, KNOWN);
-  });
+  // Checked before the body is parsed and copied for the audit record. The other limits are those of all JSON.
+  if (await inTurn(() => isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)))
+    throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
+  const message = await jsonOf(exchange, bytes, KNOWN);
   if (Array.isArray(message)) throw notAMessage('be one message: batches are not taken');
   if (typeof message !== 'object' || message === null) throw notAMessage('be a JSON-RPC 2.0 message');
   return message;

@@ -1,7 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { decodeUtf8, type KnownMembers, parsedOr, parseInput } from '../../lib/json.ts';
-import { inTurn } from '../../lib/turns.ts';
+import { type KnownMembers, readInput } from '../../lib/json.ts';
 import { type AppError, invalidRequest, payloadTooLarge, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { sendContinue } from './responses.ts';
@@ -72,21 +71,18 @@ export async function readBody(req: Request, _res: Response, next: NextFunction)
  * @throws AppError 400 for another content type, malformed UTF-8 or JSON, or JSON beyond the limits of `parseJson`.
  */
 export async function jsonBody(req: Request): Promise<unknown> {
-  return inTurn(() => jsonOf(exchangeOf(req), bytesOf(req)));
+  return jsonOf(exchangeOf(req), bytesOf(req));
 }
 
 /**
  * Parses the bytes of a request's body as JSON.
  * @throws AppError 400 as `jsonBody` does, and for a known member that is repeated.
  */
-export function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMembers): unknown {
+export async function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMembers): Promise<unknown> {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
-  const value = parsedOr(
-    () => parseInput(decodeUtf8(bytes), known),
-    ({ message }) => invalidRequest([{ path: '', message }]),
-  );
+  const value = await readInput(bytes, ({ message }) => invalidRequest([{ path: '', message }]), known);
   exchange.audit.isBodyJson = true;
   return value;
 }

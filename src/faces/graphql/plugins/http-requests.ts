@@ -2,7 +2,7 @@ import { getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { decodeUtf8, ExactNumber, JsonLimitError, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
+import { ExactNumber, JsonLimitError, type KnownMembers, parseInput, readInput } from '../../../lib/json.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
@@ -37,19 +37,17 @@ export function useHttpRequests(
   return {
     onRequestParse({ setRequestParser, serverContext }) {
       const { exchange, body = Buffer.alloc(0), params: read } = serverContext;
-      setRequestParser(() =>
-        inTurn(() => {
-          const params = read ?? parseParams(body);
-          audits.came(exchange, params);
-          if (Array.isArray(params)) {
-            if (exchange.req.headers['idempotency-key'] !== undefined) {
-              throw badRequest('Idempotency-Key is for one operation, not for a batch');
-            }
-            Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
+      setRequestParser(async () => {
+        const params = read ?? (await parseParams(body));
+        audits.came(exchange, params);
+        if (Array.isArray(params)) {
+          if (exchange.req.headers['idempotency-key'] !== undefined) {
+            throw badRequest('Idempotency-Key is for one operation, not for a batch');
           }
-          return params;
-        }),
-      );
+          Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
+        }
+        return params;
+      });
     },
     // The operations of a batch, and of many requests, take turns.
     onParams: () => inTurn(() => undefined),
@@ -95,7 +93,7 @@ export async function readRequest(
   }
   if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);
-  if (body && isBatch(body)) return { body };
+  if (body && (await isBatch(body))) return { body };
   // The body was not used, so the audit record leaves it out.
   exchange.audit.isBodyRead = false;
   throw limitRefusal;
@@ -129,20 +127,21 @@ async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
   return readBytes(exchange, maxBytes);
 }
 
-function isBatch(body: Buffer): boolean {
+async function isBatch(body: Buffer): Promise<boolean> {
   try {
-    return Array.isArray(parseParams(body));
+    return Array.isArray(await parseParams(body));
   } catch {
     return false;
   }
 }
 
 /** Parses one operation or a batch; of what is neither, Yoga says so. */
-function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
-  const params = parsedOr(
-    () => parseInput(decodeUtf8(body), KNOWN_MEMBERS),
+async function parseParams(body: Buffer): Promise<GraphQLParams | GraphQLParams[]> {
+  const params = (await readInput(
+    body,
     (fault) => (fault instanceof JsonLimitError ? limitError : badRequest)(`the body ${fault.message}`),
-  ) as GraphQLParams | GraphQLParams[];
+    KNOWN_MEMBERS,
+  )) as GraphQLParams | GraphQLParams[];
   // A number is an object here, which holds it exactly; Yoga refuses all other values that are no objects.
   const parts = [params].flat().flatMap((given): unknown[] => [given, given?.variables, given?.extensions]);
   if (parts.some((value) => value instanceof ExactNumber)) {
