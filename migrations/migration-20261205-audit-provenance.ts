@@ -129,8 +129,13 @@ const CHANGES = [
       perform add_audit_seal(seal, array['dropped']);
       perform require_audit_age((body->>'before')::timestamptz);
       if dropped is distinct from (body->>'unchained')::bigint + (
-        select coalesce(sum(r."to" - r."from" + 1), 0)::bigint
-        from jsonb_to_recordset(body->'ranges') as r ("from" bigint, "to" bigint))
+          select coalesce(sum(r."to" - r."from" + 1), 0)::bigint
+          from jsonb_to_recordset(body->'ranges') as r ("from" bigint, "to" bigint))
+        or (body->>'unchained')::bigint < 0
+        or exists (
+          select from jsonb_to_recordset(body->'ranges') as r ("from" bigint, "to" bigint)
+          where not coalesce(r."from" <= r."to", false))
+        or length(seal->>'body') > 1000 + 200 * jsonb_array_length(body->'ranges')
       then
         raise exception 'this is no seal of % dropped records', dropped;
       end if;

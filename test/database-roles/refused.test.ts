@@ -285,6 +285,10 @@ describeReal('postgres', 'the role of services', () => {
     ['fewer records', { unchained: 0 }],
     ['more records', { unchained: 1, ranges: [{ chain: CHAIN, from: 0, to: 0 }] }],
     ['a cutoff that is younger than the retention', { unchained: 1, before: '2099-01-01T00:00:00.000Z' }],
+    ['a range of nothing', { unchained: 1, ranges: [{ chain: CHAIN, from: 1, to: 0 }] }],
+    ['a range without an end', { unchained: 1, ranges: [{ chain: CHAIN, from: 1 }] }],
+    ['other records, made up for by a negative number', { unchained: -4, ranges: [{ chain: CHAIN, from: 0, to: 4 }] }],
+    ['a very long body', { unchained: 1, more: 'x'.repeat(1_200) }],
   ])('D7-10: audit_delete takes no seal of %s than it deletes', async (_what, more) => {
     await asOwner(record(randomUUID(), '2025-01-01T12:00:00Z'));
     const before = await found();
