@@ -243,6 +243,21 @@ describeReal('postgres', 'audit verify sees through', () => {
     expect(findings[0]?.message).toContain('record 9223372036854775807 of chain');
   });
 
+  it.each([
+    ['a body', "request_body = repeat('x', 20000000)"],
+    ['headers', "headers = jsonb_build_object('x', repeat('x', 20000000))"],
+    ['noted users', 'noted_users = (select array_agg(id) from audit_records, generate_series(1, 2500))'],
+    ['digests', "digests = array_fill(repeat('x', 1000000), array[20])"],
+  ])('a record with more than a service writes, without reading it: %s', async (_what, change) => {
+    await raw(`update audit_records set ${change} where ${at(8)}`);
+    const { records, findings } = await verified(database.db);
+    expect(records).toBe(42);
+    expect(findings).toContainEqual({
+      kind: 'changed',
+      message: expect.stringMatching(/is longer than any that a service writes/),
+    });
+  });
+
   it('what is deleted before the next process closes the chain, if a seal has seen it', async () => {
     const killed = auditProcess(database.db, folder.path);
     killed.spool(10);
