@@ -93,22 +93,25 @@ const DIGESTS = ERASABLE.map((column, index) => {
 
 const CHANGES = [
   'drop function audit_erase(json, json)',
-  // A record of a request that began after the erasure shows nothing of the user: only clocks can differ.
-  `create function audit_erase(erased_user uuid, most integer default null) returns integer
+  // One record after another: each is found by its key, however many have noted the user. A record of a request that began
+  // after the erasure shows nothing of the user: only clocks can differ.
+  `create function audit_erase(erased_user uuid, ats timestamptz[], ids uuid[]) returns integer
     language plpgsql security definer as $$
     declare
-      erased integer;
+      erased integer := 0;
     begin
-      with due as (
-        select a.at, a.id from audit_records a join users u on u.id = erased_user and u.node_id = a.node_id
-        where a.noted_users @> array[erased_user] and a.digests is null
-          and a.at < coalesce(u.erased_at + interval '10 minutes', 'infinity')
-        order by a.at, a.id limit most for update of a)
-      update audit_records a set
-        digests = case when a.salts is null then '{}' else array[${DIGESTS.join(', ')}] end,
-        salts = null, ${ERASABLE.map((column) => `${column} = null`).join(', ')}
-      from due where a.at = due.at and a.id = due.id;
-      get diagnostics erased = row_count;
+      for place in 1 .. coalesce(cardinality(ids), 0) loop
+        update audit_records a set
+          digests = case when a.salts is null then '{}' else array[${DIGESTS.join(', ')}] end,
+          salts = null, ${ERASABLE.map((column) => `${column} = null`).join(', ')}
+        from users u
+        where a.at = ats[place] and a.id = ids[place] and u.id = erased_user and u.node_id = a.node_id
+          and a.noted_users @> array[erased_user] and a.digests is null
+          and a.at < coalesce(u.erased_at + interval '10 minutes', 'infinity');
+        if found then
+          erased := erased + 1;
+        end if;
+      end loop;
       return erased;
     end $$`,
   // The owner of the tables sets it; no record goes before, whoever asks for it.
@@ -126,8 +129,13 @@ const CHANGES = [
       perform add_audit_seal(seal, array['dropped']);
       perform require_audit_age((body->>'before')::timestamptz);
       if dropped is distinct from (body->>'unchained')::bigint + (
-        select coalesce(sum(r."to" - r."from" + 1), 0)::bigint
-        from jsonb_to_recordset(body->'ranges') as r ("from" bigint, "to" bigint))
+          select coalesce(sum(r."to" - r."from" + 1), 0)::bigint
+          from jsonb_to_recordset(body->'ranges') as r ("from" bigint, "to" bigint))
+        or (body->>'unchained')::bigint < 0
+        or exists (
+          select from jsonb_to_recordset(body->'ranges') as r ("from" bigint, "to" bigint)
+          where not coalesce(r."from" <= r."to", false))
+        or length(seal->>'body') > 1000 + 200 * jsonb_array_length(body->'ranges')
       then
         raise exception 'this is no seal of % dropped records', dropped;
       end if;
@@ -186,17 +194,18 @@ const RULES = [
     end $$`,
 ];
 
-// Without the first, whoever calls them could put a temporary table in the place of a real one.
+// Without these, whoever calls them could put a temporary table in the place of a real one, or shift times.
 const GUARDS = `
   do $$
   declare name text;
   begin
     foreach name in array array[
-      'add_audit_seal(json, text[])', 'audit_seal(json)', 'audit_erase(uuid, integer)', 'require_audit_age(timestamptz)',
+      'add_audit_seal(json, text[])', 'audit_seal(json)', 'audit_erase(uuid, timestamptz[], uuid[])', 'require_audit_age(timestamptz)',
       'add_drop_seal(json, bigint)', 'audit_delete(timestamptz, uuid, json)', 'audit_drop_month(text, json)',
       'keep_wallet_rule_version()']
     loop
       execute format('alter function %s set search_path = %I, pg_temp', name, current_schema());
+      execute format('alter function %s set timezone = ''UTC''', name);
       execute format('revoke execute on function %s from public', name);
     end loop;
   end $$`;

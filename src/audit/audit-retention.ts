@@ -151,14 +151,17 @@ export class AuditRetention {
     }
   }
 
-  /** Returns what a seal states of the records that are dropped. */
+  /** Returns what a seal states of the records that are dropped. One whose index no service gives counts as without a chain. */
   async #dropped(before: string, condition: (sql: SqlTag) => ReturnType<SqlTag>) {
     const rows = await this.#unscoped().raw(
       (sql) => sql<RangeRow>`
         select chain_id as chain, min(chain_index) as from, max(chain_index) as to, count(*) as records from (
           select chain_id, chain_index, chain_index - row_number() over (
             partition by chain_id order by chain_index) as run
-          from audit_records where ${condition(sql)}) placed
+          from (
+            select case when is_placed then chain_id end as chain_id, case when is_placed then chain_index end as chain_index
+            from audit_records, lateral (select chain_index between 0 and ${Number.MAX_SAFE_INTEGER} as is_placed) place
+            where ${condition(sql)}) dropped) placed
         group by chain_id, run order by chain_id, min(chain_index)`,
     );
     const ranges = rows.flatMap(({ chain, from, to }) =>

@@ -120,7 +120,8 @@ export class ChainKeeper {
       this.#unscoped().raw(
         (sql) => sql<{ index: string; hash: string }>`
           select chain_index as index, encode(hash, 'hex') as hash from audit_records
-          where chain_id = ${chain} order by chain_index desc limit 1`,
+          where chain_id = ${chain} and chain_index between 0 and ${Number.MAX_SAFE_INTEGER} and length(hash) = 32
+          order by chain_index desc limit 1`,
       ),
     );
     return last ? { index: Number(last.index), hash: last.hash } : { index: -1, hash: NO_HASH };

@@ -1,7 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db } from '../platform/database/database.ts';
+import { textColumn } from '../platform/database/sql-state.ts';
 import type { AuditSeals } from './seals.ts';
 
+/** The greatest number of records that one statement finds. */
+const MAX_FOUND = 10_000;
 /** The first and the greatest number of records that one statement erases; a record has up to 128 KiB to hash. */
 const FIRST_BATCH = 4;
 const MAX_BATCH = 256;
@@ -28,18 +31,28 @@ export class AuditErasure {
 
   /** Erases the records of the user's tenant that have noted the user, and returns their number. */
   async erase(userId: string): Promise<number> {
-    let batch = FIRST_BATCH;
-    for (let total = 0; ; await nextTurn()) {
-      const size = batch;
-      const startedTick = performance.now();
-      const [row] = await this.#unscoped().raw(
-        (sql) => sql<{ erased: number }>`select audit_erase(${userId}::uuid, ${size}) as erased`,
+    for (let total = 0; ; ) {
+      const found = await this.#unscoped().raw(
+        (sql) => sql<{ at: string; id: string }>`
+          select a.at, a.id from users u join audit_records a on a.node_id = u.node_id
+          where u.id = ${userId}::uuid and a.noted_users @> array[${userId}::uuid] and a.digests is null
+            and a.at < coalesce(u.erased_at + interval '10 minutes', 'infinity')
+          order by a.at, a.id limit ${MAX_FOUND}`,
       );
-      const erased = row?.erased ?? 0;
-      total += erased;
-      if (erased < size) return total;
-      const isShort = performance.now() - startedTick < STATEMENT_MS;
-      batch = isShort ? Math.min(size * 2, MAX_BATCH) : Math.max(Math.floor(size / 2), 1);
+      for (let [start, size] = [0, FIRST_BATCH]; start < found.length; await nextTurn()) {
+        const batch = found.slice(start, start + size);
+        const startedTick = performance.now();
+        const [row] = await this.#unscoped().raw(
+          (sql) => sql<{ erased: number }>`
+            select audit_erase(${userId}::uuid, ${textColumn(batch, 'at')}::text[]::timestamptz[],
+              ${textColumn(batch, 'id')}::text[]::uuid[]) as erased`,
+        );
+        total += row?.erased ?? 0;
+        start += size;
+        const isShort = performance.now() - startedTick < STATEMENT_MS;
+        size = isShort ? Math.min(size * 2, MAX_BATCH) : Math.max(Math.floor(size / 2), 1);
+      }
+      if (found.length < MAX_FOUND) return total;
     }
   }
 

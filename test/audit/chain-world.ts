@@ -108,6 +108,12 @@ export async function eraseNoted(db: Db, userId: string): Promise<number> {
   return erasure.erase(userId);
 }
 
+/** The call that erases every record that has noted a user, as SQL. */
+export function eraseCall(userId: string): string {
+  return `public.audit_erase('${userId}', array(select at from public.audit_records order by at, id),
+    array(select id from public.audit_records order by at, id))`;
+}
+
 /** Verifies the audit of a database. */
 export function verified(db: Db, more: Partial<Parameters<typeof verifyAudit>[0]> = {}): Promise<VerificationReport> {
   return verifyAudit({ db, keys: [SEAL_KEY], onProgress: () => undefined, ...more });

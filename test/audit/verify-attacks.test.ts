@@ -8,7 +8,15 @@ import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { emptyFolder } from '../start/folders.ts';
-import { type AuditProcess, addUser, auditProcess, auditRecord, eraseNoted, verified } from './chain-world.ts';
+import {
+  type AuditProcess,
+  addUser,
+  auditProcess,
+  auditRecord,
+  eraseCall,
+  eraseNoted,
+  verified,
+} from './chain-world.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const { privateKey: FOREIGN_KEY } = generateKeyPairSync('ed25519');
@@ -220,6 +228,36 @@ describeReal('postgres', 'audit verify sees through', () => {
     expect(first).toMatchObject({ kind: 'forged', message: expect.stringMatching(/^record 11 of/) });
   });
 
+  it('a record of a greater index and no hash, which stops nobody from writing', async () => {
+    const killed = auditProcess(database.db, folder.path);
+    killed.spool(3);
+    await killed.drain();
+    killed.spool(2);
+    killed.kill();
+    await forgeAt(killed.chain, 7, NO_HASH);
+    await raw(`update audit_records set hash = null, chain_index = 9223372036854775807
+      where chain_id = '${killed.chain}' and method = 'FORGED'`);
+    await write(auditRecord());
+    const { records, findings } = await verified(database.db);
+    expect(records).toBe(43 + 7);
+    expect(findings[0]?.message).toContain('record 9223372036854775807 of chain');
+  });
+
+  it.each([
+    ['a body', "request_body = repeat('x', 20000000)"],
+    ['headers', "headers = jsonb_build_object('x', repeat('x', 20000000))"],
+    ['noted users', 'noted_users = (select array_agg(id) from audit_records, generate_series(1, 2500))'],
+    ['digests', "digests = array_fill(repeat('x', 1000000), array[20])"],
+  ])('a record with more than a service writes, without reading it: %s', async (_what, change) => {
+    await raw(`update audit_records set ${change} where ${at(8)}`);
+    const { records, findings } = await verified(database.db);
+    expect(records).toBe(42);
+    expect(findings).toContainEqual({
+      kind: 'changed',
+      message: expect.stringMatching(/is longer than any that a service writes/),
+    });
+  });
+
   it('what is deleted before the next process closes the chain, if a seal has seen it', async () => {
     const killed = auditProcess(database.db, folder.path);
     killed.spool(10);
@@ -243,7 +281,7 @@ describeReal('postgres', 'audit verify sees through', () => {
   });
 
   it('D7-10: a record that is erased though no seal says that one of its users was', async () => {
-    await raw(`select audit_erase('${user}')`);
+    await raw(`select ${eraseCall(user)}`);
     const { findings } = await verified(database.db);
     expect(findings).toMatchObject([
       { kind: 'erased', message: expect.stringMatching(/^record 15 of .* no seal says/) },
@@ -294,7 +332,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     });
 
     it.each([0, -1])('somebody has added at the position %d, and what they state', async (position) => {
-      await raw(`select audit_erase('${user}')`);
+      await raw(`select ${eraseCall(user)}`);
       await addSeal({ kind: 'erasure', user }, null, { position });
       const { findings } = await verified(database.db);
       expect(findings).toContainEqual({ kind: 'erased', message: expect.stringMatching(/^record 15 of/) });
@@ -338,6 +376,22 @@ describeReal('postgres', 'audit verify sees through', () => {
         expect({ records, kinds: findings.map(({ kind }) => kind) }).toEqual({ records: 43 + 6, kinds: ['changed'] });
       },
     );
+
+    it.each(KEYS)('name a greater index, added with %s, and hide no record that is replaced', async (_name, key) => {
+      const process = auditProcess(database.db, folder.path);
+      process.spool(3);
+      await process.drain();
+      const { chain } = process;
+      await addSeal({ kind: 'checkpoint', chain, index: 2 ** 40, spooled: 2 ** 40, hash: 'a'.repeat(64) }, key);
+      await process.checkpoint();
+      await raw(`delete from audit_records where chain_id = '${chain}' and chain_index = 2`);
+      await forgeAt(chain, 2, await hashAt(chain, 1));
+      const { findings } = await verified(database.db);
+      expect(findings.map(({ message }) => message)).toContainEqual(
+        expect.stringMatching(/^one of records 0 to 2 of .* was replaced/),
+      );
+      await process.stop();
+    });
 
     it('are junk, and verifies every other seal and record all the same', async () => {
       await addSeal({ kind: 'unheard-of' }, null, { raw: '{"kind":"unheard-of"}' });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { eraseCall } from '../audit/chain-world.ts';
 import { sealsIn } from '../harness/audit-seals.ts';
 import { migrateWith, type TwoRoles, twoRoles } from '../harness/database-roles.ts';
 import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
@@ -244,10 +245,50 @@ describeReal('postgres', 'the role of services', () => {
     expect(await found()).toEqual(before);
   });
 
+  it.each(['AAA+167BBB-167,M10.1.0/0,M3.1.0/0', 'AAA-167BBB+167,M3.1.0/0,M10.1.0/0'])(
+    'D7-10: no time zone of a session shortens the retention: %s',
+    async (zone) => {
+      await asOwner(record(randomUUID(), new Date(Date.now() - 89 * 24 * 3_600_000).toISOString()));
+      const before = await found();
+      await withPostgres(roles.service, async (client) => {
+        await client.query(`set timezone = '${zone}'`);
+        const seal = sealOf({ ...DROPPED, before: '2026-01-01T00:00:00.000Z', unchained: 1 });
+        await expect(
+          client.query(`select audit_delete(now() - interval '${88 * 24} hours', '${CHAIN}', ${seal})`),
+        ).rejects.toThrow('audit records are kept for 90 days');
+      });
+      expect(await found()).toEqual(before);
+      await asOwner('truncate audit_records');
+    },
+  );
+
+  it.each([
+    ['the greatest number', ['9223372036854775807']],
+    ['the least number', ['-9223372036854775808']],
+    ['a negative number', ['-5', '-4']],
+    ['no number', ['null', 'null']],
+    ['the same number', ['7', '7', '8']],
+  ])('records that somebody has added with %s as their index do not stop the retention', async (_what, indices) => {
+    await asOwner('truncate audit_records');
+    for (const index of indices) {
+      await asOwner(
+        `${record(randomUUID(), '2025-01-01T12:00:00Z')}; update audit_records set chain_id = '${CHAIN}', chain_index = ${index} where chain_id is null`,
+      );
+    }
+    await new AuditRetention({
+      ...{ db: served.db, seals: sealsIn(served.db), nowMs: Date.now, retentionDays: 90 },
+    }).keep();
+    expect((await found()).records).toEqual([]);
+  });
+
   it.each([
     ['fewer records', { unchained: 0 }],
     ['more records', { unchained: 1, ranges: [{ chain: CHAIN, from: 0, to: 0 }] }],
     ['a cutoff that is younger than the retention', { unchained: 1, before: '2099-01-01T00:00:00.000Z' }],
+    ['a range of nothing', { unchained: 1, ranges: [{ chain: CHAIN, from: 1, to: 0 }] }],
+    ['a range without an end', { unchained: 1, ranges: [{ chain: CHAIN, from: 1 }] }],
+    ['other records, made up for by a negative number', { unchained: -4, ranges: [{ chain: CHAIN, from: 0, to: 4 }] }],
+    ['a very long body', { unchained: 1, more: 'x'.repeat(1_200) }],
   ])('D7-10: audit_delete takes no seal of %s than it deletes', async (_what, more) => {
     await asOwner(record(randomUUID(), '2025-01-01T12:00:00Z'));
     const before = await found();
@@ -271,7 +312,7 @@ describeReal('postgres', 'the role of services', () => {
       await asOwner(noted);
       await withPostgres(roles.service, async (client) => {
         await shadow(client, table.replace(/_(?:default|\d.*)$/, ''), table);
-        const erased = await client.query(`select public.audit_erase('${user}') as count`);
+        const erased = await client.query(`select ${eraseCall(user)} as count`);
         expect(erased.rows).toEqual([{ count: 1 }]);
         const seal = sealOf({ ...DROPPED, unchained: 1 }).replaceAll('from audit_seals', 'from public.audit_seals');
         await client.query(`select public.audit_delete('2025-04-01', '${CHAIN}', ${seal})`);
@@ -293,9 +334,7 @@ describeReal('postgres', 'the role of services', () => {
         record(randomUUID(), '2026-11-20T12:00:00Z', `${node && `'${node}'`}, array['${one}']::uuid[], 'body'`),
       );
     }
-    await withPostgres(roles.service, (client) =>
-      client.query(`select audit_erase('${one}'), audit_erase('${other}')`),
-    );
+    await withPostgres(roles.service, (client) => client.query(`select ${eraseCall(one)}, ${eraseCall(other)}`));
     const { records } = await found();
     const left = records.flatMap((row) => ('request_body' in row && row.request_body === 'body' ? [row] : []));
     expect(left.map((row) => ('node_id' in row ? row.node_id : ''))).toEqual(expect.arrayContaining([other, null]));

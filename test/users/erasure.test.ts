@@ -301,6 +301,56 @@ describe('erasing a user', () => {
     expect(statements.filter((reason) => reason.startsWith('the function erases')).length).toBeLessThanOrEqual(6);
   });
 
+  it('D7-10: leaves nothing of a person in records of requests that showed audit records', async () => {
+    const { mark, user } = person();
+    const { json } = await migrate.one(user);
+    await p.service.context.auditWriter.flush();
+    for (const selection of ['requestBody responseBody query', 'a: requestBody b: responseBody c: query', '...F'])
+      expect(
+        (
+          await gql(
+            `{ auditRecords(first: 1) { edges { node { id ${selection} } } } } ${
+              selection === '...F' ? 'fragment F on AuditRecord { requestBody x: responseBody }' : ''
+            }`,
+          )
+        ).json.errors,
+      ).toBeUndefined();
+    await erase(json.id);
+    expect(await traces(mark)).toEqual([]);
+  });
+
+  it('D7-10: finds the records of a user once, however many there are', async () => {
+    const { user } = person();
+    const { json } = await migrate.one(user);
+    await recordsOf('path', '/graphql');
+    await rows(p).raw(
+      (sql) => sql`
+        insert into audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers,
+          remote_address, real_ip, request_bytes, response_bytes, is_api, noted_users, response_body)
+        select now(), gen_random_uuid(), ${p.demo.node_id}, 'many', 'GET', '/', 200, 1, '{}', '::1', '::1', 0, 0, true,
+          array[${json.id}::uuid], 'x' from generate_series(1, 600)`,
+    );
+    const { db } = p.service.context.database;
+    const searches: string[] = [];
+    const unscoped = db.unscoped.bind(db);
+    vi.spyOn(db, 'unscoped').mockImplementation((reason) => {
+      const door = unscoped(reason);
+      const raw: typeof door.raw = (make) =>
+        door.raw((sql) =>
+          make(
+            Object.assign((strings: TemplateStringsArray, ...values: unknown[]) => {
+              if (strings.join('').includes('noted_users @>')) searches.push(strings.join(''));
+              return sql(strings, ...values);
+            }, sql) as typeof sql,
+          ),
+        );
+      return { ...door, raw, run: door.run.bind(door) };
+    });
+    expect(await p.service.context.auditErasure.erase(json.id)).toBeGreaterThanOrEqual(600);
+    vi.restoreAllMocks();
+    expect(searches).toHaveLength(1);
+  });
+
   it('D7-10: needs users:erase, which an operator lacks', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);

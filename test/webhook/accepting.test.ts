@@ -103,6 +103,12 @@ describe.each(PATHS)('POST %s', (path) => {
     }
   });
 
+  it('D3-35: the password is compared in NFC', async () => {
+    const { username } = stand.portcullis.webhook;
+    const authorization = basic(username, PREVIOUS_PASSWORD.normalize('NFD'));
+    expect((await stand.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
+  });
+
   it.each(['application/json; charset=utf-8', 'Application/JSON'])(
     '4.5-01: the content type %s is JSON',
     async (type) => {

@@ -70,6 +70,8 @@ export class SealedAudit {
   readonly #findings: Findings;
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #unknownKeys = new Set<string | null>();
+  /** The positions of seals that count for nothing. */
+  readonly #ignored = new Set<number>();
 
   constructor(db: Database, keys: readonly KeyObject[], findings: Findings) {
     this.#db = db;
@@ -109,6 +111,7 @@ export class SealedAudit {
         `seal ${row.position} was altered: its body is malformed or does not match its columns`,
       );
     else if (position > 0 && (this.#keys.size === 0 || this.#isHeld(row, body))) this.#note(body);
+    else this.#ignored.add(position);
   }
 
   /**
@@ -173,9 +176,9 @@ export class SealedAudit {
         (sql) => sql`chain_id = ${chain} and kind in ('checkpoint', 'closed') and position > ${after}`,
       );
       for (const row of rows) {
-        const body = bodyIn(row.body);
-        if (body?.kind === 'checkpoint' || body?.kind === 'closed') yield body;
         after = Number(row.position);
+        const body = this.#ignored.has(after) ? undefined : bodyOf(row);
+        if (body?.kind === 'checkpoint' || body?.kind === 'closed') yield body;
       }
       if (rows.length < PAGE) return;
     }

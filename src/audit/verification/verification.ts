@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Db } from '../../platform/database/database.ts';
-import { RECORD_COLUMNS } from '../audit-record.ts';
+import { ERASABLE_COLUMNS, RECORD_COLUMNS } from '../audit-record.ts';
 import { type ChainedRow, VerifiedChain } from './chained.ts';
 import { type Finding, Findings } from './findings.ts';
 import { SealedAudit } from './sealed.ts';
@@ -31,7 +31,21 @@ export interface VerificationReport {
   findings: readonly Finding[];
 }
 
-const FETCHED = 500;
+const FETCHED = 100;
+
+const TEXTS = [
+  ...['correlation_id', 'method', 'path', 'remote_address', 'real_ip', 'subject', 'client_id', 'operation'],
+  ...ERASABLE_COLUMNS,
+];
+/**
+ * Whether a record has several times what a service writes: whoever may add records could otherwise take all of the memory.
+ * The sizes are read without the values; what is compressed has at most 255 times its size.
+ */
+const IS_LONG = `(
+  ${TEXTS.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')} > 1048576
+  or pg_column_size(headers) > 2048 and octet_length(headers::text) > 1048576
+  or coalesce(cardinality(noted_users), 0) > 100000
+  or ${['digests', 'salts', 'hash', 'previous_hash'].map((column) => `coalesce(pg_column_size(${column}), 0)`).join(' + ')} > 2048)`;
 
 /**
  * Verifies the chains of audit records and their seals, as they are at one moment, in bounded memory: the hash of each
@@ -57,14 +71,19 @@ async function verifyNow({
   if (keptSeals) await sealed.compare(keptSeals);
   const first = from ?? '-infinity';
   const [counts] = await unscoped.raw(
-    (sql) => sql<{ total: string; unchained: string; late: string; id: string | null }>`
+    (sql) => sql<{ total: string; unchained: string; late: string; id: string | null; longId: string | null }>`
       select count(*) as total, count(*) filter (where is_bare) as unchained,
-        count(*) filter (where is_bare and is_late) as late, min(id::text) filter (where is_bare and is_late) as id
+        count(*) filter (where is_bare and is_late) as late, min(id::text) filter (where is_bare and is_late) as id,
+        min(id::text) filter (where is_long) as "longId"
       from (
-        select id, chain_id is null or chain_index is null as is_bare, at >= ${sealed.firstAt ?? 'infinity'} as is_late
+        select id, chain_id is null or chain_index is null as is_bare, at >= ${sealed.firstAt ?? 'infinity'} as is_late,
+          ${sql.raw(IS_LONG)} as is_long
         from audit_records where at >= ${first} and ${to === undefined ? sql`true` : sql`at < ${to}`}) placed`,
   );
-  const { total = 0, unchained = 0, late = 0, id } = counts ?? {};
+  const { total = 0, unchained = 0, late = 0, id, longId } = counts ?? {};
+  if (longId) {
+    findings.add('changed', `record ${longId} is longer than any that a service writes: it was altered or forged`);
+  }
   if (Number(late) > 0) {
     findings.add(
       'unchained',
@@ -80,7 +99,7 @@ async function verifyNow({
         chain_index, coalesce(encode(previous_hash, 'hex'), '') as previous_hash,
         coalesce(encode(hash, 'hex'), '') as hash, coalesce(encode(salts, 'hex'), '') as salts
       from audit_records
-      where chain_id is not null and chain_index is not null and at >= ${sql.lit(first)}
+      where chain_id is not null and chain_index is not null and not ${sql.raw(IS_LONG)} and at >= ${sql.lit(first)}
         and ${to === undefined ? sql`true` : sql`at < ${sql.lit(to)}`}
       order by chain_id, chain_index`,
   );

@@ -22,10 +22,10 @@ interface BasicCredentials {
 }
 
 // Digests have one length, so that the duration of a comparison does not depend on the expected value.
-const digestOf = (text: string | Buffer) => hash('sha256', text, 'buffer');
+const digestOf = (text: string) => hash('sha256', text.normalize(), 'buffer');
 
 /**
- * Returns a function that checks in constant time whether an `Authorization` header carries the credentials (RFC 7617).
+ * Returns a function that checks in constant time whether an `Authorization` header carries the credentials (RFC 7617), in NFC.
  */
 function basicCredentials({ username, passwords }: BasicCredentials): (header: string | undefined) => boolean {
   // A username with a colon can never match, since the password begins after the first colon.
@@ -34,7 +34,7 @@ function basicCredentials({ username, passwords }: BasicCredentials): (header: s
   return (header) => {
     const encoded = /^Basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(header ?? '')?.[1];
     if (encoded === undefined) return false;
-    const given = digestOf(Buffer.from(encoded, 'base64'));
+    const given = digestOf(Buffer.from(encoded, 'base64').toString());
     return expected.reduce((found, pair) => timingSafeEqual(given, pair) || found, false);
   };
 }

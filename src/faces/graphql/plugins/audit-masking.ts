@@ -30,11 +30,14 @@ interface MaskedDocument {
   text: string;
   /** The names of the variables whose values are used as secrets, wholly or in part. */
   variables: ReadonlySet<string>;
-  /** The aliases of fields with a secret's name. */
+  /** The names in the response of fields that are masked there: aliases of secrets, and what is of other records. */
   aliases: ReadonlySet<string>;
 }
 
 const MASKED_VALUE: StringValueNode = { kind: Kind.STRING, value: MASK };
+
+/** The fields of an audit record that an erasure removes: a copy of them would stay. */
+const ERASABLE_FIELDS: ReadonlySet<string> = new Set(['query', 'requestBody', 'responseBody']);
 
 /** The names of the members that hold the message of an error, which may quote the request. */
 const MESSAGES: ReadonlySet<string> = new Set(['message']);
@@ -55,7 +58,8 @@ function maskDocument(document: DocumentNode): MaskedDocument {
     Argument: maskSecret,
     ObjectField: maskSecret,
     Field({ alias, name }) {
-      if (alias && isSecretKey(name.value)) aliases.add(alias.value);
+      if (ERASABLE_FIELDS.has(name.value)) aliases.add((alias ?? name).value);
+      else if (alias && isSecretKey(name.value)) aliases.add(alias.value);
     },
     StringValue(node, key) {
       const value = key === 'description' ? MASK : maskEmbedded(node.value);
