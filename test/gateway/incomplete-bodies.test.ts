@@ -11,7 +11,9 @@ afterAll(() => p[Symbol.asyncDispose]());
 
 const BODY = 1_000_000;
 const MOST = 64 * 1_048_576;
-const body = Buffer.alloc(BODY, ' ');
+const BLANK = Buffer.alloc(BODY, ' ');
+const OPERATIONS = Buffer.from('--b\r\nContent-Disposition: form-data; name="operations"\r\n\r\n'.padEnd(BODY));
+const JSON_TYPE = 'Content-Type: application/json\r\n';
 
 interface Half {
   socket: Socket;
@@ -19,7 +21,7 @@ interface Half {
 }
 
 /** Sends a request but for the last byte of its body. */
-async function half(path: string, headers: string, bytes = BODY): Promise<Half> {
+async function half(headers: string, body = BLANK): Promise<Half> {
   const socket = connect(Number(new URL(p.url).port), '127.0.0.1');
   let text = '';
   socket
@@ -28,9 +30,9 @@ async function half(path: string, headers: string, bytes = BODY): Promise<Half> 
       text += String(chunk);
     });
   await once(socket, 'connect');
-  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n${headers}\r\n`;
+  const head = `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY}\r\n${headers}\r\n`;
   socket.write(head);
-  await new Promise((resolve) => socket.write(body.subarray(0, bytes - 1), resolve));
+  await new Promise((resolve) => socket.write(body.subarray(0, BODY - 1), resolve));
   return { socket, answer: () => text };
 }
 
@@ -39,8 +41,8 @@ it('D7-13: incomplete bodies of a tenant take at most 64 MiB; the oldest of more
   const other = `Authorization: Bearer ${await p.clientToken(p.demo.other_node.client)}\r\n`;
   const halves: Half[] = [];
   try {
-    halves.push(await half('/graphql', other));
-    for (let at = 0; at < Math.floor(MOST / BODY) + 2; at += 1) halves.push(await half('/graphql', authorization));
+    halves.push(await half(JSON_TYPE + other));
+    for (let at = 0; at < Math.floor(MOST / BODY) + 2; at += 1) halves.push(await half(JSON_TYPE + authorization));
     const [others, ...own] = halves;
     await vi.waitFor(() => expect(own.filter(({ answer }) => answer().startsWith('HTTP/1.1 503'))).toHaveLength(2));
     for (const { answer, socket } of own.slice(0, 2)) {
@@ -72,7 +74,7 @@ it('what is refused, complete or given up counts no more', async () => {
   const token = await p.clientToken();
   const authorization = `Authorization: Bearer ${token}\r\n`;
   for (let round = 0; round < 3; round += 1) {
-    const halves = await Promise.all(Array.from({ length: 30 }, () => half('/graphql', authorization)));
+    const halves = await Promise.all(Array.from({ length: 30 }, () => half(JSON_TYPE + authorization)));
     expect(halves.map(({ answer }) => answer())).toEqual(halves.map(() => ''));
     for (const [at, { socket }] of halves.entries()) {
       if (at % 2) socket.destroy();
@@ -82,5 +84,22 @@ it('what is refused, complete or given up counts no more', async () => {
         socket.destroy();
       }
     }
+  }
+});
+
+it('D7-13: forms count until their file begins', async () => {
+  const authorization = `Authorization: Bearer ${await p.clientToken()}\r\n`;
+  const boundary = 'Content-Type: multipart/form-data; boundary=b\r\n';
+  const halves: Half[] = [];
+  try {
+    for (let at = 0; at < Math.floor(MOST / BODY) + 2; at += 1)
+      halves.push(await half(authorization + boundary, OPERATIONS));
+    await vi.waitFor(() =>
+      expect(halves.map(({ answer }) => answer().startsWith('HTTP/1.1 503'))).toEqual(
+        halves.map((_half, at) => at < 2),
+      ),
+    );
+  } finally {
+    for (const { socket } of halves) socket.destroy();
   }
 });
