@@ -10,3 +10,14 @@ export function respelt(word: string, known: readonly string[]): string | undefi
 function lettersOf(word: string): string {
   return word.toLowerCase().replaceAll(/[-_]/g, '');
 }
+
+/** Matches more combining marks in a row than texts have (Unicode Standard Annex #15, section 13). */
+const MANY_MARKS = /(?<!\p{M})\p{M}{31}/u;
+
+/**
+ * Returns a text in NFC. One with more than 30 combining marks in a row stays as it is: `normalize` sorts them, in a time
+ * that is quadratic in their number.
+ */
+export function nfc(text: string): string {
+  return MANY_MARKS.test(text) ? text : text.normalize();
+}

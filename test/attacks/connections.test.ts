@@ -414,7 +414,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
       const closed = await closedAfter(all, performance.now());
       expect(closed.filter(([, afterMs]) => !(afterMs <= allowedMs()))).toEqual([]);
       for (const { kind, text, close } of all) {
-        expect([kind, text]).not.toEqual([kind, expect.stringMatching(/event: complete|"type":"error"|\r\n0\r\n\r\n$/)]);
+        expect([kind, text]).not.toEqual([
+          kind,
+          expect.stringMatching(/event: complete|"type":"error"|\r\n0\r\n\r\n$/),
+        ]);
         if (close !== undefined)
           expect([kind, close]).toEqual([kind, expect.stringMatching(/^4403 token (?:expired|revoked)$/)]);
       }

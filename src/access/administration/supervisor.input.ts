@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isLonger, objectInput, textInput } from '../../lib/input.ts';
+import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { isRole } from './administration.ts';
 
@@ -7,7 +8,7 @@ const MIN_PASSWORD = 8;
 const MAX_PASSWORD = 1_024;
 
 const password = textInput()
-  .normalize()
+  .overwrite(nfc)
   .refine(
     (text) => isLonger(text, MIN_PASSWORD - 1) && !isLonger(text, MAX_PASSWORD),
     `must have ${MIN_PASSWORD} to ${MAX_PASSWORD} characters`,
@@ -18,7 +19,7 @@ const role = z.string('must be a string').refine(isRole, 'must be admin, operato
 /** The schema of a supervisor to create. Usernames and passwords are in NFC, as at the token endpoint. */
 export const supervisorInput = objectInput({
   username: textInput()
-    .normalize()
+    .overwrite(nfc)
     .max(MAX_LENGTHS.supervisors.username, `must have at most ${MAX_LENGTHS.supervisors.username} characters`)
     .refine((text) => text.trim() !== '', 'must not be empty'),
   password,

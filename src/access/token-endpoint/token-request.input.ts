@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { decodeUtf8, noteRepeats, parsedOr, parsePlainJson, repeatedIn } from '../../lib/json.ts';
+import { nfc } from '../../lib/spelling.ts';
 import { type AppError, invalidRequest, parsed } from '../../platform/errors.ts';
 
 const required = () => textInput().min(1, 'must not be empty');
@@ -21,8 +22,8 @@ export const clientBesideBasicInput = objectInput({
 export const grantInputs = {
   password: objectInput({
     grant_type: z.literal('password'),
-    username: required().normalize(),
-    password: required().normalize(),
+    username: required().overwrite(nfc),
+    password: required().overwrite(nfc),
   }),
   client_credentials: objectInput({ grant_type: z.literal('client_credentials') }),
   refresh_token: objectInput({ grant_type: z.literal('refresh_token'), refresh_token: required() }),

@@ -2,6 +2,7 @@ import { TOPICS } from '../../events/bus/topics.ts';
 import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
 import { isLonger } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
+import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
 import type { UserRow } from '../users/users.service.ts';
@@ -134,8 +135,8 @@ export function normalRow(row: MigrateUserInput): MigrateUserInput {
     ...row,
     email: emailOf(row.email ?? '') || undefined,
     external_id: present(row.external_id),
-    name: row.name?.normalize(),
-    surname: row.surname?.normalize(),
+    name: row.name && nfc(row.name),
+    surname: row.surname && nfc(row.surname),
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isLonger, objectInput, textInput } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
+import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
 import { MAX_WALLET_LENGTH } from './migration-outcome.rules.ts';
@@ -35,8 +36,8 @@ export const migrateUserInput = objectInput({
     .meta({ maxLength: MAX_WALLET_LENGTH }),
   email: storedTextInput(MAX_LENGTHS.users.email, emailOf).optional(),
   external_id: storedTextInput(MAX_LENGTHS.users.external_id, present).optional(),
-  name: storedTextInput(MAX_LENGTHS.users.name, (name) => name.normalize()).optional(),
-  surname: storedTextInput(MAX_LENGTHS.users.surname, (name) => name.normalize()).optional(),
+  name: storedTextInput(MAX_LENGTHS.users.name, nfc).optional(),
+  surname: storedTextInput(MAX_LENGTHS.users.surname, nfc).optional(),
   kyc_sent: kycSent,
 });
 

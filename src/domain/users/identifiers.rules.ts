@@ -1,3 +1,5 @@
+import { nfc } from '../../lib/spelling.ts';
+
 const BLANK = /[\p{White_Space}\ufeff]/u;
 
 /**
@@ -13,7 +15,7 @@ export function trimmed(text: string): string {
 
 /** Returns an email in the form in which it is compared and stored. */
 export function emailOf(text: string): string {
-  return trimmed(text).normalize();
+  return nfc(trimmed(text));
 }
 
 /** Returns an identifier as it was sent; undefined if it is blank, which counts as absent. */

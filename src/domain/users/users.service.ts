@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import { noteUsers } from '../../audit/noted-users.ts';
 import { isoFromPgOrNull } from '../../lib/instants.ts';
+import { nfc } from '../../lib/spelling.ts';
 import { containing } from '../../platform/database/conditions.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -36,7 +37,7 @@ const SEARCHED = ['name', 'surname', 'email', 'external_id', 'address'] as const
 
 /** Returns the pattern for each column: the text in the form in which the column is stored. */
 function patternsOf(search: string): Partial<Record<(typeof SEARCHED)[number], string>> {
-  const name = containing(search.normalize());
+  const name = containing(nfc(search));
   const email = containing(emailOf(search) || search);
   return { name, surname: name, email, external_id: containing(search), address: email };
 }

@@ -1,8 +1,9 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
 import { type KnownMembers, readInput } from '../../lib/json.ts';
-import { type AppError, invalidRequest, payloadTooLarge, tooLong } from '../../platform/errors.ts';
+import { type AppError, invalidRequest, payloadTooLarge, serviceUnavailable, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
+import { countBody, leaveBody } from './incomplete-bodies.ts';
 import { sendContinue } from './responses.ts';
 
 /** The longest time to receive a body, in ms; the same as Node's default for a whole request. */
@@ -12,8 +13,9 @@ const RECHECK_MS = 500;
 
 /**
  * Reads the body of a request, after sending 100 Continue if the client waits for it. Rejects with a 400 when the body
- * has a content encoding or takes more than five minutes, with `tooLarge` when it is longer than `maxBytes`, and
- * with a 401 when the caller's access has ended meanwhile. Never settles when the client leaves.
+ * has a content encoding or takes more than five minutes, with `tooLarge` when it is longer than `maxBytes`, with a
+ * 503 when the tenant's incomplete bodies take too much memory and it is the oldest, and with a 401 when the caller's
+ * access has ended meanwhile. Never settles when the client leaves.
  */
 export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = payloadTooLarge): Promise<Buffer> {
   const { req, found } = exchange;
@@ -26,25 +28,36 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   const fromTick = performance.now();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const body = new GatheredBytes();
+  const tenant = found.nodeId;
+  const incomplete = {
+    get length() {
+      return body.length;
+    },
+    giveUp: () => stop(serviceUnavailable()),
+  };
   function take(chunk: Buffer): void {
     body.push(chunk);
-    if (body.length <= maxBytes) return;
-    req.off('data', take).off('end', finish).pause();
-    clearTimeout(late);
-    reject(tooLarge(maxBytes));
+    countBody(incomplete, chunk.length, tenant);
+    if (body.length > maxBytes) stop(tooLarge(maxBytes));
+  }
+  function stop(refusal: AppError): void {
+    req.off('data', take).off('end', finish).off('close', leave).pause();
+    leave();
+    reject(refusal);
   }
   // Once the client has left, the promise never settles, and a timer would only hold the body in memory.
-  const late = req.destroyed ? undefined : setTimeout(() => reject(tooSlow()), MAX_MS);
-  function finish(): void {
+  const late = req.destroyed ? undefined : setTimeout(() => stop(tooSlow()), MAX_MS);
+  function leave(): void {
     clearTimeout(late);
+    leaveBody(incomplete, tenant);
+  }
+  function finish(): void {
+    leave();
     // A request that begins before the caller's access ends must not act after it.
     const isLate = performance.now() - fromTick > RECHECK_MS;
     resolve(isLate && found.recheck ? found.recheck(found).then(() => body.bytes) : body.bytes);
   }
-  req
-    .on('data', take)
-    .once('end', finish)
-    .once('close', () => clearTimeout(late));
+  req.on('data', take).once('end', finish).once('close', leave);
   return promise;
 }
 

@@ -6,6 +6,7 @@ import type { GraphQLParams } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { AccessEnd } from '../../../access/sessions/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { countBody, leaveBody } from '../../../gateway/exchange/incomplete-bodies.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
 import { type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
 import { AppError, invalidRequest, payloadTooLarge, serviceUnavailable } from '../../../platform/errors.ts';
@@ -104,6 +105,9 @@ export class UploadForm {
   readonly #req: IncomingMessage;
   readonly #parser: BusboyInstance;
   readonly #maxBytes: number;
+  readonly #tenant: string | undefined;
+  /** What precedes the file. */
+  readonly #preface = { length: 0, giveUp: () => this.refuse(serviceUnavailable()) };
   readonly #unwatch: () => void;
   readonly #pause: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<GraphQLParams>();
@@ -118,11 +122,12 @@ export class UploadForm {
   #isStopped = false;
 
   private constructor(
-    req: IncomingMessage,
+    { req, found }: Exchange,
     parser: BusboyInstance,
     { limits: { maxBytes, maxPauseMs }, watch }: UploadParts,
   ) {
     this.#req = req;
+    this.#tenant = found.nodeId;
     this.#unwatch = watch((end) => this.refuse(end === 'unknown' ? serviceUnavailable() : new InvalidTokenError(end)));
     this.#parser = parser;
     this.#maxBytes = maxBytes;
@@ -150,7 +155,7 @@ export class UploadForm {
     const { 'content-length': length = '0', 'content-encoding': encoding = '' } = req.headers;
     if (Number(length) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
     if (!/^(identity)?$/i.test(encoding)) throw badPart('Content-Encoding', 'must be identity');
-    const form = new UploadForm(req, parserOf(req), parts);
+    const form = new UploadForm(exchange, parserOf(req), parts);
     sendContinue(exchange);
     return { form, params: await form.#opened.promise };
   }
@@ -168,6 +173,7 @@ export class UploadForm {
     this.#isStopped = true;
     this.#unwatch();
     clearTimeout(this.#pause);
+    leaveBody(this.#preface, this.#tenant);
     this.#req.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose).pause();
     this.#file?.destroy();
   }
@@ -186,8 +192,13 @@ export class UploadForm {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#maxBytes) this.refuse(payloadTooLarge(this.#maxBytes));
     else if (!this.#parser.write(chunk)) this.#waitForParser();
-    if (!this.#file && this.#bytes > MAX_PREFACE_BYTES)
+    if (this.#file || this.#isStopped) return;
+    if (this.#bytes > MAX_PREFACE_BYTES) {
       this.refuse(badPart('', `has too much before the file: ${ORDER}`));
+      return;
+    }
+    this.#preface.length += chunk.length;
+    countBody(this.#preface, chunk.length, this.#tenant);
   };
 
   readonly #onEnd = (): void => {
@@ -244,6 +255,7 @@ export class UploadForm {
 
   #begin(name: string | undefined, file: Readable): void {
     this.#file = file;
+    leaveBody(this.#preface, this.#tenant);
     // The stream fails together with the form, whether anybody reads it or not.
     file.on('error', () => undefined);
     if (this.#next !== 'file' || !this.#map) throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
