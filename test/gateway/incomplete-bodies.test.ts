@@ -13,6 +13,7 @@ const BODY = 1_000_000;
 const MOST = 64 * 1_048_576;
 const BLANK = Buffer.alloc(BODY, ' ');
 const OPERATIONS = Buffer.from('--b\r\nContent-Disposition: form-data; name="operations"\r\n\r\n'.padEnd(BODY));
+const WAIT = { timeout: 10_000 };
 const JSON_TYPE = 'Content-Type: application/json\r\n';
 
 interface Half {
@@ -44,10 +45,13 @@ it('D7-13: incomplete bodies of a tenant take at most 64 MiB; the oldest of more
     halves.push(await half(JSON_TYPE + other));
     for (let at = 0; at < Math.floor(MOST / BODY) + 2; at += 1) halves.push(await half(JSON_TYPE + authorization));
     const [others, ...own] = halves;
-    await vi.waitFor(() => expect(own.filter(({ answer }) => answer().startsWith('HTTP/1.1 503'))).toHaveLength(2));
+    await vi.waitFor(
+      () => expect(own.filter(({ answer }) => answer().startsWith('HTTP/1.1 503'))).toHaveLength(2),
+      WAIT,
+    );
     for (const { answer, socket } of own.slice(0, 2)) {
       expect(answer()).toContain('"message":"service_unavailable"');
-      await vi.waitFor(() => expect(socket.closed).toBe(true));
+      await vi.waitFor(() => expect(socket.closed).toBe(true), WAIT);
     }
     expect(others?.answer()).toBe('');
     expect(own.slice(2).map(({ answer }) => answer())).toEqual(own.slice(2).map(() => ''));
@@ -94,10 +98,12 @@ it('D7-13: forms count until their file begins', async () => {
   try {
     for (let at = 0; at < Math.floor(MOST / BODY) + 2; at += 1)
       halves.push(await half(authorization + boundary, OPERATIONS));
-    await vi.waitFor(() =>
-      expect(halves.map(({ answer }) => answer().startsWith('HTTP/1.1 503'))).toEqual(
-        halves.map((_half, at) => at < 2),
-      ),
+    await vi.waitFor(
+      () =>
+        expect(halves.map(({ answer }) => answer().startsWith('HTTP/1.1 503'))).toEqual(
+          halves.map((_half, at) => at < 2),
+        ),
+      WAIT,
     );
   } finally {
     for (const { socket } of halves) socket.destroy();

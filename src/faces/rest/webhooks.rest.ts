@@ -6,6 +6,7 @@ import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
+import { nfc } from '../../lib/spelling.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { AppError, BASIC_CHALLENGE } from '../../platform/errors.ts';
 import { NOTIFICATION } from '../openapi/examples.ts';
@@ -22,7 +23,7 @@ interface BasicCredentials {
 }
 
 // Digests have one length, so that the duration of a comparison does not depend on the expected value.
-const digestOf = (text: string) => hash('sha256', text.normalize(), 'buffer');
+const digestOf = (text: string) => hash('sha256', nfc(text), 'buffer');
 
 /**
  * Returns a function that checks in constant time whether an `Authorization` header carries the credentials (RFC 7617), in NFC.
