@@ -5,7 +5,7 @@ import { maskHeaders } from '../../src/audit/mask-headers.ts';
 import type * as Scanner from '../../src/audit/mask-json.ts';
 import type * as Keys from '../../src/audit/mask-keys.ts';
 import { recordedHead, recordedTarget } from '../../src/gateway/exchange/audit.ts';
-import { traceIn } from './secret-traces.ts';
+import { percent, traceIn } from './secret-traces.ts';
 
 /** How many characters were given to what masks. */
 const scanned = vi.hoisted(() => ({ characters: 0 }));
@@ -40,7 +40,6 @@ vi.mock('../../src/audit/mask-json.ts', async (original) => {
 const SECRET = 'ZQXJKVZQXJKV';
 const base64 = (text: string) => Buffer.from(text).toString('base64url');
 const JWT = `${base64('{"alg":"HS256"}')}.${base64(`{"sub":"${SECRET}"}`)}.${base64(SECRET)}`;
-const percent = (text: string) => [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join('');
 const twice = (text: string) => encodeURIComponent(encodeURIComponent(text));
 
 /** What a secret looks like in a head, in every spelling. */

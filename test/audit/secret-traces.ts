@@ -28,6 +28,11 @@ export const secretName = fc
   )
   .map(([prefix, ending, isUpper]) => (isUpper ? (prefix + ending).toUpperCase() : prefix + ending));
 
+/** A text with every byte in percent escapes. */
+export function percent(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join('');
+}
+
 /** The first trace of a secret in a text, with what stands around it, however it is spelled there. */
 export function traceIn(text: string): string | undefined {
   for (const spelled of [text, unescaped(text), unpercented(text), decoded(text)]) {

@@ -48,7 +48,8 @@ export const schema: GraphQLSchema = buildSchema(`${readFileSync(join(ROOT, 'sch
 const MARKER = 'ZQXJKV';
 /** A number that is a secret, as digits and in part. */
 export const SECRET_NUMBER = 1_999_777_555;
-const SECRET_NAME = /(?:secret|password|token)$|^authorization$/i;
+/** Matches the names whose values are masked. */
+export const SECRET_NAME = /(?:secret|password|token)$|^authorization$/i;
 const SEPARATORS = ['', '', '"', '\\', '&', '=', ' ', '%', ';', '{"', '"}', '\n', 'é', '\u{1f511}', "'", '#', '"""'];
 const ALIASES = ['id', 'name', 'message', 'data', 'errors', 'query', 'extensions', 'token', 'x'];
 const NAMES = ['password', 'query', 'variables', 'data', 'message', 'operationName', 'toString', 'clientToken'];
