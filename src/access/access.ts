@@ -23,7 +23,6 @@ import { TokenAuthenticator } from './sessions/token-authenticator.ts';
 import { TokenManagement } from './sessions/token-management.ts';
 import { SupervisorPages, Supervisors } from './supervisors/supervisors.service.ts';
 import { clientCredentialsGrant, passwordGrant, refreshTokenGrant } from './token-endpoint/grants.ts';
-import { managementSteps, tokenSteps } from './token-endpoint/token-endpoint.ts';
 import { importJwtKeys } from './tokens/jwt-keys.ts';
 import { TokenIssuer } from './tokens/token-issuer.ts';
 import { TokenVerifier } from './tokens/token-verifier.ts';
@@ -147,6 +146,7 @@ export async function buildAccess(
     guards,
     throttle,
     issuer,
+    grants,
     tokenManagement: new TokenManagement({
       authenticator,
       directory,
@@ -154,7 +154,5 @@ export async function buildAccess(
       refreshTokens,
       revocations,
     }),
-    tokenSteps: tokenSteps({ directory, throttle, guards, grants }),
-    managementSteps: managementSteps({ directory, throttle, guards }),
   };
 }

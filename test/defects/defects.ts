@@ -108,7 +108,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'grants: a client may use any',
     file: 'src/access/token-endpoint/token-endpoint.ts',
-    find: "  if (!clientOf(call).grantTypes.includes(grantType)) throw new OAuthError(403, 'unauthorized_client');\n",
+    find: "  if (!client.grantTypes.includes(grant.grantType)) throw new OAuthError(403, 'unauthorized_client');\n",
     replacement: '',
     caughtBy: ['test/oauth/token-refusals.test.ts', 'test/oauth/standard-refusals.test.ts'],
   },

@@ -53,10 +53,15 @@ export function parseTokenRequest(parameters: unknown): TokenRequest {
   return { grant_type: undefined };
 }
 
+/** Returns the members of parameters, before they are validated; undefined unless they are an object. */
+export function membersOf(parameters: unknown): Readonly<Record<string, unknown>> | undefined {
+  const isObject = typeof parameters === 'object' && parameters !== null && !Array.isArray(parameters);
+  return isObject ? (parameters as Record<string, unknown>) : undefined;
+}
+
 /** Returns the grant type of parameters; undefined if they have none, or one that is unknown. */
 function grantTypeOf(parameters: unknown): GrantType | undefined {
-  const isObject = typeof parameters === 'object' && parameters !== null && !Array.isArray(parameters);
-  const given = isObject && 'grant_type' in parameters ? parameters.grant_type : undefined;
+  const given = membersOf(parameters)?.grant_type;
   return typeof given === 'string' && Object.hasOwn(grantInputs, given) ? (given as GrantType) : undefined;
 }
 
@@ -122,20 +127,21 @@ const SCHEME = /^Basic(?: |$)/i;
 const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
 /** Checks whether an `Authorization` header uses HTTP Basic, the only scheme for clients. */
-export function isBasic(authorization: string | undefined): boolean {
+function isBasic(authorization: string | undefined): boolean {
   return authorization !== undefined && SCHEME.test(authorization);
 }
 
 /**
  * Reads a client's credentials from an HTTP Basic header, where id and secret are form-encoded (RFC 6749 section
- * 2.3.1). Undefined when no client can have them.
+ * 2.3.1). Undefined for another scheme, which is ignored; null when no client can have them.
  */
-export function basicClient(authorization: string): ClientCredentials | undefined {
+export function basicClient(authorization: string | undefined): ClientCredentials | null | undefined {
+  if (authorization === undefined || !isBasic(authorization)) return undefined;
   const base64 = BASIC.exec(authorization)?.[1];
   const text = base64 && utf8Of(Buffer.from(base64, 'base64'));
-  if (!text?.includes(':')) return undefined;
+  if (!text?.includes(':')) return null;
   const [clientId, secret] = splitOnce(text, ':').map(decodeFormPart);
-  if (clientId === undefined || !isUuid(clientId) || secret === undefined || secret === '') return undefined;
+  if (clientId === undefined || !isUuid(clientId) || secret === undefined || secret === '') return null;
   return { clientId: clientId.toLowerCase(), secret };
 }
 

@@ -1,30 +1,28 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 import type { oas31 } from 'zod-openapi';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
-import { setLimitHeaders } from '../../access/limits/limits.rules.ts';
+import type { ClientGuards } from '../../access/limits/guards.ts';
+import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/sessions/access-directory.ts';
 import type { TokenManagement } from '../../access/sessions/token-management.ts';
+import type { Grant } from '../../access/token-endpoint/grants.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
 import { oauthEnvelope } from '../../access/token-endpoint/oauth-error.ts';
 import {
+  type AuditedClient,
   type ClientCall,
-  clientOf,
-  grantedResponse,
-  type ManagementCall,
-  type TokenCall,
-  type TokenStep,
-  tokenOf,
+  issueTokens,
+  tokenToManage,
 } from '../../access/token-endpoint/token-endpoint.ts';
 import {
   basicClient,
-  isBasic,
   isStandardRequest,
+  membersOf,
   parametersOf,
 } from '../../access/token-endpoint/token-request.input.ts';
-import { originOf } from '../../gateway/client-guards.ts';
+import { guardClient } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { runSteps, type Step } from '../../lib/steps.ts';
 import { type ErrorMessage, errorEnvelope } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
@@ -35,10 +33,11 @@ import { serveFiles } from './serve-files.ts';
 
 /** The services that these routes call. */
 interface OAuthServices {
-  tokenSteps: readonly TokenStep[];
-  managementSteps: readonly Step<ManagementCall>[];
-  tokenManagement: TokenManagement;
   directory: AccessDirectory;
+  throttle: Throttle;
+  guards: ClientGuards;
+  grants: readonly Grant[];
+  tokenManagement: TokenManagement;
   /** The issuer of tokens: `PUBLIC_URL`, or the address that the process listens on, once it does. */
   publicUrl: Readonly<{ value: string }>;
 }
@@ -81,61 +80,42 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
 }
 
 /**
- * The handlers before every request that authenticates a client; responses must not be cached (RFC 6749, section 5.1).
+ * Runs `work` for a request that authenticates a client. Whether it succeeds or is refused, the audit record is then
+ * assigned to the tenant of the client that the request names, even if that has failed to authenticate.
+ * @throws AppError 400 for a body that cannot be read, else what `work` throws.
  */
-const beforeCall: readonly RequestHandler[] = [noStore, readBody];
-
-/**
- * Returns the state with which the steps of a request begin.
- * @throws AppError 400 for a body that cannot be read.
- */
-function clientCallOf(req: Request): ClientCall {
+async function withClient<Result>(
+  { directory, guards }: OAuthServices,
+  req: Request,
+  work: (call: ClientCall, audited: AuditedClient) => Promise<Result>,
+): Promise<Result> {
   const exchange = exchangeOf(req);
-  return {
-    parameters: parametersOf(req.headers, bytesOf(req)),
-    authorization: req.headers.authorization,
-    realIp: exchange.realIp,
-    origin: originOf(exchange),
-    headers: [],
-    credentials: undefined,
-    client: undefined,
-  };
-}
-
-/**
- * Finishes a request, whether it succeeded or was refused: sets the rate and quota headers of the client, and assigns
- * the audit record to the tenant of the client that the request names, even if it failed to authenticate.
- */
-async function endCall(
-  { req, res, directory }: { req: Request; res: Response; directory: AccessDirectory },
-  call: ClientCall,
-  isApi: boolean,
-): Promise<void> {
-  setLimitHeaders(res, call.headers);
-  const client = call.client ?? (await namedClient(call, directory));
-  if (client) exchangeOf(req).found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi };
-}
-
-/**
- * Returns the client that a request names; undefined if it is unknown or the lookup fails, since the request has its
- * own error to report.
- */
-async function namedClient(call: ClientCall, directory: AccessDirectory): Promise<ClientRecord | undefined> {
-  const clientId = clientIdOf(call);
+  const parameters = parametersOf(req.headers, bytesOf(req));
+  const basic = basicClient(req.headers.authorization);
+  const audited: AuditedClient = { client: undefined, isApi: true };
   try {
-    return clientId === undefined ? undefined : await directory.client(clientId);
+    const guard = (client: ClientRecord) => guardClient(guards, exchange, client);
+    return await work({ parameters, basic, realIp: exchange.realIp, guard }, audited);
+  } finally {
+    const clientId = basic === undefined ? membersOf(parameters)?.client_id : basic?.clientId;
+    const client = audited.client ?? (await namedClient(directory, clientId));
+    if (client) exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: audited.isApi };
+  }
+}
+
+/**
+ * Returns the client with an id that a request names; undefined if it is unknown or the lookup fails, since the request
+ * has its own error to report.
+ */
+async function namedClient(directory: AccessDirectory, clientId: unknown): Promise<ClientRecord | undefined> {
+  try {
+    return typeof clientId === 'string' ? await directory.client(clientId) : undefined;
   } catch {
     return undefined;
   }
 }
 
-function clientIdOf({ authorization, parameters }: ClientCall): string | undefined {
-  if (authorization !== undefined && isBasic(authorization)) return basicClient(authorization)?.clientId;
-  const isObject = typeof parameters === 'object' && parameters !== null;
-  const clientId = isObject && 'client_id' in parameters ? parameters.client_id : undefined;
-  return typeof clientId === 'string' ? clientId : undefined;
-}
-
+/** Responses must not be cached (RFC 6749, section 5.1). */
 function noStore(_req: Request, res: Response, next: NextFunction): void {
   res.setHeader('Cache-Control', 'no-store');
   res.setHeader('Pragma', 'no-cache');
@@ -195,17 +175,11 @@ export const issueToken = route({
     },
   },
   errorBody: (error, { headers }) => (isStandardRequest(headers) ? oauthEnvelope(error) : errorEnvelope(error)),
-  handlers: ({ tokenSteps, directory }: OAuthServices) => [
-    ...beforeCall,
+  handlers: (services: OAuthServices) => [
+    noStore,
+    readBody,
     async (req, res) => {
-      const call: TokenCall = { ...clientCallOf(req), request: undefined, granted: undefined };
-      try {
-        await runSteps(tokenSteps, call);
-      } finally {
-        const isApi = call.granted?.isApi ?? call.request?.grant_type !== 'password';
-        await endCall({ req, res, directory }, call, isApi);
-      }
-      res.json(grantedResponse(call));
+      res.json(await withClient(services, req, (call, audited) => issueTokens(services, call, audited)));
     },
   ],
 });
@@ -219,20 +193,16 @@ const tokenBody: oas31.RequestBodyObject = {
   },
 };
 
-/**
- * Returns the handlers that answer with the result of `work` for a token, if its client passes the management steps.
- */
+/** Returns the handlers that answer with the result of `work` for a token, once its client is authenticated. */
 function managing(work: (tokens: TokenManagement, token: string, client: ClientRecord) => Promise<object>) {
-  return ({ managementSteps, tokenManagement, directory }: OAuthServices) => [
-    ...beforeCall,
+  return (services: OAuthServices) => [
+    noStore,
+    readBody,
     async (req: Request, res: Response): Promise<void> => {
-      const call: ManagementCall = { ...clientCallOf(req), token: undefined };
-      try {
-        await runSteps(managementSteps, call);
-      } finally {
-        await endCall({ req, res, directory }, call, true);
-      }
-      res.json(await work(tokenManagement, tokenOf(call), clientOf(call)));
+      const { token, client } = await withClient(services, req, (call, audited) =>
+        tokenToManage(services, call, audited),
+      );
+      res.json(await work(services.tokenManagement, token, client));
     },
   ];
 }
