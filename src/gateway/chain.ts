@@ -1,6 +1,5 @@
 import { bearerOf, missingPermissions } from '../access/identity/principal.ts';
 import type { TokenAuthenticator } from '../access/sessions/token-authenticator.ts';
-import type { Step } from '../lib/steps.ts';
 import { forbidden, invalidRequest, noToken, notFound, serviceUnavailable } from '../platform/errors.ts';
 import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
@@ -9,7 +8,7 @@ import type { Upstream } from './remote/upstream.ts';
 import type { EndpointTable, Services } from './routing.ts';
 
 /** One stage of the chain: adds to the exchange, or refuses the request by throwing an `AppError`. */
-export type Stage = Step<Exchange>;
+export type Stage = (exchange: Exchange) => void | Promise<void>;
 
 /** Handles requests to the services of this process, after they have passed the chain. */
 export interface LocalServices {

@@ -36,7 +36,7 @@ export async function guardOperation(guards: ClientGuards, exchange: Exchange, p
  */
 export async function guardSocket(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
   const client = await guards.clientOf(principal);
-  if (client) checkOrigin({ client, origin: originOf(exchange) });
+  if (client) checkOrigin(client, originOf(exchange));
 }
 
 /**
@@ -65,7 +65,7 @@ async function guardLater(pending: Promise<void>, exchange: Exchange, headers: L
 }
 
 /** Returns the client address and certificate fingerprint of a request, for the client guards. */
-export function originOf({ req, clientAddress: address }: Exchange): Origin {
+function originOf({ req, clientAddress: address }: Exchange): Origin {
   const header = req.headers['ssl-client-fingerprint'];
   return { address, fingerprint: Array.isArray(header) ? header.join(',') : header };
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../lib/log.ts';
-import { runSteps } from '../lib/steps.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import { invalidRequest, serviceUnavailable } from '../platform/errors.ts';
 import type { Stage } from './chain.ts';
@@ -197,10 +196,21 @@ export class Gateway {
   }
 
   #pass(exchange: Exchange): void {
-    runSteps(this.#chain, exchange).catch((error: unknown) => {
+    runStages(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
       exchange.audit.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));
       refuse(exchange, error, this.#parts.log);
     });
+  }
+}
+
+/**
+ * Runs the stages in order. A synchronous stage costs no tick of the event loop; a refusal is sent no sooner than the
+ * parser has found out whether the bytes after the head are valid.
+ */
+async function runStages(chain: readonly Stage[], exchange: Exchange): Promise<void> {
+  for (const stage of chain) {
+    const pending = stage(exchange);
+    if (pending) await pending;
   }
 }

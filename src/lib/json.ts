@@ -328,3 +328,8 @@ function withoutTrailingZeros(digits: string): string {
   while (digits[end - 1] === '0') end -= 1;
   return digits.slice(0, end);
 }
+
+/** Checks whether a value is an object, but neither null nor an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,5 +1,4 @@
 import { Counter } from 'prom-client';
-import type { Step } from '../../lib/steps.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
@@ -14,19 +13,8 @@ export interface Origin {
   fingerprint: string | undefined;
 }
 
-/** A client's request while it passes the guards. */
-interface GuardedRequest {
-  client: ClientRecord;
-  origin: Origin;
-  headers: LimitHeaders;
-  /** The verdict on rate and quota, which one call to the cache decides together; undefined before that call. */
-  verdict: LimitVerdict | undefined;
-}
-
-interface CountedGuard {
-  name: string;
-  /** Lets a request pass, or refuses it by throwing an AppError. */
-  guard: Step<GuardedRequest>;
+/** How often a guard has let a request pass or refused it, or could not judge. */
+interface Decisions {
   passed: number;
   refused: number;
   failed: number;
@@ -45,27 +33,13 @@ export class ClientGuards {
   /** The counter of the decisions of each guard; to be registered with the metrics of the process. */
   readonly decisions: Counter;
   readonly #clients: GuardDependencies['clients'];
-  readonly #guards: readonly CountedGuard[];
+  readonly #limits: GuardDependencies['limits'];
+  readonly #counts = { certificate: none(), ip_allowlist: none(), rate_limit: none(), monthly_quota: none() };
 
   constructor({ limits, clients }: GuardDependencies) {
-    /**
-     * Applies the rates in windows of a second, a minute and an hour. Counts the request in these windows and in the
-     * quota, or in none of them.
-     */
-    function rateLimit(request: GuardedRequest): void | Promise<void> {
-      const verdict = limits.check(request.client, request.headers);
-      if (verdict instanceof Promise) return verdict.then((judged) => applyRate(request, judged));
-      applyRate(request, verdict);
-    }
-
+    this.#limits = limits;
     this.#clients = clients;
-    const guards = [
-      counted('certificate', checkCertificate),
-      counted('ip_allowlist', checkAddress),
-      counted('rate_limit', rateLimit),
-      counted('monthly_quota', checkQuota),
-    ];
-    this.#guards = guards;
+    const counts = Object.entries(this.#counts);
     this.decisions = new Counter({
       name: 'portcullis_guard_decisions_total',
       help: 'Requests of clients that a guard has let pass or refused, or could not judge, by guard.',
@@ -73,9 +47,8 @@ export class ClientGuards {
       registers: [],
       collect() {
         this.reset();
-        for (const guard of guards)
-          for (const outcome of ['passed', 'refused', 'failed'] as const)
-            this.inc({ guard: guard.name, outcome }, guard[outcome]);
+        for (const [guard, decisions] of counts)
+          for (const [outcome, count] of Object.entries(decisions)) this.inc({ guard, outcome }, count);
       },
     });
   }
@@ -89,20 +62,34 @@ export class ClientGuards {
   }
 
   /**
-   * Runs the guards for a request; synchronous as long as the guards are. It adds the client's limit headers to
+   * Runs the guards for a request; synchronous as long as the limits are. It adds the client's limit headers to
    * `headers`, for the response whatever its status.
    * @throws AppError 403 or 429 from the guard that refuses.
    */
   run(client: ClientRecord, origin: Origin, headers: LimitHeaders): void | Promise<void> {
-    return this.#runFrom(0, { client, origin, headers, verdict: undefined });
+    const { certificate, ip_allowlist, rate_limit } = this.#counts;
+    counted(certificate, () => checkCertificate(client, origin));
+    counted(ip_allowlist, () => checkAddress(client, origin));
+    let verdict: LimitVerdict | Promise<LimitVerdict>;
+    try {
+      verdict = this.#limits.check(client, headers);
+    } catch (error) {
+      countThrown(rate_limit, error);
+    }
+    if (!(verdict instanceof Promise)) return this.#apply(verdict);
+    return verdict.then(
+      (judged) => this.#apply(judged),
+      (error: unknown) => countThrown(rate_limit, error),
+    );
   }
 
-  #runFrom(first: number, request: GuardedRequest): void | Promise<void> {
-    for (let at = first; at < this.#guards.length; at += 1) {
-      const guard = this.#guards[at];
-      const pending = guard && runCounted(guard, request, () => this.#runFrom(at + 1, request));
-      if (pending) return pending;
-    }
+  /**
+   * Applies the verdict on rate and quota, which one call to the cache decides together: it has counted the request in
+   * the windows of a second, a minute and an hour and in the quota, or in none of them.
+   */
+  #apply(verdict: LimitVerdict): void {
+    counted(this.#counts.rate_limit, () => refuseBeyond('rate_limit_exceeded', verdict));
+    counted(this.#counts.monthly_quota, () => refuseBeyond('monthly_limit_exceeded', verdict));
   }
 }
 
@@ -110,9 +97,9 @@ export class ClientGuards {
  * Runs only the guards that count nothing: certificate and addresses.
  * @throws AppError 403 from the guard that refuses.
  */
-export function checkOrigin(request: Pick<GuardedRequest, 'client' | 'origin'>): void {
-  checkCertificate(request);
-  checkAddress(request);
+export function checkOrigin(client: ClientRecord, origin: Origin): void {
+  checkCertificate(client, origin);
+  checkAddress(client, origin);
 }
 
 /** Normalizes a fingerprint for comparison: without colons, in lower case; empty for undefined. */
@@ -120,57 +107,37 @@ export function plainFingerprint(fingerprint: string | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
 }
 
-function checkCertificate({ client, origin }: Pick<GuardedRequest, 'client' | 'origin'>): void {
-  if (!client.requireCertificate) return;
-  const expected = plainFingerprint(client.certFingerprint);
-  if (expected === '' || plainFingerprint(origin.fingerprint) !== expected) throw new AppError(403, 'mtls_required');
+function checkCertificate({ requireCertificate, certFingerprint }: ClientRecord, { fingerprint }: Origin): void {
+  if (!requireCertificate) return;
+  const expected = plainFingerprint(certFingerprint);
+  if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new AppError(403, 'mtls_required');
 }
 
-function checkAddress({ client, origin: { address } }: Pick<GuardedRequest, 'client' | 'origin'>): void {
+function checkAddress(client: ClientRecord, { address }: Origin): void {
   if (client.allowedIps.length === 0) return;
   if (address === undefined || !isAllowedAddress(client, address)) throw new AppError(403, 'ip_not_allowed');
 }
 
-function applyRate(request: GuardedRequest, verdict: LimitVerdict): void {
-  request.verdict = verdict;
-  if (verdict.refusal === 'rate_limit_exceeded') throw tooMany(verdict.refusal, verdict);
+function refuseBeyond(limit: LimitVerdict['refusal'], { refusal, retryAfterSeconds }: LimitVerdict): void {
+  if (!refusal || refusal !== limit) return;
+  throw new AppError(429, refusal, { headers: { 'Retry-After': String(retryAfterSeconds) } });
 }
 
-/** Applies the quota by the verdict that the rate guard stored. */
-function checkQuota({ verdict }: GuardedRequest): void {
-  if (verdict?.refusal === 'monthly_limit_exceeded') throw tooMany(verdict.refusal, verdict);
+function none(): Decisions {
+  return { passed: 0, refused: 0, failed: 0 };
 }
 
-function tooMany(message: NonNullable<LimitVerdict['refusal']>, { retryAfterSeconds }: LimitVerdict): AppError {
-  return new AppError(429, message, { headers: { 'Retry-After': String(retryAfterSeconds) } });
-}
-
-function counted(name: string, guard: Step<GuardedRequest>): CountedGuard {
-  return { name, guard, passed: 0, refused: 0, failed: 0 };
-}
-
-/** Runs a guard and counts its decision; calls `next` after one that was not synchronous. */
-function runCounted(guard: CountedGuard, request: GuardedRequest, next: Step<void>): void | Promise<void> {
-  let pending: void | Promise<void>;
+/** Runs a guard, which lets a request pass or refuses it by throwing an AppError, and counts its decision. */
+function counted(decisions: Decisions, guard: () => void): void {
   try {
-    pending = guard.guard(request);
+    guard();
   } catch (error) {
-    countThrown(guard, error);
+    countThrown(decisions, error);
   }
-  if (!pending) {
-    guard.passed += 1;
-    return;
-  }
-  return pending.then(
-    () => {
-      guard.passed += 1;
-      return next();
-    },
-    (error: unknown) => countThrown(guard, error),
-  );
+  decisions.passed += 1;
 }
 
-function countThrown(guard: CountedGuard, error: unknown): never {
-  guard[error instanceof AppError && error.status < 500 ? 'refused' : 'failed'] += 1;
+function countThrown(decisions: Decisions, error: unknown): never {
+  decisions[error instanceof AppError && error.status < 500 ? 'refused' : 'failed'] += 1;
   throw error;
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../../lib/json.ts';
 import { invalidRequest, parsed } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Throttle } from '../limits/throttle.ts';
@@ -9,7 +10,6 @@ import {
   type ClientCredentials,
   clientBesideBasicInput,
   clientInput,
-  membersOf,
   parseTokenRequest,
   tokenInput,
 } from './token-request.input.ts';
@@ -73,9 +73,11 @@ export async function tokenToManage(
   call: ClientCall,
   audited: AuditedClient,
 ): Promise<{ token: string; client: ClientRecord }> {
-  const members = membersOf(call.parameters);
-  if (call.basic === undefined && members && (members.client_secret ?? null) === null) throw invalidClient(true);
-  const { token } = parsed(tokenInput, call.parameters);
+  const { basic, parameters } = call;
+  if (basic === undefined && isObject(parameters) && (parameters.client_secret ?? null) === null) {
+    throw invalidClient(true);
+  }
+  const { token } = parsed(tokenInput, parameters);
   return { token, client: await authenticateClient(dependencies, call, audited) };
 }
 

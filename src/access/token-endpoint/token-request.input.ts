@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
-import { decodeUtf8, noteRepeats, parsedOr, parsePlainJson, repeatedIn } from '../../lib/json.ts';
+import { decodeUtf8, isObject, noteRepeats, parsedOr, parsePlainJson, repeatedIn } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { type AppError, invalidRequest, parsed } from '../../platform/errors.ts';
 
@@ -53,15 +53,9 @@ export function parseTokenRequest(parameters: unknown): TokenRequest {
   return { grant_type: undefined };
 }
 
-/** Returns the members of parameters, before they are validated; undefined unless they are an object. */
-export function membersOf(parameters: unknown): Readonly<Record<string, unknown>> | undefined {
-  const isObject = typeof parameters === 'object' && parameters !== null && !Array.isArray(parameters);
-  return isObject ? (parameters as Record<string, unknown>) : undefined;
-}
-
 /** Returns the grant type of parameters; undefined if they have none, or one that is unknown. */
 function grantTypeOf(parameters: unknown): GrantType | undefined {
-  const given = membersOf(parameters)?.grant_type;
+  const given = isObject(parameters) ? parameters.grant_type : undefined;
   return typeof given === 'string' && Object.hasOwn(grantInputs, given) ? (given as GrantType) : undefined;
 }
 

@@ -14,15 +14,11 @@ import {
   issueTokens,
   tokenToManage,
 } from '../../access/token-endpoint/token-endpoint.ts';
-import {
-  basicClient,
-  isStandardRequest,
-  membersOf,
-  parametersOf,
-} from '../../access/token-endpoint/token-request.input.ts';
+import { basicClient, isStandardRequest, parametersOf } from '../../access/token-endpoint/token-request.input.ts';
 import { guardClient } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { isObject } from '../../lib/json.ts';
 import { type ErrorMessage, errorEnvelope } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
@@ -97,7 +93,8 @@ async function withClient<Result>(
     const guard = (client: ClientRecord) => guardClient(guards, exchange, client);
     return await work({ parameters, basic, realIp: exchange.realIp, guard }, audited);
   } finally {
-    const clientId = basic === undefined ? membersOf(parameters)?.client_id : basic?.clientId;
+    const inBody = isObject(parameters) ? parameters.client_id : undefined;
+    const clientId = basic === undefined ? inBody : basic?.clientId;
     const client = audited.client ?? (await namedClient(directory, clientId));
     if (client) exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: audited.isApi };
   }

@@ -1,8 +1,3 @@
-/** Checks whether a value is an object, but neither null nor an array. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /**
  * Returns the number of members of the first object inside a value that has more than `most`; undefined if none has.
  */

@@ -8,9 +8,8 @@ import type { AccessEnd } from '../../../access/sessions/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { countBody, leaveBody } from '../../../gateway/exchange/incomplete-bodies.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
-import { type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
+import { isObject, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
 import { AppError, invalidRequest, payloadTooLarge, serviceUnavailable } from '../../../platform/errors.ts';
-import { isObject } from '../../shared/nested-values.ts';
 import { Upload } from '../kit/scalars.ts';
 import { KNOWN_MEMBERS } from './operation-request.ts';
 

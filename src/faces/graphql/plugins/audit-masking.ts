@@ -20,8 +20,7 @@ import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
 import { notingUsers, type UserNotes } from '../../../audit/noted-users.ts';
 import { MAX_BODY_BYTES } from '../../../gateway/exchange/audit.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
-import { parseJson } from '../../../lib/json.ts';
-import { isObject } from '../../shared/nested-values.ts';
+import { isObject, parseJson } from '../../../lib/json.ts';
 import { areVariablesGood, fragmentsOf } from '../execution/documents.ts';
 import type { OperationParams } from './document-limits.ts';
 

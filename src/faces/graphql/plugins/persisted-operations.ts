@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { isObject } from '../../shared/nested-values.ts';
+import { isObject } from '../../../lib/json.ts';
 import { type PersistedDocuments, withoutPrefix } from '../execution/persisted-file.ts';
 
 const MAX_DOCUMENTS = 500;
