@@ -145,7 +145,10 @@ export class Recorder {
     }
     if (signal.aborted) throw new Error(`${name} has fewer than ${events} events: ${text}`);
     // More may have come in the same piece.
-    text = text.split(/(?<=\n\n)/).slice(0, events).join('');
+    text = text
+      .split(/(?<=\n\n)/)
+      .slice(0, events)
+      .join('');
     req.destroy();
     await sleep(NOTICED_MS);
     this.#keep(place, sent, { ...answerOf(res, text), json: undefined });
