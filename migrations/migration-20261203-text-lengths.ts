@@ -28,20 +28,33 @@ const SIZES: Record<string, Record<string, number>> = {
  *
  * Two columns of `migration_rows` have no check in this release: the one before stores the email and the external id of
  * a failed row as they were sent, however long.
+ *
+ * Each table is altered in a transaction of its own: services lock these tables in several orders, so one that locks all of
+ * them would meet a request in a deadlock, and the request could be the one that fails.
  */
 export class Migration20261203TextLengths extends Migration {
-  override up(): void {
-    this.#check(LENGTHS, (column) => `char_length(${column})`, 'length');
-    this.#check(SIZES, (column) => `octet_length(${column}::text)`, 'size');
+  override isTransactional(): boolean {
+    return false;
   }
 
-  #check(limits: typeof LENGTHS, measure: (column: string) => string, suffix: string): void {
-    for (const [table, columns] of Object.entries(limits)) {
-      for (const [column, max] of Object.entries(columns)) {
-        this.addSql(`
-          alter table ${table} add constraint ${table}_${column}_${suffix}
-            check (${measure(column)} <= ${max}) not valid`);
-      }
+  override up(): void {
+    for (const table of Object.keys(LENGTHS)) {
+      const checks = [
+        ...checksOf(LENGTHS[table], (column) => [`${table}_${column}_length`, `char_length(${column})`]),
+        ...checksOf(SIZES[table], (column) => [`${table}_${column}_size`, `octet_length(${column}::text)`]),
+      ];
+      this.addSql(`alter table ${table} ${checks.join(', ')}`);
     }
   }
+}
+
+/** Returns the clauses that add checks; they replace those of a run that was cut off. */
+function checksOf(
+  limits: Record<string, number> = {},
+  checkOf: (column: string) => [name: string, measure: string],
+): string[] {
+  return Object.entries(limits).flatMap(([column, max]) => {
+    const [name, measure] = checkOf(column);
+    return [`drop constraint if exists ${name}`, `add constraint ${name} check (${measure} <= ${max}) not valid`];
+  });
 }
