@@ -1,17 +1,20 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** The greatest lengths of texts in characters, by table and column. */
+/**
+ * The greatest lengths of texts in characters, by table and column. The tables are in the order in which requests lock them:
+ * a request that meets this migration in a deadlock could be the one that fails.
+ */
 const LENGTHS: Record<string, Record<string, number>> = {
-  clients: { name: 255, cert_fingerprint: 383 },
-  login_failures: { username: 510 },
-  migration_jobs: { correlation_id: 1_024 },
-  migrations: { created_by: 1_024 },
-  revoked_tokens: { token_id: 255 },
-  supervisors: { username: 255 },
-  transaction_ids: { id: 128 },
   users: { email: 512, external_id: 512, name: 1_024, surname: 1_024, address: 256 },
-  wallet_rule_versions: { name: 1_024, subject: 1_024, client_id: 1_024, correlation_id: 1_024 },
+  migrations: { created_by: 1_024 },
+  migration_jobs: { correlation_id: 1_024 },
   wallet_rules: { name: 1_024 },
+  wallet_rule_versions: { name: 1_024, subject: 1_024, client_id: 1_024, correlation_id: 1_024 },
+  clients: { name: 255, cert_fingerprint: 383 },
+  supervisors: { username: 255 },
+  login_failures: { username: 510 },
+  revoked_tokens: { token_id: 255 },
+  transaction_ids: { id: 128 },
 };
 
 /** The greatest sizes of lists and JSON as text, in bytes. */
@@ -28,33 +31,20 @@ const SIZES: Record<string, Record<string, number>> = {
  *
  * Two columns of `migration_rows` have no check in this release: the one before stores the email and the external id of
  * a failed row as they were sent, however long.
- *
- * Each table is altered in a transaction of its own: services lock these tables in several orders, so one that locks all of
- * them would meet a request in a deadlock, and the request could be the one that fails.
  */
 export class Migration20261203TextLengths extends Migration {
-  override isTransactional(): boolean {
-    return false;
+  override up(): void {
+    this.#check(LENGTHS, (column) => `char_length(${column})`, 'length');
+    this.#check(SIZES, (column) => `octet_length(${column}::text)`, 'size');
   }
 
-  override up(): void {
-    for (const table of Object.keys(LENGTHS)) {
-      const checks = [
-        ...checksOf(LENGTHS[table], (column) => [`${table}_${column}_length`, `char_length(${column})`]),
-        ...checksOf(SIZES[table], (column) => [`${table}_${column}_size`, `octet_length(${column}::text)`]),
-      ];
-      this.addSql(`alter table ${table} ${checks.join(', ')}`);
+  #check(limits: typeof LENGTHS, measure: (column: string) => string, suffix: string): void {
+    for (const [table, columns] of Object.entries(limits)) {
+      for (const [column, max] of Object.entries(columns)) {
+        this.addSql(`
+          alter table ${table} add constraint ${table}_${column}_${suffix}
+            check (${measure(column)} <= ${max}) not valid`);
+      }
     }
   }
-}
-
-/** Returns the clauses that add checks; they replace those of a run that was cut off. */
-function checksOf(
-  limits: Record<string, number> = {},
-  checkOf: (column: string) => [name: string, measure: string],
-): string[] {
-  return Object.entries(limits).flatMap(([column, max]) => {
-    const [name, measure] = checkOf(column);
-    return [`drop constraint if exists ${name}`, `add constraint ${name} check (${measure} <= ${max}) not valid`];
-  });
 }
