@@ -73,8 +73,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'certificate: a client without a fingerprint needs none',
     file: 'src/access/limits/guards.ts',
-    find: "if (expected === '' || plainFingerprint(origin.fingerprint) !== expected)",
-    replacement: 'if (plainFingerprint(origin.fingerprint) !== expected)',
+    find: "if (expected === '' || plainFingerprint(fingerprint) !== expected)",
+    replacement: 'if (plainFingerprint(fingerprint) !== expected)',
     caughtBy: ['test/oauth/client-guards.test.ts'],
   },
   {
