@@ -93,11 +93,14 @@ describe('the results that the requests of a tenant hold', () => {
 
   it('D7-13: small results are let through while larger ones fill three quarters of the limit', async () => {
     const { request } = budgets();
-    for (let requests = 0; requests < 3; requests += 1) await reader(request(), 17).result;
+    const large = [request(), request(), request()];
+    for (const held of large) await reader(held, 17).result;
     const blocked = reader(request(), 8);
     await settled();
     expect(await request().read(async () => 'small')).toBe('small');
     expect(blocked.begun).toBe(1);
+    for (const held of large) held.end();
+    expect(await blocked.result).toBe(8);
   });
 
   it('D7-13: what waits for too long is refused with 503, and what ends while it waits at once', async () => {
