@@ -5,9 +5,10 @@ export function percentile(values: readonly number[], quantile: number): number 
   return sorted[rank - 1] ?? Number.NaN;
 }
 
-/** The middle value; of an even number of values the lower of the two in the middle. */
+/** The middle value; the mean of the two in the middle for an even number of values. */
 export function median(values: readonly number[]): number {
-  return percentile(values, 0.5);
+  const upper = values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+  return values.length % 2 === 0 ? (percentile(values, 0.5) + upper) / 2 : upper;
 }
 
 /** The arithmetic mean. */
