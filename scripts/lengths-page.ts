@@ -9,7 +9,7 @@ type Lengths = typeof MAX_LENGTHS;
 
 const REFUSED = '400';
 const ROW = '400; in a bulk request or a file, a `failed` row';
-const CUT = 'cut to its greatest length';
+const CUT = 'cut to the maximum';
 
 /** By table and column: a length without an entry does not compile. */
 const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Lengths[Table]]: About } } = {

@@ -44,9 +44,6 @@ function maskOperationQuery(query: string): string {
   return maskForm(pairs.join('&'), undefined, true);
 }
 
-/** Matches an escape that the end of a captured body cuts off: in a document within a document it would be a fault. */
-const CUT_PERCENT = /%[0-9a-f]?$/i;
-
 /**
  * Masks one pair of a form. Returns undefined when a JSON document stands in place of its name, because the `&` in it
  * do not separate pairs.
@@ -59,7 +56,8 @@ function maskPair(pair: string, isOperation: boolean): string | undefined {
   if (equals === -1) return pair;
   if (isSecretPath(name) || (isOperation && OPERATION_PARAMETER.test(name))) return `${rawName}=${MASK}`;
   const rawValue = pair.slice(equals + 1);
-  const value = decode(rawValue.replace(CUT_PERCENT, ''));
+  // An escape that the end of a captured body cuts off would be a fault in a document within a document.
+  const value = decode(rawValue.replace(CUT_ESCAPE, ''));
   if (!startsDocument(value)) return maskSemicolons(pair);
   const masked = maskEmbedded(value);
   return masked === value ? pair : `${rawName}=${encodeURIComponent(masked)}`;

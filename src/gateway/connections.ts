@@ -57,8 +57,8 @@ function dropped(): boolean {
 const MAX_PENDING = 64;
 
 /**
- * The latest request of a connection; once it is complete and answered, only whether the connection ends with it, so that
- * a connection that stays open keeps nothing of a long response.
+ * The latest request of a connection. Once it is complete and answered, only whether the connection ends with it, so that
+ * an idle connection does not keep a long response in memory.
  */
 type LatestRequest = Exchange | 'answered' | 'ending';
 

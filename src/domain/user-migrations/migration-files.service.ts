@@ -128,8 +128,8 @@ export class MigrationFiles {
   /**
    * Stores a CSV file and starts its migration. With `lease`, only the process that holds the lease may run it at
    * first, and the tenant's other files do not limit its size; without it, any worker.
-   * @throws RefusalError `invalid` when the header is malformed; `precondition` when the tenant's files that wait have
-   * the greatest size.
+   * @throws RefusalError `invalid` when the header is malformed; `precondition` when the tenant's waiting files have
+   * reached the maximum size.
    * @throws what the source throws. After an error nothing stays stored.
    */
   async start(

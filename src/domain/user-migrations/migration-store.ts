@@ -17,8 +17,8 @@ export type RowOutcomeRow = Omit<Selectable<Tables['migration_rows']>, 'migratio
 export const FILE_CHUNK_BYTES = 256 * 1024;
 
 /**
- * The greatest number of chunks of a tenant's files that are being uploaded or have not been migrated: 4 GiB. A chunk
- * counts in full, however short it is.
+ * The maximum number of chunks of a tenant's files that are being uploaded or wait to be migrated: 4 GiB. A short chunk
+ * counts in full.
  */
 export const MAX_WAITING_CHUNKS = (4 * 1024 ** 3) / FILE_CHUNK_BYTES;
 

@@ -27,8 +27,8 @@ export interface LoggedEvent {
  */
 export interface EventLog {
   /**
-   * Returns the first `limit` events of a tenant after `afterSeq`, in order, or those that reach `PAGE_BYTES`; the last
-   * of them says so.
+   * Returns the first `limit` events of a tenant after `afterSeq`, in order. If the first few reach `PAGE_BYTES`, returns
+   * only these, and the last of them has `isCut`.
    */
   readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]>;
   /** Returns the last sequence number given to an event of a tenant; 0 if it has had none. */
@@ -37,7 +37,7 @@ export interface EventLog {
   oldestKept(nodeId: string): Promise<bigint | undefined>;
 }
 
-/** The size of a page of events, as JSON, at which a read ends: 500 long events could take 128 MB. */
+/** The size in bytes, as JSON, at which a page of events ends: 500 long events could take 128 MB. */
 export const PAGE_BYTES = 1_048_576;
 
 /** Returns an event log that reads from the database. */
@@ -124,7 +124,10 @@ export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetenti
 
 /** The maximum number of events in one read of the event log. */
 export const PAGE_EVENTS = 500;
-/** That of the first read of a replay: the server measures as many events, even if a few reach `PAGE_BYTES`. */
+/**
+ * The maximum number of events in the first read of a replay. PostgreSQL computes the size of all of them, even if the
+ * first few reach `PAGE_BYTES`.
+ */
 export const FIRST_EVENTS = 50;
 
 /** Returns whether there may be more events after a page that was read with a limit. */
@@ -158,8 +161,8 @@ export class RetryingLog {
   }
 
   /** Reads the next page for a tailer. */
-  readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal, limit = PAGE_EVENTS): Promise<LoggedEvent[]> {
-    return this.#persist(() => this.#parts.log.readEvents(nodeId, afterSeq, limit), signal);
+  readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
+    return this.#persist(() => this.#parts.log.readEvents(nodeId, afterSeq, PAGE_EVENTS), signal);
   }
 
   /**

@@ -45,7 +45,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   readonly #options: SubscribeOptions;
   readonly #parts: StreamParts;
   readonly #queue = new EventQueue();
-  /** What the page that is being replayed takes; undefined if no request waits for the stream. */
+  /** The memory that the replayed page takes; undefined if no request waits for the stream. */
   readonly #held = heldResults()?.apart();
   readonly #ended = new AbortController();
   readonly #start = Promise.withResolvers<bigint>();
@@ -131,7 +131,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
       if (position > 0n && page[0]?.seq !== position + 1n) await this.#checkKept(position);
       position = this.#give(page) ?? position;
       if (!hasMore(page, limit)) return position;
-      // Of a page that was cut, the server has measured all events.
+      // PostgreSQL computed the size of all events of a page that was cut, so the next page asks for fewer.
       limit = page.at(-1)?.isCut ? 2 * page.length : PAGE_EVENTS;
       await this.#queue.whenDrained();
     }

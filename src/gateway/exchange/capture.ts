@@ -47,10 +47,10 @@ class BodyPrefix {
 }
 
 /**
- * Runs something in the async context of no request: the timer of a kept-alive connection holds the context in which a
- * response ends, and so all that the request has stored in it, until the next request.
+ * Runs a function without an async context. The keep-alive timer of a connection captures the context in which a response
+ * ends, and would keep everything that the request has stored there until the next request.
  */
-const outsideRequests = AsyncLocalStorage.snapshot();
+const withoutContext = AsyncLocalStorage.snapshot();
 
 /** Called once when a request ends; the rest of its response is sent when `kept` is called. */
 type OnEnd = (aborted: boolean, kept: () => void) => void;
@@ -174,7 +174,7 @@ export class Capture {
 
   #finish(given: readonly unknown[]): void {
     try {
-      outsideRequests(() => Reflect.apply(this.#end, this.#res, given));
+      withoutContext(() => Reflect.apply(this.#end, this.#res, given));
     } catch (error) {
       // The response cannot be sent: the client must not wait for it.
       this.#res.destroy();

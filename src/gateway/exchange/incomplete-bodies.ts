@@ -1,7 +1,7 @@
-/** The most bytes that the incomplete bodies of one tenant take in this process. Those of no tenant count together. */
+/** The maximum size of one tenant's incomplete bodies in this process, in bytes. Bodies without a tenant count together. */
 const MAX_INCOMPLETE_BYTES = 64 * 1024 * 1024;
 
-/** A body of which the end has not come. */
+/** A request body that has not arrived completely. */
 interface IncompleteBody {
   readonly length: number;
   /** Ends the request, to make room for others. */
@@ -17,8 +17,8 @@ interface Incomplete {
 const byTenant = new Map<string, Incomplete>();
 
 /**
- * Counts bytes that were added to a body. If those of the tenant's bodies are too many, the oldest ones are given up:
- * others come to their end soon.
+ * Counts bytes that were added to a body. Beyond the limit, ends the tenant's oldest incomplete bodies, because newer ones
+ * are more likely to arrive soon.
  */
 export function countBody(body: IncompleteBody, bytes: number, tenant = ''): void {
   const incomplete = byTenant.get(tenant) ?? { bodies: new Set(), bytes: 0 };
@@ -32,7 +32,7 @@ export function countBody(body: IncompleteBody, bytes: number, tenant = ''): voi
   }
 }
 
-/** Counts a body no longer, because it is complete or nothing more of it is taken. */
+/** Stops counting a body, because it is complete or was refused. */
 export function leaveBody(body: IncompleteBody, tenant = ''): void {
   const incomplete = byTenant.get(tenant);
   if (!incomplete?.bodies.delete(body)) return;

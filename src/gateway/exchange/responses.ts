@@ -50,13 +50,13 @@ export function lingerOnClose({ req, res }: Exchange): void {
   }
 }
 
-/** How long a client may take nothing of a long response, in milliseconds. */
+/** How long a client may pause reading a long response, in milliseconds. */
 const MAX_PAUSE_MS = 60_000;
 
 /**
  * Sends the body of a response in pieces. The event loop runs other work after each, and the next one is made only when the
- * connection has room for it, so that a client that reads slowly holds no more than one. One that stops reading is cut off,
- * because what the response is made of counts against its tenant.
+ * connection has room for it, so that a client that reads slowly holds no more than one. A client that stops reading is
+ * disconnected, because the rows of the response count against its tenant.
  */
 export async function sendPieces(res: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
   if (res.destroyed) return;
@@ -68,7 +68,7 @@ export async function sendPieces(res: ServerResponse, pieces: Iterable<string | 
   res.end();
 }
 
-// Not by `pipeline`: its listeners hold the pieces for as long as the connection is kept alive.
+// Replaces `pipeline`, whose listeners hold the pieces for as long as the connection is kept alive.
 function roomIn(res: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const cut = setTimeout(() => res.destroy(), MAX_PAUSE_MS);

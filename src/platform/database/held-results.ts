@@ -8,10 +8,10 @@ interface ResultLimits {
   waitMs: number;
 }
 
-/** The most bytes of results that the requests of one tenant hold in this process. */
+/** The maximum size of the results that the requests of one tenant hold in this process, in bytes. */
 export const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const WAIT_MS = 10_000;
-/** The share of the limit that requests with larger results leave to those with smaller ones. */
+/** The share of the limit that is reserved for requests with small results. */
 const RESERVED_SHARE = 1 / 4;
 const SMALL_BYTES = 256 * 1024;
 
@@ -38,7 +38,7 @@ class Budget {
     this.limits = limits;
   }
 
-  /** Checks whether a request may read on; the first one that meets the limit may. */
+  /** Checks whether a request may continue to read. At the limit, the first one that asks may. */
   admits(held: HeldResults): boolean {
     const { maxBytes } = this.limits;
     const reserved = held.bytes > SMALL_BYTES ? maxBytes * RESERVED_SHARE : 0;
@@ -46,7 +46,7 @@ class Budget {
   }
 
   /**
-   * Waits until a request may read on.
+   * Waits until a request may continue to read.
    * @throws AppError 503 when that takes too long, or the request ends.
    */
   async wait(held: HeldResults): Promise<void> {
@@ -58,7 +58,7 @@ class Budget {
     await promise.finally(() => clearTimeout(timer));
   }
 
-  /** Ends the turn of a request that reads no more, and lets others read that wait. */
+  /** Ends the turn of a request that has finished reading, and lets waiting ones read. */
   pass(held: HeldResults): void {
     if (this.#turn === held) this.#turn = undefined;
     this.#serve();
@@ -144,7 +144,7 @@ export class HeldResults {
     this.nodeOf = nodeOf;
   }
 
-  /** Begins another request for the same caller, for results that are held longer or shorter than those of this one. */
+  /** Starts separate accounting for the same caller, for results whose lifetime differs from the request's. */
   apart(): HeldResults {
     return this.#budgets.begin(this.nodeOf);
   }

@@ -19,6 +19,7 @@ import {
 import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audit/noted-users.ts';
 import type { Clock } from '../../../events/streams/clock.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
+import { jsonLength } from '../../../lib/json-slices.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import { heldResults } from '../../../platform/database/tenant-db.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
@@ -147,7 +148,7 @@ async function subscribe(
 }
 
 function lengthOf({ document, rawVariableValues = {} }: ValidatedSubscriptionArgs): number {
-  return (document.loc?.end ?? 0) + JSON.stringify(rawVariableValues).length;
+  return (document.loc?.end ?? 0) + jsonLength(rawVariableValues);
 }
 
 const NOTED = Symbol('noted users');
@@ -158,7 +159,7 @@ function notedIn(result: object): Iterable<string> {
 }
 
 /**
- * Holds what a result of a subscription takes until the next one is asked for, since it has been sent by then. Calls
+ * Counts the memory of a subscription's result until the next one is asked for, since it has been sent by then. Calls
  * `close` when the subscription ends.
  */
 function untilClosed(

@@ -1,17 +1,17 @@
 import { limitError } from './documents.ts';
 
-/** The most bytes that the open subscriptions of one tenant take in this process: 16,384 with short documents. */
+/** The maximum memory of one tenant's open subscriptions in this process, in bytes: 16,384 with short documents. */
 const MAX_BYTES = 256 * 1024 * 1024;
-/** What a subscription takes besides its document and variables, about. */
+/** The approximate memory of a subscription without its document and variables, in bytes. */
 const OWN_BYTES = 16 * 1024;
 
-/** Counts what the open subscriptions of each tenant take, so that no tenant fills the memory of a process. */
+/** Limits the memory of each tenant's open subscriptions. */
 export class OpenSubscriptions {
   readonly #bytes = new Map<string, number>();
 
   /**
    * Opens a subscription whose document and variables are so many characters long. Returns a function that closes it.
-   * @throws GraphQLError `LIMIT_EXCEEDED` when those of the tenant would take too much.
+   * @throws GraphQLError `LIMIT_EXCEEDED` when the tenant's subscriptions would take too much.
    */
   open(nodeId: string, characters: number): () => void {
     // The text is kept, and the parsed document or the request's body beside it.
