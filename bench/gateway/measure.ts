@@ -25,15 +25,18 @@ export interface Result extends Summary {
   idleMs: number;
 }
 
-/**
- * The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's,
- * which the others are measured against unless `baseTitle` names another one.
- */
+/** Which contender is the base of the pairs, the bare server unless it is named, and which contenders are not measured. */
+interface Selection {
+  base?: RegExp;
+  without?: RegExp;
+}
+
+/** The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's. */
 export async function compare(
   worlds: readonly World[],
   folder: string,
   effort: Effort,
-  baseTitle?: RegExp,
+  { base, without }: Selection = {},
 ): Promise<Result[]> {
   await using servers = new AsyncDisposableStack();
   const upstream = await startUpstream(folder);
@@ -57,13 +60,13 @@ export async function compare(
   const [first] = contenders;
   if (first) contenders.splice(1, 0, withNewTokens(first));
   const common = contenders.find(({ token }) => token !== undefined)?.token ?? '';
-  const all = [...contenders, bare];
+  const all = [...contenders, bare].filter(({ title }) => !without?.test(title));
   for (const contender of all) await check(contender, contender.token ?? common);
   const run = ({ server, token = common, isTokenNew }: Contender, requests: number) => {
     const tokenSecret = isTokenNew ? { tokenSecret: SIGNING_SECRET } : {};
     return cpuOfLoad(server, { ...requestOf(server, token), ...tokenSecret, connections: CONNECTIONS, requests });
   };
-  const rounds = await pairRounds({ ...basedOn(all, bare, baseTitle), effort, run });
+  const rounds = await pairRounds({ ...basedOn(all, bare, base), effort, run });
   const idle = await idleCpuOf(all.map(({ server }) => server));
   return all.map((contender, index) => ({
     contender,
