@@ -7,9 +7,9 @@ import { KYC_EVENT } from '../src/domain/user-migrations/migration-outcome.rules
 import { isDeadLetterTopic } from '../src/events/bus/dead-letters.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
 import { ALL_TOPICS, isCompactedTopic, TOPICS } from '../src/events/bus/topics.ts';
-import { describedAs } from '../src/faces/openapi/descriptions.ts';
-import { merged, schemaOf, withExactNumbers } from '../src/faces/openapi/input-schemas.ts';
-import type { JsonSchema } from '../src/faces/openapi/operation.ts';
+import { describedAs } from '../src/api/openapi/descriptions.ts';
+import { merged, schemaOf, withExactNumbers } from '../src/api/openapi/input-schemas.ts';
+import type { JsonSchema } from '../src/api/openapi/operation.ts';
 import { VERSION } from '../src/platform/health.ts';
 
 const text: JsonSchema = { type: 'string' };

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { printedOpenApi } from '../src/faces/openapi/openapi.ts';
-import { ROUTES } from '../src/faces/rest/routes.ts';
-import { readGatewayConfig } from '../src/gateway/table/gateway-config.ts';
+import { printedOpenApi } from '../src/api/openapi/openapi.ts';
+import { ROUTES } from '../src/api/rest/routes.ts';
+import { readGatewayConfig } from '../src/gateway/endpoints/gateway-config.ts';
 
 // Writes schema/openapi.json, which is committed and served: a change of the interface shows in the diff.
 const root = resolve(import.meta.dirname, '..');

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { PERMISSIONS } from '../src/access/identity/permissions.rules.ts';
-import { toolsOf } from '../src/faces/mcp/mcp-runtime.ts';
+import { toolsOf } from '../src/api/mcp/mcp-runtime.ts';
 
 // Writes schema/tools.json, which is committed: a change of a tool, or of a word that a model reads, shows in the diff.
 const folder = resolve(import.meta.dirname, '../schema');

@@ -1,4 +1,4 @@
-import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 
 /** Run as a process of its own, with the path of a gateway configuration as JSON: prints the milliseconds of CPU to read and check it. */
 const [, , given] = process.argv;

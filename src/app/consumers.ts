@@ -1,12 +1,12 @@
 import type { Metric } from 'prom-client';
-import { deleteExpiredRows } from '../access/sessions/revocations.ts';
+import { deleteExpiredRows } from '../access/tokens/revocations.ts';
 import { AuditRetention } from '../audit/audit-retention.ts';
 import { startReferenceConsumers } from '../domain/reference/reference-consumers.ts';
 import { LOOKUPS_AT_ONCE, TransactionLookups } from '../domain/transactions/transaction-lookups.ts';
 import { startTransactionConsumers } from '../domain/transactions/transaction-messages.ts';
 import { TransactionOwner } from '../domain/transactions/transaction-owner.ts';
 import { deleteOldEvents } from '../events/streams/event-log.ts';
-import type { LookupConfig } from '../gateway/table/gateway-config.ts';
+import type { LookupConfig } from '../gateway/endpoints/gateway-config.ts';
 import type { Context } from './context.ts';
 
 interface HousekeepingParts {

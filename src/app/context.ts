@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { buildAccess } from '../access/access.ts';
-import { Passwords } from '../access/sessions/passwords.ts';
+import { Passwords } from '../access/credentials/passwords.ts';
 import { AuditPages } from '../audit/audit-pages.service.ts';
 import { AUDIT_DELAY_MS } from '../audit/audit-writer.ts';
 import { AuditErasure } from '../audit/erasure.ts';
@@ -11,7 +11,7 @@ import type { EventBus } from '../events/bus/event-bus.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
-import { RejectedWebhooks } from '../faces/rest/webhooks.rest.ts';
+import { RejectedWebhooks } from '../api/rest/webhooks.rest.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Log } from '../lib/log.ts';
 import type { Config } from '../platform/config/config.ts';

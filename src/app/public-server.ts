@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import { notingUsers } from '../audit/noted-users.ts';
-import { consoleFiles } from '../faces/console/console-files.ts';
-import { swaggerFiles } from '../faces/openapi/swagger-files.ts';
-import { getServerMetadata } from '../faces/rest/oauth.rest.ts';
-import { type Route, reaches, restApplication } from '../faces/rest/route.ts';
-import { ROUTES, type RouteServices } from '../faces/rest/routes.ts';
+import { consoleFiles } from '../api/console/console-files.ts';
+import { swaggerFiles } from '../api/openapi/swagger-files.ts';
+import { getServerMetadata } from '../api/rest/oauth.rest.ts';
+import { type Route, reaches, restApplication } from '../api/rest/route.ts';
+import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
 import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
 import { guardRequest } from '../gateway/client-guards.ts';
 import { limitConnections } from '../gateway/connections.ts';
@@ -14,13 +14,13 @@ import { endSpan, runTraced, withinSpan } from '../gateway/exchange/request-metr
 import { cors } from '../gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../gateway/gateway.ts';
 import { EndpointTable, Services } from '../gateway/routing.ts';
-import type { FlagsByPath } from '../gateway/table/endpoint-flags.ts';
-import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/table/gateway-config.ts';
-import type { Upstreams } from '../gateway/upstream/upstreams.ts';
+import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
+import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/endpoints/gateway-config.ts';
+import type { Upstreams } from '../gateway/proxy/upstreams.ts';
 import { inRequest } from '../platform/database/tenant-db.ts';
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
-import { mcpOf } from './faces.ts';
+import { mcpOf } from './api.ts';
 
 /** The flags of routes that the gateway must know, by path. */
 const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));

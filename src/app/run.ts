@@ -168,7 +168,7 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
   const { config, secrets, publicUrl, clients, issuer } = context;
   const [{ greeting }, { consoleFiles }] = await Promise.all([
     import('./demo/greeting.ts'),
-    import('../faces/console/console-files.ts'),
+    import('../api/console/console-files.ts'),
   ]);
   const hasConsole = config.console && consoleFiles() !== undefined;
   const client = await clients.find(demo.client.client_id);

@@ -1,21 +1,21 @@
 import { keyedLog } from '../audit/mask-keys.ts';
-import { CONSOLE_OPERATIONS } from '../faces/console/console-files.ts';
+import { CONSOLE_OPERATIONS } from '../api/console/console-files.ts';
 import {
   type PersistedDocuments,
   PersistedFile,
   readPersistedDocuments,
-} from '../faces/graphql/execution/persisted-file.ts';
-import { getGraphql } from '../faces/rest/graphql.rest.ts';
-import { withDiscovers } from '../gateway/table/discovers.ts';
+} from '../api/graphql/execution/persisted-file.ts';
+import { getGraphql } from '../api/rest/graphql.rest.ts';
+import { withDiscovers } from '../gateway/endpoints/discovers.ts';
 import {
   type Endpoint,
   type GatewayConfig,
   lookupBearer,
   parseGatewayConfig,
-} from '../gateway/table/gateway-config.ts';
-import { Reloads, readTableText, watchTable } from '../gateway/table/reload.ts';
-import { UpstreamCalls } from '../gateway/upstream/upstream-call.ts';
-import { Upstreams, upstreamMetrics } from '../gateway/upstream/upstreams.ts';
+} from '../gateway/endpoints/gateway-config.ts';
+import { Reloads, readTableText, watchTable } from '../gateway/endpoints/reload.ts';
+import { UpstreamCalls } from '../gateway/proxy/upstream-call.ts';
+import { Upstreams, upstreamMetrics } from '../gateway/proxy/upstreams.ts';
 import { baseUrlOf } from '../lib/base-url.ts';
 import type { Log } from '../lib/log.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
@@ -29,7 +29,7 @@ import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
 import { mayChangeAudit, migrateByOwner } from './database-roles.ts';
 import type { Demo } from './demo/demo.ts';
-import { graphqlOf } from './faces.ts';
+import { graphqlOf } from './api.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { metricsOf } from './metrics.ts';
 import { publicServer } from './public-server.ts';

@@ -11,7 +11,7 @@ import { createServer, ServerResponse } from './exchange/node-http.ts';
 import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
 import { refuse } from './exchange/responses.ts';
 import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';
-import type { FlagsByPath } from './table/endpoint-flags.ts';
+import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 
 const MAX_REQUEST_MS = 3_600_000;
 /** The longest head accepted, in bytes; so large that the chain, not the parser, refuses an overlong token. */

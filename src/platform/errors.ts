@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { issuesIn } from '../lib/input.ts';
 
-/** The reason why a domain service refused a change, in the domain's words; each face renders it in its own. */
+/** The reason why a domain service refused a change, in the domain's words; each interface renders it in its own. */
 export type Refusal =
   | { kind: 'not_found' }
   | { kind: 'forbidden'; permission: string; message: string }
@@ -85,7 +85,7 @@ interface AppErrorDetails {
   reason?: string | undefined;
 }
 
-/** An error with a documented HTTP status and message, which each face renders in its own format. */
+/** An error with a documented HTTP status and message, which each interface renders in its own format. */
 export class AppError extends Error {
   override name = 'AppError';
   readonly status: number;

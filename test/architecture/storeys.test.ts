@@ -9,7 +9,7 @@ const STOREYS = [
   'main.ts',
   'cli',
   'app',
-  'faces',
+  'api',
   'gateway',
   'domain',
   'access',
@@ -91,11 +91,11 @@ describe('the storeys of src', () => {
     ['platform/database/bad.ts', '../../events/bus/topics.ts'],
     ['events/outbox/bad.ts', '../../audit/mask.ts'],
     ['audit/bad.ts', '../access/identity/principal.ts'],
-    ['access/sessions/bad.ts', '../../domain/users/users.service.ts'],
+    ['access/tokens/bad.ts', '../../domain/users/users.service.ts'],
     ['domain/accounts/bad.ts', '../../gateway/exchange/exchange.ts'],
-    ['domain/accounts/bad.ts', '../../faces/rest/assets.rest.ts'],
-    ['gateway/upstream/bad.ts', '../../faces/rest/assets.rest.ts'],
-    ['faces/rest/bad.ts', '../../app/context.ts'],
+    ['domain/accounts/bad.ts', '../../api/rest/assets.rest.ts'],
+    ['gateway/proxy/bad.ts', '../../api/rest/assets.rest.ts'],
+    ['api/rest/bad.ts', '../../app/context.ts'],
     ['app/bad.ts', '../cli/cli.ts'],
     ['cli/bad.ts', '../main.ts'],
   ];
@@ -116,9 +116,9 @@ describe('the storeys of src', () => {
 
   it.each([
     ['domain/assets/bad.ts', '../wallet-rules/bad.ts', 'domain/wallet-rules/bad.ts', '../assets/bad.ts'],
-    ['faces/graphql/kit/bad.ts', '../types/assets.graphql.ts', undefined, undefined],
-    ['gateway/exchange/bad.ts', '../upstream/forwarding.ts', undefined, undefined],
-    ['gateway/table/bad.ts', '../chain.ts', undefined, undefined],
+    ['api/graphql/kit/bad.ts', '../types/assets.graphql.ts', undefined, undefined],
+    ['gateway/exchange/bad.ts', '../proxy/forwarding.ts', undefined, undefined],
+    ['gateway/endpoints/bad.ts', '../chain.ts', undefined, undefined],
   ])('are seen to have a circle where %s imports %s', (file, from, other, back) => {
     const planted = importsOf(file, `import type { Bad } from '${from}';\n`);
     const closing = other && back ? importsOf(other, `import type { Bad } from '${back}';\n`) : [];
@@ -126,7 +126,7 @@ describe('the storeys of src', () => {
   });
 
   it('are seen to have a lonely file of lib', () => {
-    const planted = importsOf('faces/rest/bad.ts', "import { bad } from '../../lib/bad.ts';\n");
+    const planted = importsOf('api/rest/bad.ts', "import { bad } from '../../lib/bad.ts';\n");
     expect(lonely([...files, 'lib/bad.ts'], [...imports, ...planted])).toEqual(['lib/bad.ts']);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { clientInput, rotationInput } from '../../src/access/administration/client.input.ts';
-import { camelInput } from '../../src/faces/graphql/kit/camel-input.ts';
-import { inputIssues } from '../../src/faces/graphql/kit/graphql-errors.ts';
+import { camelInput } from '../../src/api/graphql/kit/camel-input.ts';
+import { inputIssues } from '../../src/api/graphql/kit/graphql-errors.ts';
 
 const LEAST = { name: 'Trader', grantTypes: ['client_credentials'], scopes: [] };
 

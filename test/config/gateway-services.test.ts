@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { withDiscovers } from '../../src/gateway/table/discovers.ts';
-import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { withDiscovers } from '../../src/gateway/endpoints/discovers.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
 
 const ALIAS = 'webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}';

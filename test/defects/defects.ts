@@ -37,7 +37,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'revocation: a session that has ended stays live',
-    file: 'src/access/sessions/token-authenticator.ts',
+    file: 'src/access/tokens/token-authenticator.ts',
     find: "  if (!isLive) throw new InvalidTokenError('revoked');\n",
     replacement: '',
     caughtBy: ['test/oauth/revocation.test.ts'],
@@ -114,7 +114,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'refresh rotation: a token that was redeemed can be redeemed again',
-    file: 'src/access/sessions/revocations.ts',
+    file: 'src/access/tokens/revocations.ts',
     find: 'return first !== undefined || !(await this.isSpent(token, { nodeId, clientId }));',
     replacement: 'return true;',
     caughtBy: ['test/oauth/refresh-once.test.ts'],
@@ -135,7 +135,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'rules, If-Match: a weak tag matches',
-    file: 'src/faces/rest/wallet-rules.rest.ts',
+    file: 'src/api/rest/wallet-rules.rest.ts',
     find: 'if (weak === undefined && VERSION.test(tag)',
     replacement: 'if (VERSION.test(tag)',
     caughtBy: ['test/wallet-rules/if-match.test.ts'],
@@ -156,7 +156,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'webhook: a signature of the future is valid',
-    file: 'src/faces/rest/webhooks.rest.ts',
+    file: 'src/api/rest/webhooks.rest.ts',
     find: 'Math.abs(aheadS) > TOLERANCE_S',
     replacement: '-aheadS > TOLERANCE_S',
     caughtBy: ['test/webhook/signature-rules.test.ts'],
@@ -219,28 +219,28 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'MCP: an argument that no tool has is ignored',
-    file: 'src/faces/mcp/kit/tool.ts',
+    file: 'src/api/mcp/kit/tool.ts',
     find: '.filter((member) => !known.includes(member))',
     replacement: ".filter((member) => member === '' && !known.includes(member))",
     caughtBy: ['test/mcp/tools.test.ts', 'test/mcp/messages.test.ts'],
   },
   {
     name: 'GraphQL limits: one level too deep',
-    file: 'src/faces/graphql/plugins/document-limits.ts',
+    file: 'src/api/graphql/plugins/document-limits.ts',
     find: 'if (depth > MAX_DEPTH) throw',
     replacement: 'if (depth > MAX_DEPTH + 1) throw',
     caughtBy: ['test/graphql/limits.test.ts'],
   },
   {
     name: 'GraphQL permissions: who subscribes needs none',
-    file: 'src/faces/graphql/kit/builder.ts',
+    file: 'src/api/graphql/kit/builder.ts',
     find: 'permission: (name) => principal.permissions.has(name)',
     replacement: 'permission: () => principal.permissions.size > 0',
     caughtBy: ['test/graphql/permissions.test.ts'],
   },
   {
     name: 'persisted operations: `only` runs any document',
-    file: 'src/faces/graphql/plugins/persisted-operations.ts',
+    file: 'src/api/graphql/plugins/persisted-operations.ts',
     find: '.some((listed) => listed === text)',
     replacement: '.some((listed) => listed !== undefined)',
     caughtBy: ['test/graphql/persisted.test.ts'],
@@ -279,7 +279,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'reload: a refused file counts as in force',
-    file: 'src/gateway/table/reload.ts',
+    file: 'src/gateway/endpoints/reload.ts',
     find: '      this.inForce.set(0);\n',
     replacement: '',
     caughtBy: ['test/gateway/reload-file.test.ts'],

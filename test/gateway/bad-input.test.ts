@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { inTurn } from '../harness/in-turn.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Router } from 'express';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Endpoint, readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { type Endpoint, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { envelope } from './envelopes.ts';
 

@@ -3,8 +3,8 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
-import { parseTable, Reloads, tableChanges, watchTable } from '../../src/gateway/table/reload.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { parseTable, Reloads, tableChanges, watchTable } from '../../src/gateway/endpoints/reload.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
 
 const HEAD = `services: {a: local, far: {at: 'http://127.0.0.1:9', queue: 3}}

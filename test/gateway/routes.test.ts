@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unservedEndpoints } from '../../src/app/public-server.ts';
-import { reaches } from '../../src/faces/rest/route.ts';
-import { ROUTES } from '../../src/faces/rest/routes.ts';
-import { type GatewayConfig, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { reaches } from '../../src/api/rest/route.ts';
+import { ROUTES } from '../../src/api/rest/routes.ts';
+import { type GatewayConfig, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { sourceFiles } from '../architecture/imports.ts';
 import { startPortcullis } from '../harness.ts';
@@ -109,6 +109,6 @@ describe('a path', () => {
       [`'${base}`, `}${base}`].some((start) => text.split(start).some((rest, at) => at > 0 && /^['`*/?]/.test(rest))),
     );
     expect(naming.length).toBeLessThanOrEqual(1);
-    for (const { file } of naming) expect(file).toMatch(/^faces\/rest\/[a-z-]+\.rest\.ts$/);
+    for (const { file } of naming) expect(file).toMatch(/^api\/rest\/[a-z-]+\.rest\.ts$/);
   });
 });

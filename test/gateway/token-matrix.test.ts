@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { inTurn } from '../harness/in-turn.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import {

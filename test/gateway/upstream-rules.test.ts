@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { admit, type Circuit, CLOSED, type Outcome, settle } from '../../src/gateway/remote/breaker.rules.ts';
-import { type FailedAttempt, mayRetry } from '../../src/gateway/upstream/forwarding.ts';
+import { admit, type Circuit, CLOSED, type Outcome, settle } from '../../src/gateway/endpoints/breaker.rules.ts';
+import { type FailedAttempt, mayRetry } from '../../src/gateway/proxy/forwarding.ts';
 import { Semaphore, type Waiter } from '../../src/lib/semaphore.ts';
 
 const SETTINGS = { failures: 3, openMs: 1_000 };

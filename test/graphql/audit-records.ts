@@ -1,5 +1,5 @@
 import { type DocumentNode, parse, validate } from 'graphql';
-import { OperationAudits } from '../../src/faces/graphql/plugins/audit-masking.ts';
+import { OperationAudits } from '../../src/api/graphql/plugins/audit-masking.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { schema } from './audit-stand.ts';
 

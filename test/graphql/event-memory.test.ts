@@ -1,8 +1,8 @@
 import type { ExecutionResult } from 'graphql';
 import { expect, it } from 'vitest';
-import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
-import { SharedResults } from '../../src/faces/graphql/execution/shared-results.ts';
-import { SseStream } from '../../src/faces/graphql/execution/sse-streams.ts';
+import type { ErrorMask } from '../../src/api/graphql/execution/error-masking.ts';
+import { SharedResults } from '../../src/api/graphql/execution/shared-results.ts';
+import { SseStream } from '../../src/api/graphql/execution/sse-streams.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { ENDLESS } from '../harness/endless.ts';
 

@@ -2,7 +2,7 @@ import { getNamedType, isObjectType } from 'graphql';
 import { Kysely } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { embeddedDatabase, scratchDatabase } from '../harness/databases.ts';
 import { inTurn } from '../harness/in-turn.ts';
 import { selectionOf } from '../tenancy/schema-slots.ts';

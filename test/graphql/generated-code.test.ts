@@ -1,7 +1,7 @@
 import { parse } from 'graphql';
 import { compileQuery } from 'graphql-jit';
 import { expect, inject, it } from 'vitest';
-import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { startPortcullis } from '../harness.ts';
 import { checkGeneratedCode } from './generated-code.ts';
 import { GeneratedSources } from './generated-sources.ts';

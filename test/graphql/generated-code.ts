@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { parse } from 'graphql';
 import { expect } from 'vitest';
-import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/documents.ts';
-import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { areVariablesGood, fragmentsOf } from '../../src/api/graphql/execution/documents.ts';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
 import { GeneratedSources } from './generated-sources.ts';
 import { CANARIES, POISON, plantedDocument } from './planted-document.ts';

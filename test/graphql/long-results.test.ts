@@ -3,7 +3,7 @@ import { GraphQLError } from 'graphql';
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../../src/faces/graphql/execution/error-masking.ts';
+import { ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../../src/api/graphql/execution/error-masking.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';

@@ -1,6 +1,6 @@
 import { type ExecutionArgs, GraphQLError, parse } from 'graphql';
 import { expect, it } from 'vitest';
-import { OperationObserver } from '../../src/faces/graphql/execution/operation-observer.ts';
+import { OperationObserver } from '../../src/api/graphql/execution/operation-observer.ts';
 
 const args = { document: parse('mutation { go }'), contextValue: {} } as unknown as ExecutionArgs;
 const meant = new GraphQLError('not found');

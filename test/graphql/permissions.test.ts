@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
-import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { inTurn } from '../harness/in-turn.ts';
 import { openSocket } from './raw-socket.ts';
 import { type Stand, startStand } from './stand.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { PersistedMode } from '../../src/faces/graphql/plugins/persisted-operations.ts';
+import type { PersistedMode } from '../../src/api/graphql/plugins/persisted-operations.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';

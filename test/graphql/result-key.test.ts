@@ -1,10 +1,10 @@
 import { type ExecutionArgs, parse, validateSubscriptionArgs } from 'graphql';
 import { expect, it } from 'vitest';
 import type { Principal } from '../../src/access/identity/principal.ts';
-import { resultKeyOf } from '../../src/faces/graphql/execution/shared-results.ts';
-import type { SharedPrincipal } from '../../src/faces/graphql/kit/graphql-context.ts';
-import { sharedPrincipalOf } from '../../src/faces/graphql/plugins/operation-context.ts';
-import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { resultKeyOf } from '../../src/api/graphql/execution/shared-results.ts';
+import type { SharedPrincipal } from '../../src/api/graphql/kit/graphql-context.ts';
+import { sharedPrincipalOf } from '../../src/api/graphql/plugins/operation-context.ts';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
 
 const schema = buildSchema();
 

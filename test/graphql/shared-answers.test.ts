@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { AccessWatch } from '../../src/access/sessions/access-watch.ts';
+import type { AccessWatch } from '../../src/access/revocation/access-watch.ts';
 import { databaseEventLog, type EventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';

@@ -1,7 +1,7 @@
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { withoutGivenValues } from '../../src/faces/graphql/execution/error-masking.ts';
+import { withoutGivenValues } from '../../src/api/graphql/execution/error-masking.ts';
 import { type Stand, startStand } from './stand.ts';
 
 const SECRET = 'ZQhunter2';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { OpenSubscriptions } from '../../src/faces/graphql/execution/open-subscriptions.ts';
+import { OpenSubscriptions } from '../../src/api/graphql/execution/open-subscriptions.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { overSse } from '../realtime/live.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOriginTaken, isOwnHost } from '../../src/faces/mcp/mcp-server.ts';
+import { isOriginTaken, isOwnHost } from '../../src/api/mcp/mcp-server.ts';
 
 const PUBLIC = 'https://gate.example/base';
 

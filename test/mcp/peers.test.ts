@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { TOOLS } from '../../src/faces/mcp/tools.ts';
+import { TOOLS } from '../../src/api/mcp/tools.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { runCommand } from '../services/commands.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';

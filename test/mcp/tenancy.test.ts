@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TOOLS } from '../../src/faces/mcp/tools.ts';
+import { TOOLS } from '../../src/api/mcp/tools.ts';
 import { marksOf, type Things } from '../tenancy/marked-node.ts';
 import { missing, told, withoutNewIds } from '../tenancy/surface-row.ts';
 import { type TwoMarkedNodes, twoMarkedNodes } from '../tenancy/two-marked-nodes.ts';

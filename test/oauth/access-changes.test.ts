@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type AccessChange, AccessChanges } from '../../src/access/sessions/access-changes.ts';
+import { type AccessChange, AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { withPostgres } from '../services/pg-client.ts';

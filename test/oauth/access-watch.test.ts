@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { InvalidTokenError } from '../../src/access/identity/invalid-token.ts';
 import type { Principal } from '../../src/access/identity/principal.ts';
-import type { AccessChange } from '../../src/access/sessions/access-changes.ts';
-import { storedTokenId } from '../../src/access/sessions/access-directory.ts';
-import { AccessWatch } from '../../src/access/sessions/access-watch.ts';
+import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
+import { storedTokenId } from '../../src/access/revocation/access-directory.ts';
+import { AccessWatch } from '../../src/access/revocation/access-watch.ts';
 import { ManualClock, settle } from '../realtime/model.ts';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';

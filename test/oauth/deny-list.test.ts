@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { AccessChange } from '../../src/access/sessions/access-changes.ts';
-import { DenyList } from '../../src/access/sessions/access-directory.ts';
+import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
+import { DenyList } from '../../src/access/revocation/access-directory.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { rows, supervisorId } from './clients.ts';

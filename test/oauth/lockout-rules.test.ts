@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { lockedUntilMs } from '../../src/access/sessions/login-locks.ts';
+import { lockedUntilMs } from '../../src/access/credentials/login-locks.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.UTC(2026, 10, 21, 12);

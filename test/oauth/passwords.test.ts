@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';
-import { Passwords } from '../../src/access/sessions/passwords.ts';
+import { Passwords } from '../../src/access/credentials/passwords.ts';
 import { AppError } from '../../src/platform/errors.ts';
 import { cheapHash } from './cheap-hash.ts';
 

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deleteExpiredRows } from '../../src/access/sessions/revocations.ts';
+import { deleteExpiredRows } from '../../src/access/tokens/revocations.ts';
 import { type Answer, type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { makeLoginsCheap } from './cheap-hash.ts';

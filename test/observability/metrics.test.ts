@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { uuidV7 } from '../../src/lib/uuid-v7.ts';
 import { anchorsOf } from '../docs/markdown.ts';
 import { startUpstream } from '../gateway/forwarder.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { oas31 } from 'zod-openapi';
-import type { JsonSchema } from '../../src/faces/openapi/operation.ts';
+import type { JsonSchema } from '../../src/api/openapi/operation.ts';
 import { anyCharacter } from '../harness/any-character.ts';
 import { followed } from './described.ts';
 

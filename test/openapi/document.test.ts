@@ -13,9 +13,9 @@ import { parseNotification } from '../../src/domain/transactions/notification.in
 import { migrateUserInput, migrateUsersInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { evaluateRule } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
-import { openApiDocument, printedOpenApi } from '../../src/faces/openapi/openapi.ts';
-import { ROUTES } from '../../src/faces/rest/routes.ts';
-import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { openApiDocument, printedOpenApi } from '../../src/api/openapi/openapi.ts';
+import { ROUTES } from '../../src/api/rest/routes.ts';
+import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { committed, document, faultsOf, followed, operations } from './described.ts';
 
 const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));

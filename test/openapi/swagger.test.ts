@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { IDS } from '../../src/faces/openapi/examples.ts';
-import { swaggerFiles } from '../../src/faces/openapi/swagger-files.ts';
+import { IDS } from '../../src/api/openapi/examples.ts';
+import { swaggerFiles } from '../../src/api/openapi/swagger-files.ts';
 import { recordOf } from '../audit/records.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';

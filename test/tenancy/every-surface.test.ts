@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { isRequiredArgument } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildSchema } from '../../src/faces/graphql/schema.ts';
-import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { EventReader } from '../graphql/event-reader.ts';
 import { browserForm } from '../graphql/upload-requests.ts';
 import type { Portcullis } from '../harness.ts';

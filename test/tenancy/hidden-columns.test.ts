@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { isRequiredArgument } from 'graphql';
 import { DefaultQueryExecutor, type QueryResult } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { buildSchema } from '../../src/faces/graphql/schema.ts';
-import { TOOLS } from '../../src/faces/mcp/tools.ts';
-import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { TOOLS } from '../../src/api/mcp/tools.ts';
+import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { callOf, post } from '../mcp/agents.ts';
 import { rows } from '../oauth/clients.ts';
 import { operate } from './graphql-operation.ts';
@@ -66,14 +66,14 @@ function showsNothingHidden(text: string): void {
   expect(text).not.toContain(VALUE);
 }
 
-describe('a column that no face declares', () => {
+describe('a column that no interface declares', () => {
   it('is in every row that is read', async () => {
     const read = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
     expect(read.length).toBeGreaterThan(0);
     expect(JSON.stringify(read).split(VALUE)).toHaveLength(read.length + 1);
   });
 
-  it('is seen where a face gives a row as it is', async () => {
+  it('is seen where an interface gives a row as it is', async () => {
     const [account] = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
     expect(() => showsNothingHidden(JSON.stringify({ ...account }))).toThrow(MEMBER);
   });

@@ -6,9 +6,9 @@ import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { notFoundRefusal } from '../../platform/errors.ts';
 import { type ClientRow, hashClientSecret } from '../clients/clients.service.ts';
-import type { AccessChange, AccessChanges } from '../sessions/access-changes.ts';
-import type { DatabaseClock } from '../sessions/database-clock.ts';
-import type { Sessions } from '../sessions/sessions.ts';
+import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
+import type { DatabaseClock } from '../revocation/database-clock.ts';
+import type { Sessions } from '../revocation/sessions.ts';
 import { type Administrator, refuseAdministration } from './administration.ts';
 import type { ClientInput } from './client.input.ts';
 

@@ -4,10 +4,10 @@ import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import { permissionsOfRole } from '../identity/permissions.rules.ts';
-import type { AccessChanges } from '../sessions/access-changes.ts';
-import type { LoginLocks } from '../sessions/login-locks.ts';
-import type { Passwords } from '../sessions/passwords.ts';
-import type { Sessions } from '../sessions/sessions.ts';
+import type { AccessChanges } from '../revocation/access-changes.ts';
+import type { LoginLocks } from '../credentials/login-locks.ts';
+import type { Passwords } from '../credentials/passwords.ts';
+import type { Sessions } from '../revocation/sessions.ts';
 import { SUPERVISOR_COLUMNS, type SupervisorRow } from '../supervisors/supervisors.service.ts';
 import {
   type AdministrativeChange,

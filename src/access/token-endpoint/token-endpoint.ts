@@ -2,7 +2,7 @@ import { isObject } from '../../lib/json.ts';
 import { invalidRequest, parsed } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Throttle } from '../limits/throttle.ts';
-import type { AccessDirectory } from '../sessions/access-directory.ts';
+import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { TokenResponse } from '../tokens/token-issuer.ts';
 import type { Grant } from './grants.ts';
 import { invalidClient, OAuthError } from './oauth-error.ts';

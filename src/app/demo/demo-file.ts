@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { getGraphql } from '../../faces/rest/graphql.rest.ts';
-import { sendMcpMessage } from '../../faces/rest/mcp.rest.ts';
+import { getGraphql } from '../../api/rest/graphql.rest.ts';
+import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { demoPath, notWhole, PARTS } from '../../platform/config/data-dir.ts';
 import { type Demo, demoSchema } from './demo.ts';

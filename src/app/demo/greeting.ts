@@ -1,10 +1,10 @@
-import { listAccounts } from '../../faces/rest/accounts.rest.ts';
-import { showConsole } from '../../faces/rest/console.rest.ts';
-import { getGraphql } from '../../faces/rest/graphql.rest.ts';
-import { sendMcpMessage } from '../../faces/rest/mcp.rest.ts';
-import { issueToken } from '../../faces/rest/oauth.rest.ts';
-import { showSwagger } from '../../faces/rest/swagger.rest.ts';
-import { notifyTransaction } from '../../faces/rest/webhooks.rest.ts';
+import { listAccounts } from '../../api/rest/accounts.rest.ts';
+import { showConsole } from '../../api/rest/console.rest.ts';
+import { getGraphql } from '../../api/rest/graphql.rest.ts';
+import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
+import { issueToken } from '../../api/rest/oauth.rest.ts';
+import { showSwagger } from '../../api/rest/swagger.rest.ts';
+import { notifyTransaction } from '../../api/rest/webhooks.rest.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Demo } from './demo.ts';
 

@@ -1,5 +1,5 @@
-import { withDiscovers } from '../../gateway/table/discovers.ts';
-import { lookupBearer, readGatewayConfig } from '../../gateway/table/gateway-config.ts';
+import { withDiscovers } from '../../gateway/endpoints/discovers.ts';
+import { lookupBearer, readGatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
 import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/config/config.ts';
 import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved.ts';
 import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
@@ -49,8 +49,8 @@ async function check(env: NodeJS.ProcessEnv): Promise<Checked | { faults: string
 /** Returns what is wrong with the file of persisted documents or with a document in it; an empty list if nothing is. */
 async function persistedFaults(path: string): Promise<readonly string[]> {
   const [{ readPersistedDocuments }, { documentFaults }] = await Promise.all([
-    import('../../faces/graphql/execution/persisted-file.ts'),
-    import('../../faces/graphql/schema.ts'),
+    import('../../api/graphql/execution/persisted-file.ts'),
+    import('../../api/graphql/schema.ts'),
   ]);
   try {
     return documentFaults(await readPersistedDocuments(path)).map((fault) => `GRAPHQL_PERSISTED_FILE ${path} ${fault}`);

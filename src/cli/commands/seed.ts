@@ -1,4 +1,4 @@
-import { Passwords } from '../../access/sessions/passwords.ts';
+import { Passwords } from '../../access/credentials/passwords.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';

@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
 import { AppError, type ErrorEnvelope, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
-import type { Endpoint } from '../table/gateway-config.ts';
+import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Exchange } from './exchange.ts';
 import { announcesBody } from './request-head.ts';
 

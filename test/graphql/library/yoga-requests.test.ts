@@ -3,14 +3,14 @@ import { type AddressInfo, Socket } from 'node:net';
 import { GraphQLNonNull, GraphQLObjectType, GraphQLScalarType, GraphQLSchema, GraphQLString } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import { afterEach, describe, expect, it } from 'vitest';
-import { UPLOAD_LIMITS } from '../../../src/faces/graphql/execution/upload-form.ts';
-import { Upload } from '../../../src/faces/graphql/kit/scalars.ts';
-import type { OperationAudits } from '../../../src/faces/graphql/plugins/audit-masking.ts';
+import { UPLOAD_LIMITS } from '../../../src/api/graphql/execution/upload-form.ts';
+import { Upload } from '../../../src/api/graphql/kit/scalars.ts';
+import type { OperationAudits } from '../../../src/api/graphql/plugins/audit-masking.ts';
 import {
   type GraphqlHttpRequest,
   readRequest,
   useHttpRequests,
-} from '../../../src/faces/graphql/plugins/http-requests.ts';
+} from '../../../src/api/graphql/plugins/http-requests.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { ExactNumber } from '../../../src/lib/json.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../upload-requests.ts';

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CloseCode, handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
-import type { AccessEnd, AccessWatch } from '../../../access/sessions/access-watch.ts';
+import type { AccessEnd, AccessWatch } from '../../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { type KnownMembers, parseInput } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';

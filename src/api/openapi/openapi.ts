@@ -1,6 +1,6 @@
 import type { oas31 } from 'zod-openapi';
 import type { Permission } from '../../access/identity/permissions.rules.ts';
-import type { Endpoint, GatewayConfig } from '../../gateway/table/gateway-config.ts';
+import type { Endpoint, GatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
 import { VERSION } from '../../platform/health.ts';
 import { described } from './descriptions.ts';
 import { inputSchemas, schemaOf, withExactNumbers } from './input-schemas.ts';

@@ -2,7 +2,7 @@ import { useEngine } from '@envelop/core';
 import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { Principal } from '../../access/identity/principal.ts';
-import type { AccessWatch } from '../../access/sessions/access-watch.ts';
+import type { AccessWatch } from '../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/tracing.ts';

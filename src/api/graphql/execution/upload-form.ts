@@ -4,7 +4,7 @@ import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
-import type { AccessEnd } from '../../../access/sessions/access-watch.ts';
+import type { AccessEnd } from '../../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { countBody, leaveBody } from '../../../gateway/exchange/incomplete-bodies.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';

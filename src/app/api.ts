@@ -1,12 +1,12 @@
 import { InvalidTokenError, unlessInvalid } from '../access/identity/invalid-token.ts';
 import { missingPermissions, type Principal } from '../access/identity/principal.ts';
-import type { PersistedFile } from '../faces/graphql/execution/persisted-file.ts';
-import { createGraphqlServer, type GraphqlServer } from '../faces/graphql/graphql-server.ts';
-import { createMcpServer, type McpServer } from '../faces/mcp/mcp-server.ts';
-import { getGraphql } from '../faces/rest/graphql.rest.ts';
+import type { PersistedFile } from '../api/graphql/execution/persisted-file.ts';
+import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-server.ts';
+import { createMcpServer, type McpServer } from '../api/mcp/mcp-server.ts';
+import { getGraphql } from '../api/rest/graphql.rest.ts';
 import { guardOperation, guardSocket } from '../gateway/client-guards.ts';
 import { withinSpan } from '../gateway/exchange/request-metrics.ts';
-import type { Endpoint } from '../gateway/table/gateway-config.ts';
+import type { Endpoint } from '../gateway/endpoints/gateway-config.ts';
 import { forbidden } from '../platform/errors.ts';
 import type { Context } from './context.ts';
 

@@ -1,10 +1,10 @@
 import { isoFromPg } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
-import type { AccessChange, AccessChanges } from './access-changes.ts';
-import { storedTokenId } from './access-directory.ts';
+import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
+import { storedTokenId } from '../revocation/access-directory.ts';
 import { digestOf, isInGrace, MAX_REFRESH_AGE_MS, type RefreshClaims, redeemableUntilMs } from './refresh.rules.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from '../revocation/sessions.ts';
 
 const YEAR_10000_MS = Date.UTC(10_000, 0, 1);
 

@@ -3,7 +3,7 @@ import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import { bearerOf } from '../../access/identity/principal.ts';
 import type { ClientGuards } from '../../access/limits/guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
-import type { AccessDirectory } from '../../access/sessions/access-directory.ts';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import { guardClient } from '../../gateway/client-guards.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { FetchAPI } from 'graphql-yoga';
-import type { AccessWatch } from '../../../access/sessions/access-watch.ts';
+import type { AccessWatch } from '../../../access/revocation/access-watch.ts';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';

@@ -4,7 +4,7 @@ import express, { type RequestHandler } from 'express';
 import type { LocalServices } from '../../gateway/chain.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { answerPreflight, refuse, sendJson } from '../../gateway/exchange/responses.ts';
-import type { EndpointFlags } from '../../gateway/table/endpoint-flags.ts';
+import type { EndpointFlags } from '../../gateway/endpoints/endpoint-flags.ts';
 import type { Log } from '../../lib/log.ts';
 import { type AppError, type ErrorEnvelope, errorEnvelope, serviceUnavailable } from '../../platform/errors.ts';
 import type { DescribedRoute } from '../openapi/operation.ts';

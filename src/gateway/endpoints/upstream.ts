@@ -1,7 +1,7 @@
 import type { Pool } from 'undici';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { newPool } from '../../platform/http-pool.ts';
-import type { RemoteService } from '../table/gateway-config.ts';
+import type { RemoteService } from './gateway-config.ts';
 import { type Admission, admit, type Circuit, CLOSED, type Outcome, settle } from './breaker.rules.ts';
 
 /** How long connecting may take, in ms; the timeout of the endpoint includes it. */

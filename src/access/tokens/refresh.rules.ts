@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isUuid } from '../../lib/input.ts';
-import { isClaimText, isOptionalText } from '../tokens/claims.rules.ts';
+import { isClaimText, isOptionalText } from './claims.rules.ts';
 
 /** The age, in ms, from which a refresh token is refused, whatever the client's settings (specification section 8). */
 export const MAX_REFRESH_AGE_MS = 365 * 24 * 3600 * 1000;
