@@ -1,7 +1,7 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { match } from 'path-to-regexp';
-import { EndpointTable } from '../../src/gateway/routing.ts';
 import { endpointOf } from '../../src/gateway/endpoints/gateway-config.ts';
+import { EndpointTable } from '../../src/gateway/routing.ts';
 import type { WrittenEndpoint } from './endpoints.ts';
 
 export type MatcherName = 'table' | 'find-my-way' | 'path-to-regexp';

@@ -5,8 +5,8 @@ import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-
 import { createMcpServer, type McpServer } from '../api/mcp/mcp-server.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
 import { guardOperation, guardSocket } from '../gateway/client-guards.ts';
-import { withinSpan } from '../gateway/exchange/request-metrics.ts';
 import type { Endpoint } from '../gateway/endpoints/gateway-config.ts';
+import { withinSpan } from '../gateway/exchange/request-metrics.ts';
 import { forbidden } from '../platform/errors.ts';
 import type { Context } from './context.ts';
 

@@ -1,8 +1,8 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import type { EventBus } from '../events/bus/event-bus.ts';
-import { lagMetric, ObservedBus } from '../events/bus/observed-bus.ts';
 import { type OperationDurations, operationDurations } from '../api/graphql/execution/operation-durations.ts';
 import { toolOutcomes } from '../api/mcp/kit/tool.ts';
+import type { EventBus } from '../events/bus/event-bus.ts';
+import { lagMetric, ObservedBus } from '../events/bus/observed-bus.ts';
 import { ConnectionMetrics } from '../gateway/connections.ts';
 import { RequestMetrics } from '../gateway/exchange/request-metrics.ts';
 import type { Tracer } from '../lib/tracing.ts';

@@ -1,26 +1,26 @@
 import type { Server } from 'node:http';
-import { notingUsers } from '../audit/noted-users.ts';
 import { consoleFiles } from '../api/console/console-files.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
 import { getServerMetadata } from '../api/rest/oauth.rest.ts';
 import { type Route, reaches, restApplication } from '../api/rest/route.ts';
 import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
+import { notingUsers } from '../audit/noted-users.ts';
 import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
 import { guardRequest } from '../gateway/client-guards.ts';
 import { limitConnections } from '../gateway/connections.ts';
+import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
+import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/endpoints/gateway-config.ts';
 import type { Exchange } from '../gateway/exchange/exchange.ts';
 import { compileTrust } from '../gateway/exchange/request-head.ts';
 import { endSpan, runTraced, withinSpan } from '../gateway/exchange/request-metrics.ts';
 import { cors } from '../gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../gateway/gateway.ts';
-import { EndpointTable, Services } from '../gateway/routing.ts';
-import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
-import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/endpoints/gateway-config.ts';
 import type { Upstreams } from '../gateway/proxy/upstreams.ts';
+import { EndpointTable, Services } from '../gateway/routing.ts';
 import { inRequest } from '../platform/database/tenant-db.ts';
+import { mcpOf } from './api.ts';
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
-import { mcpOf } from './api.ts';
 
 /** The flags of routes that the gateway must know, by path. */
 const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));

@@ -1,4 +1,3 @@
-import { keyedLog } from '../audit/mask-keys.ts';
 import { CONSOLE_OPERATIONS } from '../api/console/console-files.ts';
 import {
   type PersistedDocuments,
@@ -6,6 +5,7 @@ import {
   readPersistedDocuments,
 } from '../api/graphql/execution/persisted-file.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
+import { keyedLog } from '../audit/mask-keys.ts';
 import { withDiscovers } from '../gateway/endpoints/discovers.ts';
 import {
   type Endpoint,
@@ -25,11 +25,11 @@ import { pendingSchemaMigrations } from '../platform/database/schema-migrations.
 import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
 import { readinessOf } from '../platform/health.ts';
 import { adminServer } from './admin-server.ts';
+import { graphqlOf } from './api.ts';
 import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
 import { mayChangeAudit, migrateByOwner } from './database-roles.ts';
 import type { Demo } from './demo/demo.ts';
-import { graphqlOf } from './api.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { metricsOf } from './metrics.ts';
 import { publicServer } from './public-server.ts';

@@ -1,10 +1,10 @@
 import { bearerOf, missingPermissions } from '../access/identity/principal.ts';
 import type { TokenAuthenticator } from '../access/tokens/token-authenticator.ts';
 import { forbidden, invalidRequest, noToken, notFound, serviceUnavailable } from '../platform/errors.ts';
+import type { Upstream } from './endpoints/upstream.ts';
 import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
 import { NOT_HTTP } from './exchange/unparsed.ts';
-import type { Upstream } from './endpoints/upstream.ts';
 import type { EndpointTable, Services } from './routing.ts';
 
 /** One stage of the chain: adds to the exchange, or refuses the request by throwing an `AppError`. */

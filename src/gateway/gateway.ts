@@ -6,12 +6,12 @@ import { uuidV7 } from '../lib/uuid-v7.ts';
 import { invalidRequest, serviceUnavailable } from '../platform/errors.ts';
 import type { Stage } from './chain.ts';
 import { limitChunks, PipelinedRequests } from './connections.ts';
+import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 import { Exchange, exchangeOf } from './exchange/exchange.ts';
 import { createServer, ServerResponse } from './exchange/node-http.ts';
 import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
 import { refuse } from './exchange/responses.ts';
 import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';
-import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 
 const MAX_REQUEST_MS = 3_600_000;
 /** The longest head accepted, in bytes; so large that the chain, not the parser, refuses an overlong token. */

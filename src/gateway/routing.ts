@@ -1,7 +1,7 @@
-import type { Findings } from './exchange/exchange.ts';
-import type { Upstream } from './endpoints/upstream.ts';
 import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 import { type Endpoint, type GatewayConfig, isRemote, METHODS } from './endpoints/gateway-config.ts';
+import type { Upstream } from './endpoints/upstream.ts';
+import type { Findings } from './exchange/exchange.ts';
 
 interface TableNode {
   literal: Map<string, TableNode>;

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { gatewayJsonSchema, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import {
+  gatewayJsonSchema,
+  parseGatewayConfig,
+  readGatewayConfig,
+} from '../../src/gateway/endpoints/gateway-config.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');

@@ -9,14 +9,14 @@ import {
 } from 'node:http';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { gatewayChain } from '../../src/gateway/chain.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import type { Upstream } from '../../src/gateway/endpoints/upstream.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { compileTrust } from '../../src/gateway/exchange/request-head.ts';
 import { cors } from '../../src/gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../../src/gateway/gateway.ts';
-import type { Upstream } from '../../src/gateway/endpoints/upstream.ts';
-import { EndpointTable, Services } from '../../src/gateway/routing.ts';
-import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { Upstreams } from '../../src/gateway/proxy/upstreams.ts';
+import { EndpointTable, Services } from '../../src/gateway/routing.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { ENDLESS } from '../harness/endless.ts';
 

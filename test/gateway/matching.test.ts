@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EndpointTable } from '../../src/gateway/routing.ts';
 import type { Endpoint } from '../../src/gateway/endpoints/gateway-config.ts';
+import { EndpointTable } from '../../src/gateway/routing.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { envelope } from './envelopes.ts';
 import { request, sendRaw } from './raw.ts';

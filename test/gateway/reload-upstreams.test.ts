@@ -1,10 +1,10 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { Findings } from '../../src/gateway/exchange/exchange.ts';
-import { Services } from '../../src/gateway/routing.ts';
 import { parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import type { Findings } from '../../src/gateway/exchange/exchange.ts';
 import { Upstreams, upstreamMetrics } from '../../src/gateway/proxy/upstreams.ts';
+import { Services } from '../../src/gateway/routing.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { ENDLESS } from '../harness/endless.ts';
 import { type Forwarder, listening, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';

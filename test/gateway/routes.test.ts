@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { unservedEndpoints } from '../../src/app/public-server.ts';
 import { reaches } from '../../src/api/rest/route.ts';
 import { ROUTES } from '../../src/api/rest/routes.ts';
-import { type GatewayConfig, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { unservedEndpoints } from '../../src/app/public-server.ts';
+import {
+  type GatewayConfig,
+  parseGatewayConfig,
+  readGatewayConfig,
+} from '../../src/gateway/endpoints/gateway-config.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { sourceFiles } from '../architecture/imports.ts';
 import { startPortcullis } from '../harness.ts';

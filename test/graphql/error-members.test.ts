@@ -1,9 +1,9 @@
 import { isUnionType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
+import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { migrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { issuesOf } from '../../src/platform/errors.ts';
 import { type Stand, startStand } from './stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';

@@ -1,8 +1,8 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { beforeEach, expect, it } from 'vitest';
-import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { EventExecutions, type EventSource } from '../../src/api/graphql/execution/event-executions.ts';
 import { SharedResults, sharedOf } from '../../src/api/graphql/execution/shared-results.ts';
+import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { gatewayTimeout, serviceUnavailable } from '../../src/platform/errors.ts';
 import { ManualClock, NODE, settle } from '../realtime/model.ts';
 

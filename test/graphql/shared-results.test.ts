@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, type GraphQLSchema, parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
-import type { EventStream } from '../../src/events/streams/event-streams.ts';
-import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { createEngine } from '../../src/api/graphql/execution/engine.ts';
 import { SharedResults, sharedOf } from '../../src/api/graphql/execution/shared-results.ts';
 import { callerOf, type GraphqlContext } from '../../src/api/graphql/kit/graphql-context.ts';
+import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
+import type { EventStream } from '../../src/events/streams/event-streams.ts';
+import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { Gate, modelStreams, NODE, seqs, settle } from '../realtime/model.ts';
 
 /** Answers that count their executions, by event. */

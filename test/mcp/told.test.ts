@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
-import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import { TOOLS } from '../../src/api/mcp/tools.ts';
+import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import { invalidRequest, notFoundRefusal, RefusalError } from '../../src/platform/errors.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { newUser } from '../user-migrations/calls.ts';

@@ -9,12 +9,12 @@ import {
   parseTokenRequest,
   tokenInput,
 } from '../../src/access/token-endpoint/token-request.input.ts';
+import { openApiDocument, printedOpenApi } from '../../src/api/openapi/openapi.ts';
+import { ROUTES } from '../../src/api/rest/routes.ts';
 import { parseNotification } from '../../src/domain/transactions/notification.input.ts';
 import { migrateUserInput, migrateUsersInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { evaluateRule } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
-import { openApiDocument, printedOpenApi } from '../../src/api/openapi/openapi.ts';
-import { ROUTES } from '../../src/api/rest/routes.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { committed, document, faultsOf, followed, operations } from './described.ts';
 

@@ -3,10 +3,10 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
-import { permissionsOfRole } from '../identity/permissions.rules.ts';
-import type { AccessChanges } from '../revocation/access-changes.ts';
 import type { LoginLocks } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
+import { permissionsOfRole } from '../identity/permissions.rules.ts';
+import type { AccessChanges } from '../revocation/access-changes.ts';
 import type { Sessions } from '../revocation/sessions.ts';
 import { SUPERVISOR_COLUMNS, type SupervisorRow } from '../supervisors/supervisors.service.ts';
 import {

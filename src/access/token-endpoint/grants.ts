@@ -3,14 +3,14 @@ import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
 import { type LoginLocks, lockName } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import type { Sessions } from '../revocation/sessions.ts';
+import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
 import type { RefreshClaims } from '../tokens/refresh.rules.ts';
 import { isOfClient, type RefreshTokens } from '../tokens/refresh-tokens.ts';
 import type { Revocations, SpentTokens } from '../tokens/revocations.ts';
-import type { Sessions } from '../revocation/sessions.ts';
-import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
 import type { TokenIssuer, TokenResponse } from '../tokens/token-issuer.ts';
 import type { GrantType, TokenRequest } from './token-request.input.ts';
 

@@ -1,12 +1,12 @@
 import { isUuid } from '../../lib/input.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import { unlessInvalid } from '../identity/invalid-token.ts';
-import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
-import type { TokenVerifier } from './token-verifier.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
+import type { Sessions } from '../revocation/sessions.ts';
+import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
 import { type RefreshClaims, refreshClaims } from './refresh.rules.ts';
 import type { SpentTokens } from './revocations.ts';
-import type { Sessions } from '../revocation/sessions.ts';
+import type { TokenVerifier } from './token-verifier.ts';
 
 interface RefreshTokensParts {
   verifier: TokenVerifier;

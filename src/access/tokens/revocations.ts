@@ -3,8 +3,8 @@ import type { Db } from '../../platform/database/database.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
 import { storedTokenId } from '../revocation/access-directory.ts';
-import { digestOf, isInGrace, MAX_REFRESH_AGE_MS, type RefreshClaims, redeemableUntilMs } from './refresh.rules.ts';
 import type { Sessions } from '../revocation/sessions.ts';
+import { digestOf, isInGrace, MAX_REFRESH_AGE_MS, type RefreshClaims, redeemableUntilMs } from './refresh.rules.ts';
 
 const YEAR_10000_MS = Date.UTC(10_000, 0, 1);
 

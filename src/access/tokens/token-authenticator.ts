@@ -1,10 +1,10 @@
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { InvalidTokenError } from '../identity/invalid-token.ts';
 import type { Principal, SignedToken } from '../identity/principal.ts';
-import { principalFromClaims } from './claims.rules.ts';
-import type { TokenVerifier } from './token-verifier.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { Sessions } from '../revocation/sessions.ts';
+import { principalFromClaims } from './claims.rules.ts';
+import type { TokenVerifier } from './token-verifier.ts';
 
 interface AuthenticatorDependencies {
   verifier: Pick<TokenVerifier, 'verify'>;

@@ -1,8 +1,8 @@
 import type { ClientRecord } from '../identity/client-record.ts';
 import { unlessInvalid } from '../identity/invalid-token.ts';
 import type { Principal, SignedToken, TokenUse } from '../identity/principal.ts';
-import type { Supervisors } from '../supervisors/supervisors.service.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
+import type { Supervisors } from '../supervisors/supervisors.service.ts';
 
 import { isOfClient, type RefreshTokens } from './refresh-tokens.ts';
 import type { Revocations } from './revocations.ts';

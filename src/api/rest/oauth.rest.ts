@@ -4,7 +4,6 @@ import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { ClientGuards } from '../../access/limits/guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
-import type { TokenManagement } from '../../access/tokens/token-management.ts';
 import type { Grant } from '../../access/token-endpoint/grants.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
 import { oauthEnvelope } from '../../access/token-endpoint/oauth-error.ts';
@@ -15,6 +14,7 @@ import {
   tokenToManage,
 } from '../../access/token-endpoint/token-endpoint.ts';
 import { basicClient, isStandardRequest, parametersOf } from '../../access/token-endpoint/token-request.input.ts';
+import type { TokenManagement } from '../../access/tokens/token-management.ts';
 import { guardClient } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';

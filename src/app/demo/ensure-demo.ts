@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hashClientSecret } from '../../access/clients/clients.service.ts';
-import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { Passwords } from '../../access/credentials/passwords.ts';
+import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { Transactions } from '../../domain/transactions/transactions.service.ts';
 import { TRANSACTION_COLLECTIONS } from '../../domain/transactions/type-codes.rules.ts';
 import { baseUrlOf } from '../../lib/base-url.ts';

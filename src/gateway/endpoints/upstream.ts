@@ -1,8 +1,8 @@
 import type { Pool } from 'undici';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { newPool } from '../../platform/http-pool.ts';
-import type { RemoteService } from './gateway-config.ts';
 import { type Admission, admit, type Circuit, CLOSED, type Outcome, settle } from './breaker.rules.ts';
+import type { RemoteService } from './gateway-config.ts';
 
 /** How long connecting may take, in ms; the timeout of the endpoint includes it. */
 const CONNECT_TIMEOUT_MS = 5_000;

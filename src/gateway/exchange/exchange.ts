@@ -4,9 +4,9 @@ import type { Caller, Principal, SignedToken } from '../../access/identity/princ
 import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { AppError } from '../../platform/errors.ts';
-import type { Upstream } from '../endpoints/upstream.ts';
 import type { EndpointFlags } from '../endpoints/endpoint-flags.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
+import type { Upstream } from '../endpoints/upstream.ts';
 import type { RecordedHead } from './audit.ts';
 import { Capture } from './capture.ts';
 import type { NormalTarget } from './request-head.ts';

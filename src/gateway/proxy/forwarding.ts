@@ -6,11 +6,11 @@ import type { AccessEnd, AccessWatch } from '../../access/revocation/access-watc
 import type { Log } from '../../lib/log.ts';
 import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
 import { type AppError, gatewayTimeout, invalidRequest, payloadTooLarge } from '../../platform/errors.ts';
+import type { Outcome } from '../endpoints/breaker.rules.ts';
+import type { LongStream, Upstream, UpstreamCounts } from '../endpoints/upstream.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { announcesBody } from '../exchange/request-head.ts';
 import { refuse } from '../exchange/responses.ts';
-import type { Outcome } from '../endpoints/breaker.rules.ts';
-import type { LongStream, Upstream, UpstreamCounts } from '../endpoints/upstream.ts';
 import { badGateway, requestFields, unavailable } from './headers.ts';
 import { RequestBody } from './request-body.ts';
 import { openTunnel } from './tunnel.ts';

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { Counter, Gauge, type Metric } from 'prom-client';
 import type { AccessWatch } from '../../access/revocation/access-watch.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Exchange } from '../exchange/exchange.ts';
+import { type GatewayConfig, isRemote, type RemoteService } from '../endpoints/gateway-config.ts';
 
 import { Upstream, type UpstreamCounts } from '../endpoints/upstream.ts';
-import { type GatewayConfig, isRemote, type RemoteService } from '../endpoints/gateway-config.ts';
+import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding } from './forwarding.ts';
 import { UpstreamCalls } from './upstream-call.ts';
 
