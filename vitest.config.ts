@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { PATIENCE_MS, TEST_DEADLINE_MS } from './test/harness/deadlines.ts';
-import { cacheFolder } from './test/services/folders.ts';
-import { useMemoryFolder } from './test/services/memory-folder.ts';
+import { PATIENCE_MS, TEST_DEADLINE_MS } from './test/support/harness/deadlines.ts';
+import { cacheFolder } from './test/support/services/folders.ts';
+import { useMemoryFolder } from './test/support/services/memory-folder.ts';
 
 useMemoryFolder();
 // What a process compiles of the packages is there for the next one: a quarter of the CPU of a run.
@@ -35,7 +35,7 @@ export const common = {
   // Vite would pick another build of graphql than Node does, and its schema would not be ours.
   resolve: { alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }] },
   test: {
-    setupFiles: [fileURLToPath(import.meta.resolve('./test/harness/patience.ts'))],
+    setupFiles: [fileURLToPath(import.meta.resolve('./test/support/harness/patience.ts'))],
     testTimeout: TEST_DEADLINE_MS,
     hookTimeout: TEST_DEADLINE_MS,
     expect: { poll: { timeout: PATIENCE_MS } },
@@ -59,7 +59,7 @@ function project(name: string, test: TestProjectInlineConfiguration['test']): Te
 export default defineConfig({
   test: {
     // Once for both projects.
-    globalSetup: ['test/services/global-setup.ts'],
+    globalSetup: ['test/support/services/global-setup.ts'],
     // Most of a test's time is waiting for servers, not computing.
     maxWorkers: 5,
     sequence: { sequencer: ByTurns },

@@ -15,7 +15,7 @@ export default defineConfig({
     ...common.test,
     include: ['test/long/**/*.test.ts', 'test/attacks/**/*.test.ts', ...THOROUGH],
     provide: { isThorough: true },
-    globalSetup: ['test/services/global-setup.ts'],
+    globalSetup: ['test/support/services/global-setup.ts'],
     testTimeout: 900_000,
     hookTimeout: 300_000,
     fileParallelism: false,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import type { Attack } from '../test/graphql/attacks/attack.ts';
-import { launch, type Target } from '../test/graphql/attacks/launch.ts';
-import { ATTACKS } from '../test/graphql/attacks.ts';
+import type { Attack } from '../test/support/graphql/attacks/attack.ts';
+import { launch, type Target } from '../test/support/graphql/attacks/launch.ts';
+import { ATTACKS } from '../test/support/graphql/attacks.ts';
 import { costOf } from './attacks/cost.ts';
 import { clientToken, readDemoFile, type Server, startProduct } from './lib/product.ts';
 import { print, type Table, tell } from './lib/report.ts';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { request } from 'undici';
-import { type PostgresClient, withPostgres } from '../test/services/pg-client.ts';
+import { type PostgresClient, withPostgres } from '../test/support/services/pg-client.ts';
 import { newRows } from './bulk/rows.ts';
 import { insertByHand } from './bulk/statement.ts';
 import { clientToken, readDemoFile, startProduct } from './lib/product.ts';

@@ -29,7 +29,7 @@ export async function measureBypasses(names: readonly string[], pairs: number): 
     if (row === undefined) throw new Error(`no bypass ${name}: one of ${NAMES.join(', ')}`);
     tell(`${name}, ${row} …`);
     const swapped = {
-      [join(ROOT, `src/lib/fast/${name}.ts`)]: join(ROOT, `test/fast/library/${name}.ts`),
+      [join(ROOT, `src/lib/fast/${name}.ts`)]: join(ROOT, `test/support/fast/library/${name}.ts`),
     };
     const other = { nodeArgs: ['--import', SWAP], env: { SWAPPED: JSON.stringify(swapped) } };
     const measured = await measurePairs(SCENES[row], { own: {}, other }, pairs);

@@ -4,7 +4,7 @@ import { AuditChain, unchained } from '../src/audit/audit-chain.ts';
 import type { AuditRecord } from '../src/audit/audit-record.ts';
 import { AuditStore } from '../src/audit/audit-writer.ts';
 import { openDatabase } from '../src/platform/database/database.ts';
-import { type PostgresClient, withPostgres } from '../test/services/pg-client.ts';
+import { type PostgresClient, withPostgres } from '../test/support/services/pg-client.ts';
 import { backendCpu, spentBetween } from './graphql/postgres-cpu.ts';
 import { print, type Table } from './lib/report.ts';
 import { median } from './lib/statistics.ts';

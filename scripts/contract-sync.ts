@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { disagreements, parsePage, readTests, syncPage } from '../test/contract/contract-page.ts';
+import { disagreements, parsePage, readTests, syncPage } from '../test/support/contract/contract-page.ts';
 
 /** Fills the proof column of docs/contract.md from the names of the tests; exit code 1 when a disagreement is left. */
 function main(root: string): void {

@@ -65,7 +65,7 @@ interface Manifest {
 export function packageFaults(root: string): string[] {
   const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const sources = importedBy(root, ['src/**/*.ts', 'migrations/**/*.ts']);
-  const others = importedBy(root, ['test/**/*.ts', 'scripts/**/*.ts', '*.ts']);
+  const others = importedBy(root, ['test/**/*.ts', 'tools/**/*.ts', 'scripts/**/*.ts', '*.ts']);
   const runtime = { ...manifest.dependencies, ...manifest.optionalDependencies };
   const all = { ...runtime, ...manifest.devDependencies };
   return [

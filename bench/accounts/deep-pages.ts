@@ -1,5 +1,5 @@
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { withPostgres } from '../../test/services/pg-client.ts';
+import { withPostgres } from '../../test/support/services/pg-client.ts';
 import type { Effort } from '../lib/pairs.ts';
 import { clientToken, readDemoFile, startProduct } from '../lib/product.ts';
 import { type Table, tell } from '../lib/report.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { PostgresClient } from '../../test/services/pg-client.ts';
+import type { PostgresClient } from '../../test/support/services/pg-client.ts';
 import type { NewRow } from './rows.ts';
 
 /**

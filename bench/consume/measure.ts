@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type PostgresClient, withPostgres } from '../../test/services/pg-client.ts';
+import { type PostgresClient, withPostgres } from '../../test/support/services/pg-client.ts';
 import { SIGNING_SECRET } from '../gateway/contenders.ts';
 import { STEPS } from '../lib/notifications.ts';
 import { cpuMs } from '../lib/process-stats.ts';

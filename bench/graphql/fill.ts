@@ -1,4 +1,4 @@
-import { withPostgres } from '../../test/services/pg-client.ts';
+import { withPostgres } from '../../test/support/services/pg-client.ts';
 import { readDemoFile } from '../lib/product.ts';
 import { deleteTopics, migrateWorld } from '../lib/topics.ts';
 import { onEachStores, seedWorld, type World } from '../lib/world.ts';

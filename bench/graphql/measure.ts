@@ -1,4 +1,4 @@
-import { type PostgresClient, withPostgres } from '../../test/services/pg-client.ts';
+import { type PostgresClient, withPostgres } from '../../test/support/services/pg-client.ts';
 import { type Effort, type PairedRound, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
 import { cpuOfLoad, idleCpuOf, type Round } from '../lib/round.ts';
 import { runLoad } from '../lib/run-script.ts';

@@ -1,4 +1,4 @@
-import type { PostgresClient } from '../../test/services/pg-client.ts';
+import type { PostgresClient } from '../../test/support/services/pg-client.ts';
 import { cpuMs } from '../lib/process-stats.ts';
 
 const BACKENDS = `select pid from pg_stat_activity

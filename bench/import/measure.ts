@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createWriteStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { withPostgres } from '../../test/services/pg-client.ts';
+import { withPostgres } from '../../test/support/services/pg-client.ts';
 import { tell } from '../lib/report.ts';
 import { seedWorld, type World } from '../lib/world.ts';
 import { type Counts, importByCopy } from './copy.ts';

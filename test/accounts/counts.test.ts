@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { AccountPages, Accounts } from '../../src/domain/accounts/accounts.service.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
-import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
+import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const DAY_US = 86_400_000_000n;
 const FIRST_US = 1_767_225_600_000_000n;

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { NODE, type Stand, startStandOn } from '../graphql/stand.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { NODE, type Stand, startStandOn } from '../support/graphql/stand.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const PAGE = `query ($first: Int, $last: Int, $after: String, $before: String, $filter: AccountFilter) {
   accounts(first: $first, last: $last, after: $after, before: $before, filter: $filter) {

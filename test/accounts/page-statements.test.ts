@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 import { expect, it, vi } from 'vitest';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { seedTwoNodes } from '../tenancy/two-nodes.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { seedTwoNodes } from '../support/tenancy/two-nodes.ts';
 
 describeReal('postgres', 'prepared queries together', () => {
   it('4.8-02: both of a page are sent before one is answered', async () => {

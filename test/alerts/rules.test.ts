@@ -1,14 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { readYaml } from '../deploy/files.ts';
-import { type Alert, alerts } from '../observability/documents.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { describeReal } from '../services/real.ts';
-import { ROOT } from '../start/process.ts';
-import { CASES } from './cases.ts';
-import { mutants } from './mutants.ts';
-import { failedTrials, INTERVAL, promtool, type Trial } from './promtool.ts';
+import { CASES } from '../support/alerts/cases.ts';
+import { mutants } from '../support/alerts/mutants.ts';
+import { failedTrials, INTERVAL, promtool, type Trial } from '../support/alerts/promtool.ts';
+import { readYaml } from '../support/deploy/files.ts';
+import { type Alert, alerts } from '../support/observability/documents.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { describeReal } from '../support/services/real.ts';
+import { ROOT } from '../support/start/process.ts';
 
 /** Of the changed alerts, a quick run tries one in so many: changes of every kind are among these. */
 const EACH = inject('isThorough') ? 1 : 22;

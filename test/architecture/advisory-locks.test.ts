@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
-import { sourceFiles } from './imports.ts';
+import { sourceFiles } from '../support/architecture/imports.ts';
+import { ROOT } from '../support/start/process.ts';
 
 it('no two advisory locks have one number: the work under one would wait for that under the other', () => {
   const numbers = sourceFiles().flatMap((file) =>

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Complaint, complaints } from './lint-copy.ts';
+import { type Complaint, complaints } from '../support/architecture/lint-copy.ts';
 
 const WIRE = 'knows no wire and no environment';
 

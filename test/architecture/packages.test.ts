@@ -3,8 +3,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { packageFaults } from '../../scripts/packages.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { ROOT } from '../start/process.ts';
+import { emptyFolder } from '../support/start/folders.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 

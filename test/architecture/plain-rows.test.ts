@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
+import { ROOT } from '../support/start/process.ts';
 
 it('rows are plain: nothing but the migration of the schema knows an entity manager', () => {
   const knowing = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) =>

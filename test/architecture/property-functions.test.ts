@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { complaints } from './lint-copy.ts';
+import { complaints } from '../support/architecture/lint-copy.ts';
 
 const PATH = 'src/gateway/planted.ts';
 const HEAD = 'const given: Record<string, unknown> = {};\n';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Complaint, complaints } from './lint-copy.ts';
+import { type Complaint, complaints } from '../support/architecture/lint-copy.ts';
 
 const DOOR = 'Raw SQL and query builders pass platform/database/tenant-db.ts alone';
 const TAG = 'Raw SQL passes platform/database/tenant-db.ts alone';

@@ -1,8 +1,15 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
-import { fileCycles, folderCycles, type Import, importsOf, sourceFiles, sourceImports } from './imports.ts';
+import {
+  fileCycles,
+  folderCycles,
+  type Import,
+  importsOf,
+  sourceFiles,
+  sourceImports,
+} from '../support/architecture/imports.ts';
+import { ROOT } from '../support/start/process.ts';
 
 /** The storeys from the top to the bottom: each imports from those below it, and from nothing beside or above it. */
 const STOREYS = [

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const FIELDS = 'id name symbol type nodeId networkId contractAddress status createdAt updatedAt';

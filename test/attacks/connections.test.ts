@@ -2,10 +2,10 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { listening } from '../faults/faults.ts';
-import { type Lab, type Replica, startLab } from '../faults/lab.ts';
-import { sharedStores } from '../faults/shared-stores.ts';
-import { gatewayFile } from '../gateway/gateway-file.ts';
+import { listening } from '../support/faults/faults.ts';
+import { type Lab, type Replica, startLab } from '../support/faults/lab.ts';
+import { sharedStores } from '../support/faults/shared-stores.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import {
   LASTING,
   LASTING_ENDPOINTS,
@@ -13,10 +13,10 @@ import {
   last,
   startLastingService,
   UPGRADE,
-} from '../gateway/lasting.ts';
-import { openSocket, request } from '../gateway/raw.ts';
-import { encoded } from '../oauth/jwt.ts';
-import { describeReal } from '../services/real.ts';
+} from '../support/gateway/lasting.ts';
+import { openSocket, request } from '../support/gateway/raw.ts';
+import { encoded } from '../support/oauth/jwt.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const WITHIN_MS = 1_000;
 /** How long a token of a row that waits for its expiry is good. */

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
-import { type AttackLab, impactOf, startAttackLab } from './attack.ts';
+import { type AttackLab, impactOf, startAttackLab } from '../support/attacks/attack.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const HEAP = '--max-old-space-size=512';
 const BASELINE_MS = 5_000;

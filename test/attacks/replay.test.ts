@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { EventReader } from '../graphql/event-reader.ts';
-import { describeReal } from '../services/real.ts';
-import { type AttackLab, impactOf, logEvents, startAttackLab, type Tenant } from './attack.ts';
+import { type AttackLab, impactOf, logEvents, startAttackLab, type Tenant } from '../support/attacks/attack.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const EVENTS = 60;
 const SUBSCRIPTIONS = 100;

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { listening, tokenOf } from '../faults/faults.ts';
-import { type Lab, type Replica, startLab } from '../faults/lab.ts';
-import { REDIS_STATES, type RedisState, type TroubledRedis } from '../faults/redis-states.ts';
-import { scrape } from '../observability/scrape.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
-import { type Credentials, type Holder, STOLEN, startHolder } from './holder.ts';
+import { type Credentials, type Holder, STOLEN, startHolder } from '../support/attacks/holder.ts';
+import { listening, tokenOf } from '../support/faults/faults.ts';
+import { type Lab, type Replica, startLab } from '../support/faults/lab.ts';
+import { REDIS_STATES, type RedisState, type TroubledRedis } from '../support/faults/redis-states.ts';
+import { scrape } from '../support/observability/scrape.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const BASELINE_MS = 3_000;
 const BEFORE_MS = 1_000;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { migratedFolder } from '../start/folders.ts';
-import { type Running, startInstance } from '../start/process.ts';
+import { migratedFolder } from '../support/start/folders.ts';
+import { type Running, startInstance } from '../support/start/process.ts';
 
 const UNREAD = 500;
 const MEBIBYTE = 1024 ** 2;

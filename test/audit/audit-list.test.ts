@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { portcullis } from '../cli/in-process.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { describeReal } from '../services/real.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const FIELDS =
   'id at correlationId method path query statusCode elapsed headers remoteAddress realIp requestBody responseBody isApi';

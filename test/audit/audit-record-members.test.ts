@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { recordOf } from './records.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/;
 const lines: Record<string, unknown>[] = [];

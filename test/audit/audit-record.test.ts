@@ -5,10 +5,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { jsonOf } from '../../src/audit/audit-record.ts';
 import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { openSocket, request, sendRaw } from '../gateway/raw.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from '../oauth/clients.ts';
-import { recordOf, recordsOf } from './records.ts';
+import { recordOf, recordsOf } from '../support/audit/records.ts';
+import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
 
 const lines: Record<string, unknown>[] = [];
 const log: Log = { ...silentLog, info: (fields, message) => void lines.push({ ...fields, message }) };

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { correlationKey } from '../../src/audit/mask-keys.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { portcullis } from '../cli/in-process.ts';
-import { request, sendRaw } from '../gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
-import { describeReal } from '../services/real.ts';
-import { recordsOf } from './records.ts';
+import { recordsOf } from '../support/audit/records.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const AT = '2026-11-21T10:30:00Z';
 const lines: object[] = [];

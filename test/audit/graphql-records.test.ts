@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { recordOf, recordsOf } from './records.ts';
+import { recordOf, recordsOf } from '../support/audit/records.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const SECRET = 'ZQ-hunter2';
 const LOGIN = `mutation { login(pasword: "${SECRET}") { id } }`;

@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { Journal } from './kill-journal.ts';
-import { killUnderAudit } from './kill-rounds.ts';
+import { Journal } from '../support/audit/kill-journal.ts';
+import { killUnderAudit } from '../support/audit/kill-rounds.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 /** test/long/audit-kill.test.ts has many more, and kills again and again. */
 const ANSWERS = 300;

@@ -1,9 +1,9 @@
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { request, sendRaw } from '../gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { recordOf, recordsOf } from './records.ts';
+import { recordOf, recordsOf } from '../support/audit/records.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 beforeAll(async () => {

@@ -6,9 +6,9 @@ import { compileTrust } from '../../src/gateway/exchange/request-head.ts';
 import { cors } from '../../src/gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../../src/gateway/gateway.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { listening } from '../gateway/forwarder.ts';
-import { watched } from '../gateway/idle-stand.ts';
-import { request, sendRaw } from '../gateway/raw.ts';
+import { listening } from '../support/gateway/forwarder.ts';
+import { watched } from '../support/gateway/idle-stand.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
 
 const BODY = `${'x'.repeat(100_000)}!`;
 const LENGTH = { 'content-length': BODY.length };

@@ -5,7 +5,7 @@ import { maskHeaders } from '../../src/audit/mask-headers.ts';
 import type * as Scanner from '../../src/audit/mask-json.ts';
 import type * as Keys from '../../src/audit/mask-keys.ts';
 import { recordedHead, recordedTarget } from '../../src/gateway/exchange/audit.ts';
-import { percent, traceIn } from './secret-traces.ts';
+import { percent, traceIn } from '../support/audit/secret-traces.ts';
 
 /** How many characters were given to what masks. */
 const scanned = vi.hoisted(() => ({ characters: 0 }));

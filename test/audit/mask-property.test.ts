@@ -4,7 +4,7 @@ import { maskBody } from '../../src/audit/mask.ts';
 import { maskQuery } from '../../src/audit/mask-form.ts';
 import { maskHeaders } from '../../src/audit/mask-headers.ts';
 import { isSecretKey } from '../../src/audit/mask-keys.ts';
-import { percent } from './secret-traces.ts';
+import { percent } from '../support/audit/secret-traces.ts';
 
 const RUNS = inject('isThorough') ? 200 : 30;
 const LIMIT = 65_536;

@@ -5,11 +5,11 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { renameTable } from '../harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { type Keys, operations, type Telling, tellings } from './secret-requests.ts';
-import { anySecret, plainSecret, SHOWN, traceIn } from './secret-traces.ts';
+import { type Keys, operations, type Telling, tellings } from '../support/audit/secret-requests.ts';
+import { anySecret, plainSecret, SHOWN, traceIn } from '../support/audit/secret-traces.ts';
+import { renameTable } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
 
 /** The log as a process writes it, down to its lowest level. */
 const lines: string[] = [];

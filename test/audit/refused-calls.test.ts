@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, type ClientCredentials } from '../oauth/clients.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, type ClientCredentials } from '../support/oauth/clients.ts';
 
 let p: Portcullis;
 let client: ClientCredentials;

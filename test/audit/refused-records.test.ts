@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { asOwner } from '../harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { scrape } from '../observability/scrape.ts';
+import { asOwner } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { scrape } from '../support/observability/scrape.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuditRetention } from '../../src/audit/audit-retention.ts';
 import { deleteOldEvents } from '../../src/events/streams/event-log.ts';
-import { sealsIn } from '../harness/audit-seals.ts';
-import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { sealsIn } from '../support/harness/audit-seals.ts';
+import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 type Opened = Pick<EmbeddedDatabase, 'db'> & AsyncDisposable;
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AuditWriter } from '../../src/audit/audit-writer.ts';
 import { AuditSpool, type AuditSpoolOptions, SpoolFullError } from '../../src/audit/spool.ts';
-import { disk, HEALTHY } from './spool-disk.ts';
+import { disk, HEALTHY } from '../support/audit/spool-disk.ts';
 
 vi.mock('node:fs', async (importOriginal) => {
-  const { onDisk } = await import('./spool-disk.ts');
+  const { onDisk } = await import('../support/audit/spool-disk.ts');
   return onDisk(await importOriginal());
 });
 

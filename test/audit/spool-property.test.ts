@@ -5,10 +5,10 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, inject, it, vi } from 'vitest';
 import { AuditSpool, type AuditSpoolOptions, SpoolFullError } from '../../src/audit/spool.ts';
 import { decodeLines } from '../../src/audit/spool-log.ts';
-import { disk, HEALTHY } from './spool-disk.ts';
+import { disk, HEALTHY } from '../support/audit/spool-disk.ts';
 
 vi.mock('node:fs', async (importOriginal) => {
-  const { onDisk } = await import('./spool-disk.ts');
+  const { onDisk } = await import('../support/audit/spool-disk.ts');
   return onDisk(await importOriginal());
 });
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, jsonOf, RECORD_COLUMNS } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
-import { anyCharacter } from '../harness/any-character.ts';
-import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { anyCharacter } from '../support/harness/any-character.ts';
+import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const CHAIN = 'cccccccc-0000-7000-8000-000000000001';
 

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import type { Seal } from '../../src/audit/seals.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { sealsIn } from '../harness/audit-seals.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { addUser, auditProcess, auditRecord, eraseNoted, verified } from './chain-world.ts';
+import { addUser, auditProcess, auditRecord, eraseNoted, verified } from '../support/audit/chain-world.ts';
+import { sealsIn } from '../support/harness/audit-seals.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 const DAY_MS = 24 * 3_600_000;
 /** A time of seals that say of no record that it is young. */

@@ -4,10 +4,6 @@ import { columnDigests, NO_HASH, recordHash } from '../../src/audit/audit-chain.
 import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { keyId, type Seal, sealHash } from '../../src/audit/seals.ts';
-import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
 import {
   type AuditProcess,
   addUser,
@@ -16,7 +12,11 @@ import {
   eraseCall,
   eraseNoted,
   verified,
-} from './chain-world.ts';
+} from '../support/audit/chain-world.ts';
+import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const { privateKey: FOREIGN_KEY } = generateKeyPairSync('ed25519');

@@ -2,13 +2,13 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { portcullis } from '../cli/in-process.ts';
-import { Recorder } from '../events/recorder.ts';
-import { asOwner } from '../harness/database-roles.ts';
-import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder, startedFolder } from '../start/folders.ts';
-import { runCli, type Variables } from '../start/process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { Recorder } from '../support/events/recorder.ts';
+import { asOwner } from '../support/harness/database-roles.ts';
+import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder, startedFolder } from '../support/start/folders.ts';
+import { runCli, type Variables } from '../support/start/process.ts';
 
 const verify = (env: Variables, ...flags: string[]) => portcullis(['audit', 'verify', ...flags], env);
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, inject, it } from 'vitest';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { history, live, tampering } from './chain-history.ts';
-import { verified } from './chain-world.ts';
+import { history, live, tampering } from '../support/audit/chain-history.ts';
+import { verified } from '../support/audit/chain-world.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const RUNS = inject('isThorough') ? 400 : 6;
 

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { columnDigests, recordHash } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, fixedColumnsOf, RECORD_COLUMNS } from '../../src/audit/audit-record.ts';
 import { keyId, type Seal } from '../../src/audit/seals.ts';
-import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { type AuditProcess, auditProcess, verified } from './chain-world.ts';
+import { type AuditProcess, auditProcess, verified } from '../support/audit/chain-world.ts';
+import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 const RECORDS = 20;
 

@@ -9,7 +9,7 @@ import {
   type RequestCounts,
   type RequestLimits,
 } from '../../src/platform/cache/counts.rules.ts';
-import { calls } from './limit-calls.ts';
+import { calls } from '../support/cache/limit-calls.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
 const NO_LIMITS: RequestLimits = { perSecond: 0, perMinute: 0, perHour: 0, perMonth: 0 };

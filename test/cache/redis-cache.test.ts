@@ -3,8 +3,8 @@ import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
-import { type FreshRedis, freshRedis } from '../services/isolation.ts';
-import { describeReal } from '../services/real.ts';
+import { type FreshRedis, freshRedis } from '../support/services/isolation.ts';
+import { describeReal } from '../support/services/real.ts';
 import { cacheContract } from './cache.contract.ts';
 import { countingContract } from './counting.contract.ts';
 

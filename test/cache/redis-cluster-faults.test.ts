@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
-import { freeze } from '../services/freeze.ts';
-import { describeReal } from '../services/real.ts';
-import { type ClusterMember, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';
+import { freeze } from '../support/services/freeze.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type ClusterMember, type RedisCluster, startRedisCluster } from '../support/services/redis-cluster.ts';
 
 const LATER = 60_000;
 const LIMITS = { perSecond: 0, perMinute: 0, perHour: 0, perMonth: 9 };

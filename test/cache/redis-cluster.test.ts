@@ -5,8 +5,13 @@ import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache, type RedisCacheOptions } from '../../src/platform/cache/redis-cache.ts';
 import { slotOf } from '../../src/platform/cache/redis-topology.rules.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
-import { describeReal } from '../services/real.ts';
-import { type ClusterMember, moveSlot, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';
+import { describeReal } from '../support/services/real.ts';
+import {
+  type ClusterMember,
+  moveSlot,
+  type RedisCluster,
+  startRedisCluster,
+} from '../support/services/redis-cluster.ts';
 import { cacheContract } from './cache.contract.ts';
 import { countingContract } from './counting.contract.ts';
 

@@ -8,14 +8,14 @@ import { createClient } from 'redis';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
-import { redisCommand } from '../faults/redis-replica.ts';
-import { REDIS_STATES, type TroubledRedis } from '../faults/redis-states.ts';
-import { inTurn } from '../harness/in-turn.ts';
-import { standStill } from '../lib/stand-still.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { freeze } from '../services/freeze.ts';
-import { describeReal } from '../services/real.ts';
-import { type RedisServer, startRedis } from '../services/redis.ts';
+import { redisCommand } from '../support/faults/redis-replica.ts';
+import { REDIS_STATES, type TroubledRedis } from '../support/faults/redis-states.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
+import { standStill } from '../support/lib/stand-still.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { freeze } from '../support/services/freeze.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type RedisServer, startRedis } from '../support/services/redis.ts';
 
 describeReal('redis', 'faults of the cache that replicas share', () => {
   let dataDir: string;

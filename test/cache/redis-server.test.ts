@@ -1,8 +1,8 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { RedisServer } from '../../src/platform/cache/redis-server.ts';
-import { listening } from '../gateway/forwarder.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
+import { listening } from '../support/gateway/forwarder.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 const LOADING = '-LOADING Redis is loading the dataset in memory\r\n';
 const ANSWER_EVERY_MS = 20;

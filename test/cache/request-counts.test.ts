@@ -9,7 +9,7 @@ import {
   type RequestCounts,
   type RequestLimits,
 } from '../../src/platform/cache/counts.rules.ts';
-import { calls } from './limit-calls.ts';
+import { calls } from '../support/cache/limit-calls.ts';
 
 const WINDOWS = [
   ['perSecond', 'second', 1_000],

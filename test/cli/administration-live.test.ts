@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
-import { describeReal } from '../services/real.ts';
-import { runCli } from '../start/process.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
+import { runCli } from '../support/start/process.ts';
 
 /** Runs a command on the server's database; `line` is what is piped in. */
 function commandsOn(p: Portcullis) {

@@ -5,11 +5,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { startedFolder, type TestFolder } from '../start/folders.ts';
-import { ROOT, runCli } from '../start/process.ts';
-import { type CliResult, portcullis } from './in-process.ts';
+import { type CliResult, portcullis } from '../support/cli/in-process.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+import { startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { ROOT, runCli } from '../support/start/process.ts';
 
 const PASSWORD = 'correct horse battery staple';
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { envSchema } from '../../src/platform/config/config.ts';
-import { gatewayFile } from '../gateway/gateway-file.ts';
-import { temporaryFile } from '../harness/temporary-file.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { temporaryFile } from '../support/harness/temporary-file.ts';
 
 const SECRET = 'this one must never be shown to anyone';
 const SIGNING = Buffer.from(SECRET).toString('base64');

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { realDatabase } from '../harness/databases.ts';
-import { startPortcullis } from '../harness.ts';
-import { freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
-import { freePorts } from '../services/ports.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { emptyFolder, migratedFolder, refusalOf, startedFolder } from '../start/folders.ts';
-import { startInstance } from '../start/process.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { emptyFolder, migratedFolder, refusalOf, startedFolder } from '../support/start/folders.ts';
+import { startInstance } from '../support/start/process.ts';
 
 const LONG = 'x'.repeat(32);
 const SECRETS = {

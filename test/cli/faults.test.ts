@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder, type TestFolder } from '../start/folders.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 
 const NODE = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
 const ABSENT = '0190b8a4-6a54-7c3e-9d2f-000000000000';

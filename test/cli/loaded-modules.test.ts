@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
+import { ROOT } from '../support/start/process.ts';
 
 /** Tells at the third descriptor which packages, and how many files of the product, a process has loaded. */
 const TELLING = `data:text/javascript,${encodeURIComponent(`

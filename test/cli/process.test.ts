@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { ROOT, runCli, spawnCli } from '../start/process.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
+import { ROOT, runCli, spawnCli } from '../support/start/process.ts';
 
 const PROGRAM = `"${process.execPath}" --disable-warning=ExperimentalWarning src/cli/portcullis.ts`;
 

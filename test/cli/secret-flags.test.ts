@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { loadCommands } from '../../src/cli/commands.ts';
 import { isSecretFlag } from '../../src/cli/kit/parse.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
 
 const COMMANDS = await loadCommands();
 

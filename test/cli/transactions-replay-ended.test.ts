@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { freePorts } from '../services/ports.ts';
-import { describeReal } from '../services/real.ts';
-import { spawnCli } from '../start/process.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal } from '../support/services/real.ts';
+import { spawnCli } from '../support/start/process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 const LETTERS = 20_000;

@@ -5,9 +5,9 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject, it } from 'vitest';
-import { emptyFolder } from '../start/folders.ts';
-import { ROOT } from '../start/process.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { emptyFolder } from '../support/start/folders.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const NAMES = [
   'audit list',

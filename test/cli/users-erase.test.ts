@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 describeReal('postgres', 'users erase', () => {
   it('D7-09 D1-12: blanks a user, again and again, and names one who is not there', async () => {

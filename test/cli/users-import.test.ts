@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder, startedFolder, type TestFolder } from '../start/folders.ts';
-import { runCli, type Spawned, spawnCli } from '../start/process.ts';
-import { csvOf, newNode, stateOf } from '../user-migrations/files-stand.ts';
-import { portcullis } from './in-process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { runCli, type Spawned, spawnCli } from '../support/start/process.ts';
+import { csvOf, newNode, stateOf } from '../support/user-migrations/files-stand.ts';
 
 // Each command opens a database, and some are processes, on machines that are busy with other tests.
 async function fileWith(folder: TestFolder, content: string | Buffer): Promise<string> {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { configurationPage } from '../../scripts/configuration-page.ts';
 import { envSchema, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
 import { GROUPS } from '../../src/platform/config/variables.ts';
-import { ROOT } from '../start/process.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const page = configurationPage();
 

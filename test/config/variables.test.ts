@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ConfigError, readConfig, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
 import { knownAuditKeys } from '../../src/platform/config/secrets.ts';
-import { emptyFolder } from '../start/folders.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 const NETWORK = 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7';
 const LONG = 'x'.repeat(32);

@@ -1,9 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { beginAt, goTo, openConsole, SOON, signIn } from './console-page.ts';
+import { beginAt, goTo, openConsole, SOON, signIn } from '../support/console/console-page.ts';
+import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 
 /** The time between the looks for a record that is on its way, in ms. */
 const LOOK_MS = 1_500;

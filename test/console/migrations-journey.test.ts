@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { beginAt, openConsole, SOON, signIn } from './console-page.ts';
+import { beginAt, openConsole, SOON, signIn } from '../support/console/console-page.ts';
+import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const MARK = '\ufeff';
 const HEADER = 'wallet_address,email,name\r\n';

@@ -3,10 +3,6 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
-import { type OpenPage, startBrowser } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { notify, registered } from '../realtime/live.ts';
-import { describeReal } from '../services/real.ts';
 import {
   applied,
   beginAt,
@@ -18,7 +14,11 @@ import {
   signIn,
   VIEWS,
   type View,
-} from './console-page.ts';
+} from '../support/console/console-page.ts';
+import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { notify, registered } from '../support/realtime/live.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const SCHEMES = ['light', 'dark'] as const;

@@ -1,15 +1,15 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { operate } from '../graphql/administration.ts';
 import { RevokeSessionsDocument, SupervisorsDocument } from '../graphql/generated/graphql.ts';
-import { startBrowser } from '../harness/browser.ts';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { notify, registered } from '../realtime/live.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { describeReal } from '../services/real.ts';
-import { type Running, startInstance } from '../start/process.ts';
-import { openConsole, SOON, shown, signIn } from './console-page.ts';
-import { type Relay, startRelay } from './relay.ts';
+import { openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import { type Relay, startRelay } from '../support/console/relay.ts';
+import { operate } from '../support/graphql/administration.ts';
+import { startBrowser } from '../support/harness/browser.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { notify, registered } from '../support/realtime/live.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type Running, startInstance } from '../support/start/process.ts';
 
 let p: Portcullis;
 let browser: Browser;

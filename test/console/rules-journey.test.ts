@@ -1,9 +1,9 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type OpenPage, openPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { signIn } from './console-page.ts';
+import { signIn } from '../support/console/console-page.ts';
+import { type OpenPage, openPage, startBrowser, takePicture } from '../support/harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const SOON = { interval: 80, timeout: 10_000 };
 /** No double has all of its digits. */

@@ -7,8 +7,8 @@ import { buildSchema, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAst } from 'vitest/node';
 import { readConfig } from '../../src/platform/config/config.ts';
-import { temporaryFile } from '../harness/temporary-file.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { temporaryFile } from '../support/harness/temporary-file.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDER = join(ROOT, 'console');

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../graphql/administration.ts';
 import { RevokeSessionsDocument } from '../graphql/generated/graphql.ts';
-import { type OpenPage, startBrowser } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { expectQuiet, goTo, openConsole, SOON, shown, signIn, tryToSignIn } from './console-page.ts';
+import { expectQuiet, goTo, openConsole, SOON, shown, signIn, tryToSignIn } from '../support/console/console-page.ts';
+import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
+import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 
 let p: Portcullis;
 let browser: Browser;

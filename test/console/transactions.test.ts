@@ -1,12 +1,12 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createdClient } from '../graphql/administration.ts';
-import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { notify, registered } from '../realtime/live.ts';
-import { describeReal } from '../services/real.ts';
-import { beginAt, expectQuiet, goTo, openConsole, SOON, shown, signIn } from './console-page.ts';
-import { type Relay, startRelay } from './relay.ts';
+import { beginAt, expectQuiet, goTo, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import { type Relay, startRelay } from '../support/console/relay.ts';
+import { createdClient } from '../support/graphql/administration.ts';
+import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { notify, registered } from '../support/realtime/live.ts';
+import { describeReal } from '../support/services/real.ts';
 
 let p: Portcullis;
 let browser: Browser;

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type OpenPage, startBrowser } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { notification } from '../webhook/stand.ts';
-import { beginAt, beginSignedOut, openConsole, signIn, tryToSignIn } from './console-page.ts';
-import { XSS } from './xss-strings.ts';
+import { beginAt, beginSignedOut, openConsole, signIn, tryToSignIn } from '../support/console/console-page.ts';
+import { XSS } from '../support/console/xss-strings.ts';
+import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+import { notification } from '../support/webhook/stand.ts';
 
 /** Of the views that show one thing each, one in so many is opened. */
 const EACH = inject('isThorough') ? 1 : 15;

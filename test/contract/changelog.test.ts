@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
+import { ROOT } from '../support/start/process.ts';
 
 it('the last release in CHANGELOG.md is the version of the package', () => {
   const [, last] =

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { clauseIds, disagreements, namedClauses, parsePage, readTests, syncPage } from './contract-page.ts';
+import {
+  clauseIds,
+  disagreements,
+  namedClauses,
+  parsePage,
+  readTests,
+  syncPage,
+} from '../support/contract/contract-page.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/contract.md'), 'utf8');

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ConfigError } from '../../src/platform/config/config.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
-import { portcullis } from '../cli/in-process.ts';
-import { migrateWith, type TwoRoles, twoRoles } from '../harness/database-roles.ts';
-import { freshDatabase } from '../services/isolation.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { migrateWith, type TwoRoles, twoRoles } from '../support/harness/database-roles.ts';
+import { freshDatabase } from '../support/services/isolation.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const RIGHTS = ['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger'];
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const ID = '0190a6c0-0000-7000-8000-000000000001';
 const TIME = '2026-11-24 13:00:00.123456+00';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
-import { DEFECTS } from './defects.ts';
+import { DEFECTS } from '../../tools/defects/defects.ts';
+import { ROOT } from '../support/start/process.ts';
 
 describe('the planted defects', () => {
   it('are thirty or more, each with a name of its own', () => {

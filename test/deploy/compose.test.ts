@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { STOP_DEADLINE_MS } from '../../src/app/run.ts';
 import { envSchema } from '../../src/platform/config/config.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { ROOT } from '../start/process.ts';
-import { type ComposeFile, type ComposeService, environmentOf, interpolated } from './compose.ts';
-import { faultsOf, manifest, newSecrets, read, readYaml } from './files.ts';
+import { type ComposeFile, type ComposeService, environmentOf, interpolated } from '../support/deploy/compose.ts';
+import { faultsOf, manifest, newSecrets, read, readYaml } from '../support/deploy/files.ts';
+import { emptyFolder } from '../support/start/folders.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const file = readYaml<ComposeFile>('compose.yaml');
 const services = Object.entries(file.services);

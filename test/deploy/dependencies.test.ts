@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { reasonsIn, syncedPage } from '../../scripts/dependencies-page.ts';
 import { LISTS, lockedPackages, readManifest } from '../../scripts/lockfile.ts';
 import { sbomOf } from '../../scripts/sbom.ts';
-import { ROOT } from '../start/process.ts';
-import { read } from './files.ts';
+import { read } from '../support/deploy/files.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const manifest = readManifest(ROOT);
 const packages = lockedPackages(ROOT);

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lockedPackages } from '../../scripts/lockfile.ts';
-import { ROOT, spawnInstance } from '../start/process.ts';
-import { only, stagesOf } from './dockerfile.ts';
-import { manifest, read } from './files.ts';
+import { only, stagesOf } from '../support/deploy/dockerfile.ts';
+import { manifest, read } from '../support/deploy/files.ts';
+import { ROOT, spawnInstance } from '../support/start/process.ts';
 
 const stages = stagesOf(read('Dockerfile'));
 const [install = [], image = []] = stages;

@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { STOP_DEADLINE_MS } from '../../src/app/run.ts';
 import { envSchema, REQUIRED_IN_PRODUCTION, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
-import type { Variables } from '../start/process.ts';
-import { faultsOf, KUBERNETES, type Manifest, manifest, manifests, newSecrets, read, readYaml } from './files.ts';
-import { checkKind } from './kubernetes-kinds.ts';
-import { environmentOf, matches, objectOf, workloads } from './pods.ts';
+import {
+  faultsOf,
+  KUBERNETES,
+  type Manifest,
+  manifest,
+  manifests,
+  newSecrets,
+  read,
+  readYaml,
+} from '../support/deploy/files.ts';
+import { checkKind } from '../support/deploy/kubernetes-kinds.ts';
+import { environmentOf, matches, objectOf, workloads } from '../support/deploy/pods.ts';
+import type { Variables } from '../support/start/process.ts';
 
 interface Kustomization {
   namespace: string;

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sbomOf } from '../../scripts/sbom.ts';
-import { findOnPath } from '../services/commands.ts';
-import { emptyFolder, type TestFolder } from '../start/folders.ts';
-import { ROOT } from '../start/process.ts';
-import { manifest } from './files.ts';
+import { manifest } from '../support/deploy/files.ts';
+import { findOnPath } from '../support/services/commands.ts';
+import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const execute = promisify(execFile);
 const SOURCE = `portcullis-${manifest.version}.tar.gz`;

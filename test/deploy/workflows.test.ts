@@ -1,8 +1,8 @@
 import { existsSync, globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
-import { manifest, read, readYaml } from './files.ts';
+import { manifest, read, readYaml } from '../support/deploy/files.ts';
+import { ROOT } from '../support/start/process.ts';
 
 interface Step {
   id?: string;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { differences } from './answers.ts';
+import { differences } from '../support/docs/answers.ts';
 
 const HEAD = 'HTTP/1.1 201 Created\r\nETag: "7"\r\nContent-Length: 0\r\n\r\n';
 

@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
-import { linksOf } from './markdown.ts';
-import { operationsPages } from './plan.ts';
+import { linksOf } from '../support/docs/markdown.ts';
+import { operationsPages } from '../support/docs/plan.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const MOST_WORDS = 1_200;
 const DECISIONS = globSync('docs/decisions/[0-9]*.md', { cwd: ROOT }).sort();

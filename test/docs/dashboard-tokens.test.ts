@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
-import { createdClient } from '../graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { logged, notify } from '../realtime/live.ts';
-import { ROOT } from '../start/process.ts';
-import { type Block, blocksOf } from './markdown.ts';
+import { type Block, blocksOf } from '../support/docs/markdown.ts';
+import { createdClient } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { logged, notify } from '../support/realtime/live.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const TOKEN_SECONDS = 3;
 const BLOCKS = blocksOf('docs/quickstart/dashboard.md').filter(({ lang }) => lang === 'js');

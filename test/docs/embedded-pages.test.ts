@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { SECRET } from '../webhook/signing.ts';
-import { pagesToRun } from './plan.ts';
-import { describeFollowed } from './programs.ts';
-import { followed, type Reader } from './run-page.ts';
+import { pagesToRun } from '../support/docs/plan.ts';
+import { describeFollowed } from '../support/docs/programs.ts';
+import { followed, type Reader } from '../support/docs/run-page.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { SECRET } from '../support/webhook/signing.ts';
 
 // Programs of their own, one after the other, on machines that are busy with other tests.
 describeFollowed('followed on an embedded instance', () => {

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { buildSchema, parse, validate } from 'graphql';
 import { expect, it } from 'vitest';
-import { ROOT } from '../start/process.ts';
-import { allPages, anchorsOf, blocksOf, linksOf } from './markdown.ts';
-import { BLOCKS_NOT_RUN, notRun, pagesToRun } from './plan.ts';
+import { allPages, anchorsOf, blocksOf, linksOf } from '../support/docs/markdown.ts';
+import { BLOCKS_NOT_RUN, notRun, pagesToRun } from '../support/docs/plan.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const PAGES = allPages();
 const EXTERNAL = /^(?:[a-z]+:|\/\/)/;

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
-import { createTopics, deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
-import { freePorts } from '../services/ports.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { operationsPages } from './plan.ts';
-import { describeFollowed } from './programs.ts';
-import { followed, type Reader } from './run-page.ts';
+import { operationsPages } from '../support/docs/plan.ts';
+import { describeFollowed } from '../support/docs/programs.ts';
+import { followed, type Reader } from '../support/docs/run-page.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { createTopics, deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 // Each page starts a process for each of its commands, on machines that are busy with other tests.
 const USERS = 'wallet_address,email\n0xd0c1,one@docs.example\n0xd0c2,two@docs.example\n';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { read } from '../deploy/files.ts';
-import { ROOT } from '../start/process.ts';
+import { read } from '../support/deploy/files.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const page = read('docs/threat-model.md');
 

@@ -2,10 +2,6 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
-import { endOf } from '../services/kafka-behind.ts';
-import { describeReal } from '../services/real.ts';
 import {
   ADMIN_GROUP,
   changesOf,
@@ -16,7 +12,11 @@ import {
   registered,
   untilMembers,
   workerHere,
-} from './worker-stand.ts';
+} from '../support/events/worker-stand.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { type FaultProxy, faultProxy } from '../support/services/fault-proxy.ts';
+import { endOf } from '../support/services/kafka-behind.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const FROZEN_MS = 2_000;
 

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
-import { type EmbeddedDatabase, embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import {
+  type EmbeddedDatabase,
+  embeddedDatabase,
+  type RealDatabase,
+  realDatabase,
+} from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 import { eventBusContract } from './event-bus.contract.ts';
-import { message, Recorder } from './recorder.ts';
 
 /** Messages of each of two instances. */
 const CROSSING = inject('isThorough') ? 300 : 80;

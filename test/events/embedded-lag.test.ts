@@ -4,8 +4,8 @@ import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { BusDatabase } from '../../src/events/bus/embedded-store.ts';
 import { type IncomingMessage, MAX_BATCH_MESSAGES } from '../../src/events/bus/event-bus.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { embeddedClusterCopy, embeddedDatabase } from '../harness/databases.ts';
-import { message, Recorder } from './recorder.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import { embeddedClusterCopy, embeddedDatabase } from '../support/harness/databases.ts';
 
 const MESSAGES = inject('isThorough') ? 100_000 : 10_000;
 const AT_ONCE = 1_000;

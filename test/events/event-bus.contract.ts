@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import type { EventBus } from '../../src/events/bus/event-bus.ts';
-import { message, Recorder } from './recorder.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
 
 class Poison extends Error {}
 

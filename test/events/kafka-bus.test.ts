@@ -6,11 +6,11 @@ import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import type { KafkaConnection } from '../../src/events/bus/kafka-client.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
-import { createTopics, topicPrefix } from '../services/isolation.ts';
-import { freePorts } from '../services/ports.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import { createTopics, topicPrefix } from '../support/services/isolation.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { eventBusContract } from './event-bus.contract.ts';
-import { message, Recorder } from './recorder.ts';
 
 const SESSION_TIMEOUT_MS = 6_000;
 

@@ -7,14 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
 import { type BusLog, BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { freeze } from '../services/freeze.ts';
-import { topicPrefix } from '../services/isolation.ts';
-import { endOf, type KafkaBehindProxy, keysInLog, startKafkaBehindProxy } from '../services/kafka-behind.ts';
-import { describeReal } from '../services/real.ts';
-import { webhookWhileKafkaFails } from '../webhook/failing-kafka.contract.ts';
-import { message, Recorder } from './recorder.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
 import {
   ADMIN_GROUP,
   changesOf,
@@ -25,7 +18,14 @@ import {
   sequenceOf,
   workerHere,
   workerProcess,
-} from './worker-stand.ts';
+} from '../support/events/worker-stand.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { freeze } from '../support/services/freeze.ts';
+import { topicPrefix } from '../support/services/isolation.ts';
+import { endOf, type KafkaBehindProxy, keysInLog, startKafkaBehindProxy } from '../support/services/kafka-behind.ts';
+import { describeReal } from '../support/services/real.ts';
+import { webhookWhileKafkaFails } from '../webhook/failing-kafka.contract.ts';
 
 const REQUEST_TIMEOUT_MS = 500;
 /** A message of which nobody learns that it has arrived: its sender gives up within this time. */

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { ROOT } from '../start/process.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const BUS = join(ROOT, 'src/events/bus/kafka-bus.ts');
 

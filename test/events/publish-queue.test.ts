@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { PublishQueue } from '../../src/events/bus/publish-queue.ts';
-import { message } from './recorder.ts';
+import { message } from '../support/events/recorder.ts';
 
 /** A queue over a send that waits until the test lets it go on. */
 function gatedQueue(limits: { maxBatchMessages?: number; maxTopicBytes?: number } = {}) {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import { BusUnavailableError, type EventBus, type LogReader } from '../../src/events/bus/event-bus.ts';
 import { Replay, type ReplayPlan, type ReplayPositions } from '../../src/events/bus/replay.ts';
-import { message, Recorder } from './recorder.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
 
 /** A store or cluster, and what remembers replays. */
 export interface ReplayFixture {

@@ -5,10 +5,15 @@ import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bu
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { KafkaLogReader } from '../../src/events/bus/kafka-log-reader.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
-import { type EmbeddedDatabase, embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { topicPrefix } from '../services/isolation.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { message, Recorder } from './recorder.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import {
+  type EmbeddedDatabase,
+  embeddedDatabase,
+  type RealDatabase,
+  realDatabase,
+} from '../support/harness/databases.ts';
+import { topicPrefix } from '../support/services/isolation.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { replayContract } from './replay.contract.ts';
 
 const require = createRequire(import.meta.url);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, it } from 'vitest';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { expectAllOnce, load, widenTopics } from './worker-load.ts';
-import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from './worker-stand.ts';
+import { expectAllOnce, load, widenTopics } from '../support/events/worker-load.ts';
+import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from '../support/events/worker-stand.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 
 // The one that is killed is a process of its own, and the group gives it six seconds.
 describeReal(['postgres', 'redis', 'kafka'], 'workers that share the partitions', () => {

@@ -2,8 +2,8 @@ import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { jwtSigner } from '../../src/lib/fast/jwt-signer.ts';
-import { anyCharacter } from '../harness/any-character.ts';
-import { jwtSigner as signerOfJose } from './library/jwt-signer.ts';
+import { jwtSigner as signerOfJose } from '../support/fast/library/jwt-signer.ts';
+import { anyCharacter } from '../support/harness/any-character.ts';
 
 it('RFC 7515 section 3.1: a token is byte for byte what jose signs', async () => {
   const claims = fc.dictionary(fc.string({ unit: anyCharacter }), fc.jsonValue()).filter((given) => !('exp' in given));

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { PlainMessage, producePayload } from '../../src/lib/fast/kafka-encoding.ts';
-import { anyCharacter } from '../harness/any-character.ts';
+import { anyCharacter } from '../support/harness/any-character.ts';
 
 interface Encoder {
   buffer: Buffer;

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import type { Scoped } from '../../src/platform/database/tenant-db.ts';
 import type { Tables } from '../../src/tables/tables.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { seedTwoNodes } from '../tenancy/two-nodes.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { seedTwoNodes } from '../support/tenancy/two-nodes.ts';
 
 interface Asked {
   name: string | undefined;

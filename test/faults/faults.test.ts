@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeReal } from '../services/real.ts';
-import { killed, rollingRestart, underFault } from './faults.ts';
-import { NOTHING_AMISS } from './findings.ts';
-import { type Lab, startLab } from './lab.ts';
-import { sharedStores } from './shared-stores.ts';
+import { killed, rollingRestart, underFault } from '../support/faults/faults.ts';
+import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { type Lab, startLab } from '../support/faults/lab.ts';
+import { sharedStores } from '../support/faults/shared-stores.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const READERS = 3;
 /** A part of what the machine bears; test/long/faults.test.ts has all of it. */

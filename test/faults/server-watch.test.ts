@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { ServerWatch } from '../../src/platform/database/server-watch.ts';
-import { freshDatabase } from '../services/isolation.ts';
-import { describeReal } from '../services/real.ts';
+import { freshDatabase } from '../support/services/isolation.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const HERE = { standby: false, server: 'the first', pid: 7, busy: [] };
 

@@ -1,7 +1,7 @@
-import { startAnvil } from './anvil.ts';
-import { describeAnvil } from './describe-anvil.ts';
+import { startAnvil } from '../support/gas-fee/anvil.ts';
+import { describeAnvil } from '../support/gas-fee/describe-anvil.ts';
+import { fakeNode } from '../support/gas-fee/node.ts';
 import { nodeContract } from './node.contract.ts';
-import { fakeNode } from './node.ts';
 
 nodeContract('the one that tests make up', () => fakeNode());
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gasPricesOf, PERCENTILES } from '../../src/domain/gas-fee/fee-history.rules.ts';
 import { RpcProvider } from '../../src/domain/gas-fee/rpc-provider.ts';
-import { call } from './anvil.ts';
+import { call } from '../support/gas-fee/anvil.ts';
 
 const QUANTITY = expect.stringMatching(/^0x(0|[1-9a-f][0-9a-f]*)$/);
 const BLOCKS = '0x5';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
-import { type Anvil, startAnvil } from './anvil.ts';
-import { describeAnvil } from './describe-anvil.ts';
-import { fakeNode } from './node.ts';
-import { type RpcProxy, rpcProxy } from './rpc-proxy.ts';
+import { type Anvil, startAnvil } from '../support/gas-fee/anvil.ts';
+import { describeAnvil } from '../support/gas-fee/describe-anvil.ts';
+import { fakeNode } from '../support/gas-fee/node.ts';
+import { type RpcProxy, rpcProxy } from '../support/gas-fee/rpc-proxy.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type FaultProxy, faultProxy } from '../support/services/fault-proxy.ts';
 
 const KEY = 'k3y-of-the-address';
 const GWEI = 1_000_000_000n;

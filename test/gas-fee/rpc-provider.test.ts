@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RpcProvider, RpcProviderError } from '../../src/domain/gas-fee/rpc-provider.ts';
-import { type FakeNode, fakeNode, honest } from './node.ts';
+import { type FakeNode, fakeNode, honest } from '../support/gas-fee/node.ts';
 
 let fake: FakeNode;
 let node: RpcProvider;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { type FakeNode, fakeNode } from './node.ts';
+import { type FakeNode, fakeNode } from '../support/gas-fee/node.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const [NETWORK, DEAD] = [randomUUID(), randomUUID()];
 let fake: FakeNode;

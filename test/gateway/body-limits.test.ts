@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { envelope } from './envelopes.ts';
-import { openSocket, readAnswer } from './raw.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { openSocket, readAnswer } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const TOKEN_LIMIT = 64 * 1024;
 const WEBHOOK_LIMIT = 256 * 1024;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callerAddress } from '../../src/lib/ip-address.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { scrape } from '../observability/scrape.ts';
-import { basic } from '../webhook/stand.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { scrape } from '../support/observability/scrape.ts';
+import { basic } from '../support/webhook/stand.ts';
 
 const V4 = '192.0.2.1';
 const V6 = '2001:db8:1:2::/64';

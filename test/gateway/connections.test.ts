@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { type Scrape, scrape } from '../observability/scrape.ts';
-import { openSocket, request, sendRaw } from './raw.ts';
+import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Scrape, scrape } from '../support/observability/scrape.ts';
 
 const PROXY = '127.0.0.9';
 let p: Portcullis;

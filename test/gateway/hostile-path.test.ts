@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { envelope } from './envelopes.ts';
-import { startForwarder, startUpstream } from './forwarder.ts';
-import { request, sendRaw } from './raw.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { startForwarder, startUpstream } from '../support/gateway/forwarder.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 let token: string;

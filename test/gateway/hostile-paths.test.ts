@@ -1,11 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { inTurn } from '../harness/in-turn.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { ASSET, BULK, type GoodRoute, goodRoutes, NETWORK, RULE, RULES, SINGLE, sendBytes } from './bad-request.ts';
-import { envelope } from './envelopes.ts';
-import { SPELLINGS, type Spelling } from './path-spellings.ts';
+import {
+  ASSET,
+  BULK,
+  type GoodRoute,
+  goodRoutes,
+  NETWORK,
+  RULE,
+  RULES,
+  SINGLE,
+  sendBytes,
+} from '../support/gateway/bad-request.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { SPELLINGS, type Spelling } from '../support/gateway/path-spellings.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 /** The protected paths, and the permission that each needs. */
 const PERMISSIONS: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ExactNumber, JsonLimitError, MAX_EXACT_NUMBERS, MAX_NESTING, parseJson } from '../../src/lib/json.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const numbers = (count: number, literal: string) => `[${Array(count).fill(literal).join(',')}]`;

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Capture } from '../../src/gateway/exchange/capture.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 let token: string;

@@ -2,11 +2,11 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { print } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createdClient, operate } from '../graphql/administration.ts';
 import { CreateClientDocument, SetClientStatusDocument } from '../graphql/generated/graphql.ts';
-import { filePart, formHeaders, formOf, mapPart, operationsPart, sendRaw } from '../graphql/upload-requests.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
+import { createdClient, operate } from '../support/graphql/administration.ts';
+import { filePart, formHeaders, formOf, mapPart, operationsPart, sendRaw } from '../support/graphql/upload-requests.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
 
 /** Longer than the body of a request is waited for without another check of its token. */
 const LATE_MS = 700;

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { recordOf } from '../audit/records.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { openSocket, readAnswer, sendRaw } from './raw.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { openSocket, readAnswer, sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 let token: string;

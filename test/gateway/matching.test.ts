@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Endpoint } from '../../src/gateway/endpoints/gateway-config.ts';
 import { EndpointTable } from '../../src/gateway/routing.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { envelope } from './envelopes.ts';
-import { request, sendRaw } from './raw.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 let token: string;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { recordOf } from '../audit/records.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { type Desk, desk, MISTAKES, type Mistake } from './mistakes.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { type Desk, desk, MISTAKES, type Mistake } from '../support/gateway/mistakes.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const logged: Record<string, unknown>[] = [];
 const log: Log = { ...silentLog, info: (fields) => void logged.push({ ...fields }) };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 beforeAll(async () => {

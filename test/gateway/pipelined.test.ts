@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { recordOf, recordsOf } from '../audit/records.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { scrape } from '../observability/scrape.ts';
-import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { openSocket, request } from './raw.ts';
-import { readAnswers } from './raw-answers.ts';
+import { recordOf, recordsOf } from '../support/audit/records.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { openSocket, request } from '../support/gateway/raw.ts';
+import { readAnswers } from '../support/gateway/raw-answers.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { scrape } from '../support/observability/scrape.ts';
 
 let p: Portcullis;
 let upstream: TestUpstream;

@@ -3,9 +3,9 @@ import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { compileTrust, settleClientAddress } from '../../src/gateway/exchange/request-head.ts';
-import { recordOf } from '../audit/records.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from '../oauth/clients.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
 
 interface Said {
   forwarded?: string;

@@ -1,9 +1,9 @@
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { limit } from '../wallet-rules/rules.ts';
-import { basic, notification } from '../webhook/stand.ts';
-import { type StrippingProxy, startStrippingProxy } from './stripping-proxy.ts';
+import { type StrippingProxy, startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { limit } from '../support/wallet-rules/rules.ts';
+import { basic, notification } from '../support/webhook/stand.ts';
 
 const PREFIX = '/custody';
 const METADATA = '/.well-known/oauth-authorization-server';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Router } from 'express';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Endpoint, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { envelope } from './envelopes.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const file = join(import.meta.dirname, '../../gateway.yaml');

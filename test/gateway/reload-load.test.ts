@@ -1,10 +1,10 @@
 import { expect, inject, it, vi } from 'vitest';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { type Running, startInstance } from '../start/process.ts';
-import { Client, type Got, type Moving, startMoving, whole } from './reload-load.ts';
-import { changingFile, hangUp } from './reloaded.ts';
+import { Client, type Got, type Moving, startMoving, whole } from '../support/gateway/reload-load.ts';
+import { changingFile, hangUp } from '../support/gateway/reloaded.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
+import { type Running, startInstance } from '../support/start/process.ts';
 
 const RELOADS = inject('isThorough') ? 100 : 8;
 const LONG_ONES_EVERY = RELOADS / 4;

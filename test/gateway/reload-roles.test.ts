@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { startOnRealServers } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import { printed, spawnInstance } from '../start/process.ts';
-import { changingFile, hangUp, tableText } from './reloaded.ts';
+import { changingFile, hangUp, tableText } from '../support/gateway/reloaded.ts';
+import { startOnRealServers } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
+import { printed, spawnInstance } from '../support/start/process.ts';
 
 /** The shipped table and one more public endpoint, which no handler has: 503 where it is registered. */
 function tableWith(path: string): string {

@@ -6,8 +6,14 @@ import type { Findings } from '../../src/gateway/exchange/exchange.ts';
 import { Upstreams, upstreamMetrics } from '../../src/gateway/proxy/upstreams.ts';
 import { Services } from '../../src/gateway/routing.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { ENDLESS } from '../harness/endless.ts';
-import { type Forwarder, listening, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
+import {
+  type Forwarder,
+  listening,
+  startForwarder,
+  startUpstream,
+  type TestUpstream,
+} from '../support/gateway/forwarder.ts';
+import { ENDLESS } from '../support/harness/endless.ts';
 
 const METHODS = ['GET', 'POST'];
 

@@ -4,12 +4,12 @@ import { rm, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { portcullis } from '../cli/in-process.ts';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder, startedFolder, type TestFolder } from '../start/folders.ts';
-import { printed, type Running, spawnCli, spawnInstance, startInstance } from '../start/process.ts';
-import { type ChangingFile, changingFile, hangUp, logLine, tableText } from './reloaded.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { type ChangingFile, changingFile, hangUp, logLine, tableText } from '../support/gateway/reloaded.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { printed, type Running, spawnCli, spawnInstance, startInstance } from '../support/start/process.ts';
 
 // Each starts processes, on machines that are busy with other tests.
 /** An endpoint that no handler has: 503 where it is registered, 404 where it is not. */

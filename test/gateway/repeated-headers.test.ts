@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { basicOf } from '../oauth/requests.ts';
-import { basic, notification } from '../webhook/stand.ts';
-import { startUpstream, type TestUpstream } from './forwarder.ts';
-import { sendRaw } from './raw.ts';
+import { startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { basicOf } from '../support/oauth/requests.ts';
+import { basic, notification } from '../support/webhook/stand.ts';
 
 let upstream: TestUpstream;
 let p: Portcullis;
@@ -136,7 +136,7 @@ describe.each(interfaces)('%s', (_interface, request, status) => {
 
 it('D2-27: other fields may be repeated, and what is repeated reaches a remote service once', async () => {
   const { current: secret } = p.service.context.secrets.jwt.discover;
-  const { apiClaims, signed } = await import('../oauth/jwt.ts');
+  const { apiClaims, signed } = await import('../support/oauth/jwt.ts');
   const token = signed(p, apiClaims(p, { token_use: undefined, client_id: undefined }), { secret });
   const line = `Authorization: Bearer ${token}`;
   const repeated = [line, line, 'X-Target-Server: integration', 'X-Target-Server: integration', 'X-Any: 1', 'X-Any: 2'];

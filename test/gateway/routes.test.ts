@@ -10,10 +10,10 @@ import {
   readGatewayConfig,
 } from '../../src/gateway/endpoints/gateway-config.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { sourceFiles } from '../architecture/imports.ts';
-import { startPortcullis } from '../harness.ts';
-import { ROOT } from '../start/process.ts';
-import { gatewayFile } from './gateway-file.ts';
+import { sourceFiles } from '../support/architecture/imports.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { ROOT } from '../support/start/process.ts';
 
 const shipped = readGatewayConfig(join(ROOT, 'gateway.yaml'));
 

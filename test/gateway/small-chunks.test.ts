@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { recordOf } from '../audit/records.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { scrape } from '../observability/scrape.ts';
-import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { openSocket, request } from './raw.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { openSocket, request } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { scrape } from '../support/observability/scrape.ts';
 
 let p: Portcullis;
 let upstream: TestUpstream;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayChain } from '../../src/gateway/chain.ts';
 import { EndpointTable, Services } from '../../src/gateway/routing.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from '../oauth/clients.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { envelope } from './envelopes.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 let p: Portcullis;
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { gatewayFile } from './gateway-file.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const CONTENT = { 'content-type': 'application/json', 'content-length': '1000' };
 const FORM = { 'content-type': 'multipart/form-data; boundary=b', 'content-length': '1000' };

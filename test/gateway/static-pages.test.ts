@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 
 /** Static pages and files of every kind, each with the clause that it serves, if any. */
 const PAGES: [clause: string, path: string][] = [

@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { inTurn } from '../harness/in-turn.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
 import {
   ASSET,
   BULK,
@@ -17,9 +15,9 @@ import {
   type Sent,
   SINGLE,
   sendBytes,
-} from './bad-request.ts';
-import { envelope } from './envelopes.ts';
-import type { RawAnswer } from './raw.ts';
+} from '../support/gateway/bad-request.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import type { RawAnswer } from '../support/gateway/raw.ts';
 import {
   CALLERS,
   type Caller,
@@ -29,7 +27,9 @@ import {
   type TokenState,
   tokenForge,
   type Worth,
-} from './token-states.ts';
+} from '../support/gateway/token-states.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const FILE = join(import.meta.dirname, '../../gateway.yaml');
 /** An endpoint of discover tokens, which the shipped file has none of. */

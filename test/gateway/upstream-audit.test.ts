@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { recordOf } from '../audit/records.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { startUpstream, type TestUpstream } from './forwarder.ts';
-import { gatewayFile } from './gateway-file.ts';
-import { openSocket, request } from './raw.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { openSocket, request } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 

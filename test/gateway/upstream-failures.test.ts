@@ -2,10 +2,16 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { envelope } from './envelopes.ts';
-import { type Forwarder, listening, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { openSocket, readAnswer, request, sendRaw } from './raw.ts';
-import { type RawUpstream, startRawUpstream } from './raw-upstream.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import {
+  type Forwarder,
+  listening,
+  startForwarder,
+  startUpstream,
+  type TestUpstream,
+} from '../support/gateway/forwarder.ts';
+import { openSocket, readAnswer, request, sendRaw } from '../support/gateway/raw.ts';
+import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const FOREVER = { failures: 1_000 };

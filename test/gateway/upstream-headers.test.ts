@@ -2,9 +2,15 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { requestFields } from '../../src/gateway/proxy/headers.ts';
-import { type Forwarder, type Seen, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { openSocket, request, sendRaw } from './raw.ts';
-import { type RawUpstream, startRawUpstream } from './raw-upstream.ts';
+import {
+  type Forwarder,
+  type Seen,
+  startForwarder,
+  startUpstream,
+  type TestUpstream,
+} from '../support/gateway/forwarder.ts';
+import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
+import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 let upstream: TestUpstream;
 let raw: RawUpstream;

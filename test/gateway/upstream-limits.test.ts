@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
-import { envelope } from './envelopes.ts';
-import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { openSocket, request, sendRaw } from './raw.ts';
-import { startRawUpstream } from './raw-upstream.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
+import { startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 interface Slow extends TestUpstream {
   held: ServerResponse[];

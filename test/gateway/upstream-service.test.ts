@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Answer, type Portcullis, startOnSharedStores, startReplica } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
-import { describeReal } from '../services/real.ts';
-import { gatewayFile } from './gateway-file.ts';
-import { request, sendRaw } from './raw.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
+import { type Answer, type Portcullis, startOnSharedStores, startReplica } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const SERVICES = ['integration', 'notification', 'accounts', 'wallets', 'wallet-rules'];
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { openSocket, request, sendRaw } from './raw.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
 
 let upstream: TestUpstream;
 let f: Forwarder;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { openSocket, readAnswer, request, sendRaw } from './raw.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { openSocket, readAnswer, request, sendRaw } from '../support/gateway/raw.ts';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { envelope } from './envelopes.ts';
-import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { gatewayFile } from './gateway-file.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 /** Of each service an endpoint, and some of several and of none. */
 const endpoints = [

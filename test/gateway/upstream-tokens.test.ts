@@ -1,12 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { createdClient, operate } from '../graphql/administration.ts';
 import { SetClientStatusDocument } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { describeReal } from '../services/real.ts';
-import { gatewayFile } from './gateway-file.ts';
-import { LASTING, LASTING_ENDPOINTS, type Lasting, type LastingService, last, startLastingService } from './lasting.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import {
+  LASTING,
+  LASTING_ENDPOINTS,
+  type Lasting,
+  type LastingService,
+  last,
+  startLastingService,
+} from '../support/gateway/lasting.ts';
+import { createdClient, operate } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis, startReplica } from '../support/harness.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const CUT = /^HTTP\/1\.1 (?:101|200) /;
 const REFUSED = /^HTTP\/1\.1 401 [\s\S]*error_description="the token has (?:expired|been revoked)"/;

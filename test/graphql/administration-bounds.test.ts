@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from '../oauth/clients.ts';
-import { createdClient, createdSupervisor, login, operate, PASSWORD } from './administration.ts';
+import { createdClient, createdSupervisor, login, operate, PASSWORD } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
   type ClientInput,

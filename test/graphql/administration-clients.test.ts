@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { createdClient, grantStatus, operate, rotatedSecret } from './administration.ts';
+import { createdClient, grantStatus, operate, rotatedSecret } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
   type ClientInput,

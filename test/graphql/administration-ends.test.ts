@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
-import { addSupervisor, makeLoginsCheap } from '../oauth/cheap-hash.ts';
-import { signed } from '../oauth/jwt.ts';
-import { describeReal } from '../services/real.ts';
-import { createdClient, grantStatus, login, loginOfDemo, operate, PASSWORD, tokenStatus } from './administration.ts';
+import {
+  createdClient,
+  grantStatus,
+  login,
+  loginOfDemo,
+  operate,
+  PASSWORD,
+  tokenStatus,
+} from '../support/graphql/administration.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
+import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { signed } from '../support/oauth/jwt.ts';
+import { describeReal } from '../support/services/real.ts';
 import {
   type ClientInput,
   SetClientStatusDocument,

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
 import {
   createdClient,
   createdSupervisor,
@@ -12,7 +10,9 @@ import {
   operate,
   PASSWORD,
   tokenStatus,
-} from './administration.ts';
+} from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
   type ClientInput,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Log } from '../../src/lib/log.ts';
-import { recordOf } from '../audit/records.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { createdClient, createdSupervisor } from './administration.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { createdClient, createdSupervisor } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
 
 const lines: string[] = [];
 const keep = (fields: object, message: string) => void lines.push(text({ ...fields, message }));

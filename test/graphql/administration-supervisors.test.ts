@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addSupervisor } from '../oauth/cheap-hash.ts';
-import { createdSupervisor, grantStatus, login, operate, PASSWORD, tokenStatus } from './administration.ts';
+import {
+  createdSupervisor,
+  grantStatus,
+  login,
+  operate,
+  PASSWORD,
+  tokenStatus,
+} from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import {
   CreateSupervisorDocument,
   RevokeSessionsDocument,

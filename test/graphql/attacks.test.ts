@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import type { Attack } from './attacks/attack.ts';
-import { launch, type Outcome, type Target } from './attacks/launch.ts';
-import { ATTACKS } from './attacks.ts';
-import { type Stand, startStand } from './stand.ts';
+import type { Attack } from '../support/graphql/attacks/attack.ts';
+import { launch, type Outcome, type Target } from '../support/graphql/attacks/launch.ts';
+import { ATTACKS } from '../support/graphql/attacks.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const faults: object[] = [];
 let portcullis: Portcullis;

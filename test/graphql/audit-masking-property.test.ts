@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { type DocumentNode, parse, print, validate } from 'graphql';
 import { describe, expect, inject, it } from 'vitest';
-import { shown, shownRequest } from './audit-records.ts';
-import { schema } from './audit-stand.ts';
+import { shown, shownRequest } from '../support/graphql/audit-records.ts';
+import { schema } from '../support/graphql/audit-stand.ts';
 
 const RUNS = inject('isThorough') ? 150 : 50;
 

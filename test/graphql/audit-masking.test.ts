@@ -1,8 +1,8 @@
 import { getVariableValues, parse, print, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
-import { maskedNames, shown, shownRequest } from './audit-records.ts';
-import { SECRET, schema } from './audit-stand.ts';
+import { maskedNames, shown, shownRequest } from '../support/graphql/audit-records.ts';
+import { SECRET, schema } from '../support/graphql/audit-stand.ts';
 
 const SET = 'setSupervisorPassword';
 

@@ -2,7 +2,7 @@ import { parse, print } from 'graphql';
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { SECRET, startAuditStand } from './audit-stand.ts';
+import { SECRET, startAuditStand } from '../support/graphql/audit-stand.ts';
 
 type Stand = Awaited<ReturnType<typeof startAuditStand>>;
 

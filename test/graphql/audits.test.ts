@@ -1,6 +1,6 @@
 import { serverAudits } from 'graphql-http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let portcullis: Portcullis;
 let token: string;

@@ -6,10 +6,10 @@ import { areVariablesGood, fragmentsOf } from '../../src/api/graphql/execution/d
 import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { UserPages } from '../../src/domain/users/users.service.ts';
 import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
-import { MAGIC } from './planted-document.ts';
-import { type RandomDocument, randomDocument } from './random-document.ts';
-import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';
+import { MAGIC } from '../support/graphql/planted-document.ts';
+import { type RandomDocument, randomDocument } from '../support/graphql/random-document.ts';
+import { NODE, OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { embeddedDatabase } from '../support/harness/databases.ts';
 
 const UNKNOWN = 'ffffffff-0000-4000-8000-000000000009';
 const RUNS_UNTIL_COMPILED = 3;

@@ -5,8 +5,8 @@ import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { migrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { issuesOf } from '../../src/platform/errors.ts';
-import { type Stand, startStand } from './stand.ts';
-import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
 
 const UUID = 'ffffffff-0000-4000-8000-00000000000f';
 const RULE = `{name: "r", type: "permissionless_transfer_limit", networkId: "${UUID}", networkCurrencyId: "${UUID}", permissionlessTransferLimitRule: {maxAmount: 1, timePeriod: "day", timePeriodValue: 1}}`;

@@ -3,7 +3,7 @@ import { UserPages } from '../../src/domain/users/users.service.ts';
 import { databaseEventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
-import { NODE, type Stand, startStand } from './stand.ts';
+import { NODE, type Stand, startStand } from '../support/graphql/stand.ts';
 
 let stand: Stand;
 

@@ -4,7 +4,7 @@ import { EventExecutions, type EventSource } from '../../src/api/graphql/executi
 import { SharedResults, sharedOf } from '../../src/api/graphql/execution/shared-results.ts';
 import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { gatewayTimeout, serviceUnavailable } from '../../src/platform/errors.ts';
-import { ManualClock, NODE, settle } from '../realtime/model.ts';
+import { ManualClock, NODE, settle } from '../support/realtime/model.ts';
 
 let clock: ManualClock;
 let executions: EventExecutions;

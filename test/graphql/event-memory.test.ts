@@ -4,7 +4,7 @@ import type { ErrorMask } from '../../src/api/graphql/execution/error-masking.ts
 import { SharedResults } from '../../src/api/graphql/execution/shared-results.ts';
 import { SseStream } from '../../src/api/graphql/execution/sse-streams.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
-import { ENDLESS } from '../harness/endless.ts';
+import { ENDLESS } from '../support/harness/endless.ts';
 
 it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {
   const event = { seq: 7n };

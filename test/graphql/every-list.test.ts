@@ -3,11 +3,11 @@ import { Kysely } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
-import { embeddedDatabase, scratchDatabase } from '../harness/databases.ts';
-import { inTurn } from '../harness/in-turn.ts';
-import { selectionOf } from '../tenancy/schema-slots.ts';
-import { askingFor, fillEveryList, LISTS, type List, LONG, rowsOf, SHORT } from './every-list.ts';
-import { OTHER_NODE, type Stand, startStand } from './stand.ts';
+import { askingFor, fillEveryList, LISTS, type List, LONG, rowsOf, SHORT } from '../support/graphql/every-list.ts';
+import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { embeddedDatabase, scratchDatabase } from '../support/harness/databases.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
+import { selectionOf } from '../support/tenancy/schema-slots.ts';
 
 interface Connection {
   totalCount: number;

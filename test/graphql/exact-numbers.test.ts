@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Stand, startStand } from './stand.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
 
 const FORTY = '1234567890123456789012345678901234567890';
 const ID = 'aaaaaaaa-0000-4000-8000-00000000000a';

@@ -2,10 +2,10 @@ import { parse } from 'graphql';
 import { compileQuery } from 'graphql-jit';
 import { expect, inject, it } from 'vitest';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
-import { startPortcullis } from '../harness.ts';
-import { checkGeneratedCode } from './generated-code.ts';
-import { GeneratedSources } from './generated-sources.ts';
-import { POISON } from './planted-document.ts';
+import { checkGeneratedCode } from '../support/graphql/generated-code.ts';
+import { GeneratedSources } from '../support/graphql/generated-sources.ts';
+import { POISON } from '../support/graphql/planted-document.ts';
+import { startPortcullis } from '../support/harness.ts';
 
 const DOCUMENTS = inject('isThorough') ? 500 : 100;
 

@@ -1,9 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type OpenPage, openPage, openTab, paste, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
-import { notify } from '../realtime/live.ts';
-import { describeReal } from '../services/real.ts';
+import { type OpenPage, openPage, openTab, paste, startBrowser, takePicture } from '../support/harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { notify } from '../support/realtime/live.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const SOON = { interval: 80 };
 const WRONG_TOKEN = '"message": "401 unauthorized: the token under Headers is unknown, or it has ended"';

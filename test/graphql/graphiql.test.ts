@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stand, startStand } from './stand.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
 
 let stand: Stand;
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { jsonOf } from '../../src/audit/audit-record.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, type ClientCredentials, updateClient } from '../oauth/clients.ts';
-import { until } from './stand.ts';
+import { until } from '../support/graphql/stand.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, type ClientCredentials, updateClient } from '../support/oauth/clients.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
 const QUERY = '{ me { nodeId } }';

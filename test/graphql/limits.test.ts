@@ -1,6 +1,6 @@
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stand, startStand } from './stand.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
 
 let stand: Stand;
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../../src/api/graphql/execution/error-masking.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
 
 const ROWS = 90;
 /** In bytes; no page of a hundred rows of it fits, a page of fifty does. */

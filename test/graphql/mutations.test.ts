@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
 import {
   RegisterTransactionDocument,
   type RegisterTransactionInput,
   TransactionDocument,
 } from './generated/graphql.ts';
-import { OTHER_NODE, type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
 

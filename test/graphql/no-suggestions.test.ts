@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Stand, startStand } from './stand.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
 
 interface Operation {
   query?: string;

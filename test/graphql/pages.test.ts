@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { NODE, OTHER_NODE, type Stand, startStandOn } from './stand.ts';
+import { NODE, OTHER_NODE, type Stand, startStandOn } from '../support/graphql/stand.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const PAGE = `query Page($first: Int, $last: Int, $after: String, $before: String) {
   accounts(first: $first, last: $last, after: $after, before: $before) {

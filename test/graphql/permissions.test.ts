@@ -10,10 +10,10 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
-import { inTurn } from '../harness/in-turn.ts';
-import { openSocket } from './raw-socket.ts';
-import { type Stand, startStand } from './stand.ts';
-import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';
+import { openSocket } from '../support/graphql/raw-socket.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 
 // Whoever adds a type or a root field says here what it needs; null: any token.
 const OF_TYPE: Record<string, Permission | null> = {

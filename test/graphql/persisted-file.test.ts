@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PersistedFile, readPersistedDocuments } from '../../src/api/graphql/execution/persisted-file.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
-import { temporaryFile } from '../harness/temporary-file.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { temporaryFile } from '../support/harness/temporary-file.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const ME = '{ me { nodeId } }';
 const SUBJECT = '{ me { subject } }';

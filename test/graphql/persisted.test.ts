@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { PersistedMode } from '../../src/api/graphql/plugins/persisted-operations.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { EventReader } from './event-reader.ts';
-import { type Stand, startStandOn } from './stand.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { type Stand, startStandOn } from '../support/graphql/stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 
 const ME = 'query Me { me { nodeId } }';
 const NETWORKS = 'query Networks($n: Int) { networks(first: $n) { edges { node { id } } } }';

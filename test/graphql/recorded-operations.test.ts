@@ -1,5 +1,5 @@
 import { expect, inject, it } from 'vitest';
-import { checkRecords } from './recorded-operations.ts';
+import { checkRecords } from '../support/graphql/recorded-operations.ts';
 
 const SEED = 20_261_123;
 const OPERATIONS = inject('isThorough') ? 500 : 100;

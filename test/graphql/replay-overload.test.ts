@@ -6,8 +6,8 @@ import { WebSocket } from 'ws';
 import { TransactionEventPages } from '../../src/domain/transactions/transaction-pages.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { type Stand, startStandOn, until } from './stand.ts';
+import { type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 
 const SUBSCRIPTIONS = 12;
 const FIELDS = ['a', 'b', 'c'];

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { EventReader } from './event-reader.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let portcullis: Portcullis;
 let token: string;

@@ -6,9 +6,9 @@ import { databaseEventLog, type EventLog } from '../../src/events/streams/event-
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import type { EventReader, ServerEvent } from './event-reader.ts';
-import { NODE, OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
+import type { EventReader, ServerEvent } from '../support/graphql/event-reader.ts';
+import { NODE, OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 
 const UPDATES = `subscription ($after: String) {
   transactionUpdates(after: $after) { cursor correlationId transaction { id status } }

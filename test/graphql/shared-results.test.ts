@@ -7,7 +7,7 @@ import { callerOf, type GraphqlContext } from '../../src/api/graphql/kit/graphql
 import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
 import type { EventStream } from '../../src/events/streams/event-streams.ts';
 import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
-import { Gate, modelStreams, NODE, seqs, settle } from '../realtime/model.ts';
+import { Gate, modelStreams, NODE, seqs, settle } from '../support/realtime/model.ts';
 
 /** Answers that count their executions, by event. */
 function counted() {

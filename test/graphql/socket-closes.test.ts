@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { MigrationProgressRow } from '../../src/domain/user-migrations/migration-files.service.ts';
 import { ProgressFeeds, ProgressStream } from '../../src/domain/user-migrations/progress-feeds.ts';
-import { ManualClock } from '../realtime/model.ts';
-import { type Stand, startStand, until } from './stand.ts';
+import { type Stand, startStand, until } from '../support/graphql/stand.ts';
+import { ManualClock } from '../support/realtime/model.ts';
 
 const SOCKETS = 12;
 const PROGRESS = 'subscription { migrationProgress(id: "m") { processed } }';

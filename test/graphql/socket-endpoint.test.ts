@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { parse } from 'yaml';
-import { gatewayFile } from '../gateway/gateway-file.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const SHIPPED = parse(readFileSync(join(import.meta.dirname, '../../gateway.yaml'), 'utf8'));
 const QUERY = '{ me { subject } }';

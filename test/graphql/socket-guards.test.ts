@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from '../oauth/clients.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
 
 let portcullis: Portcullis;
 

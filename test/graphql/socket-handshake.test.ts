@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordOf } from '../audit/records.ts';
-import { openSocket, type RawAnswer, request, sendRaw } from '../gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { openSocket, type RawAnswer, request, sendRaw } from '../support/gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
 

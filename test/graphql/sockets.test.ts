@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { WebSocket } from 'ws';
 import type { Principal } from '../../src/access/identity/principal.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
+import { OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 import { TransactionStatesDocument, TransactionUpdatesDocument } from './generated/graphql.ts';
-import { OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
 
 let database: Database;
 let stand: Stand;

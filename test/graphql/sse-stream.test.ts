@@ -8,7 +8,7 @@ import type { ErrorMask } from '../../src/api/graphql/execution/error-masking.ts
 import { SseStreams } from '../../src/api/graphql/execution/sse-streams.ts';
 import { Capture } from '../../src/gateway/exchange/capture.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
-import { ENDLESS } from '../harness/endless.ts';
+import { ENDLESS } from '../support/harness/endless.ts';
 
 const mask = {
   result: async (result) => result,

@@ -2,10 +2,10 @@ import { print } from 'graphql';
 import { createClient } from 'graphql-sse';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { EventReader } from './event-reader.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 import { TransactionUpdatesDocument, type TransactionUpdatesSubscription } from './generated/graphql.ts';
-import { OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
 
 let database: Database;
 let stand: Stand;

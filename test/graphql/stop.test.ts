@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vite
 import { WebSocket } from 'ws';
 import { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { NODE, type Stand, startStandOn, until } from './stand.ts';
+import { NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 
 const UPDATES = 'subscription { transactionUpdates { cursor } }';
 const PROGRESS = 'subscription ($id: ID!) { migrationProgress(id: $id) { processed } }';

@@ -2,19 +2,19 @@ import { once } from 'node:events';
 import { print } from 'graphql';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
-import { addSupervisor, makeLoginsCheap } from '../oauth/cheap-hash.ts';
-import type { ClientCredentials } from '../oauth/clients.ts';
-import { describeReal } from '../services/real.ts';
-import { createdClient, login, loginOfDemo, operate, PASSWORD } from './administration.ts';
-import { EventReader } from './event-reader.ts';
+import { createdClient, login, loginOfDemo, operate, PASSWORD } from '../support/graphql/administration.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { until } from '../support/graphql/stand.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
+import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import type { ClientCredentials } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
 import {
   SetClientStatusDocument,
   SetSupervisorPasswordDocument,
   SetSupervisorStatusDocument,
   TransactionUpdatesDocument,
 } from './generated/graphql.ts';
-import { until } from './stand.ts';
 
 const QUERY = print(TransactionUpdatesDocument);
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openSocket } from '../support/graphql/raw-socket.ts';
+import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
 import { AccountDocument, AccountsDocument } from './generated/graphql.ts';
-import { openSocket } from './raw-socket.ts';
-import { OTHER_NODE, type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
 let own: string;

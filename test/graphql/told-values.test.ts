@@ -2,7 +2,7 @@ import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { withoutGivenValues } from '../../src/api/graphql/execution/error-masking.ts';
-import { type Stand, startStand } from './stand.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
 
 const SECRET = 'ZQhunter2';
 const ANY_OF_IT = /ZQ|hunter|4711/;

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { openSocket, request } from '../gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { createdClient } from './administration.ts';
+import { openSocket, request } from '../support/gateway/raw.ts';
+import { createdClient } from '../support/graphql/administration.ts';
 import {
   CSV,
   type FormPart,
@@ -16,7 +15,8 @@ import {
   OPERATIONS,
   operationsPart,
   sendRaw,
-} from './upload-requests.ts';
+} from '../support/graphql/upload-requests.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const ORDER = 'the parts are operations, map and one file, in this order';
 const MEBIBYTE = 1024 ** 2;

@@ -6,10 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
 import { MAX_WAITING_CHUNKS } from '../../src/domain/user-migrations/migration-store.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { createdClient, MISSING, operate } from './administration.ts';
-import { CancelUserMigrationDocument, MigrationDocument } from './generated/graphql.ts';
-import { type Stand, startStand } from './stand.ts';
+import { createdClient, MISSING, operate } from '../support/graphql/administration.ts';
+import { type Stand, startStand } from '../support/graphql/stand.ts';
 import {
   browserForm,
   CSV,
@@ -21,7 +19,9 @@ import {
   operationsPart,
   type RawAnswer,
   sendRaw,
-} from './upload-requests.ts';
+} from '../support/graphql/upload-requests.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { CancelUserMigrationDocument, MigrationDocument } from './generated/graphql.ts';
 
 const MEBIBYTE = 1024 ** 2;
 const MAX_BYTES = 32 * MEBIBYTE;

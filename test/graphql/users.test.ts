@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { renameTable } from '../harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from '../oauth/clients.ts';
-import { eventsOf, migrationsOf } from '../user-migrations/calls.ts';
-import { MISSING, operate } from './administration.ts';
+import { MISSING, operate } from '../support/graphql/administration.ts';
+import { renameTable } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
+import { eventsOf, migrationsOf } from '../support/user-migrations/calls.ts';
 import {
   EraseUserDocument,
   MigrateUserDocument,

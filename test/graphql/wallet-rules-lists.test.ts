@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
 import {
   AssignNetworkDocument,
   CreateWalletRuleDocument,
@@ -6,7 +7,6 @@ import {
   WalletDocument,
   WalletRuleDocument,
 } from './generated/graphql.ts';
-import { OTHER_NODE, type Stand, startStand } from './stand.ts';
 
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
 const CHAIN = 'cccccccc-0000-4000-8000-000000000003';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
 import {
   CreateWalletRuleDocument,
   PreviewWalletRuleDocument,
@@ -6,7 +7,6 @@ import {
   SetWalletRuleStatusDocument,
   type WalletRuleInput,
 } from './generated/graphql.ts';
-import { OTHER_NODE, type Stand, startStand } from './stand.ts';
 
 const ID = 'aaaaaaaa-0000-4000-8000-00000000000a';
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';

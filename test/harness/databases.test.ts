@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
-import { describeReal } from '../services/real.ts';
-import { embeddedDatabase, realDatabase } from './databases.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 async function topicsAfterWriting({ db }: Database, topic: string): Promise<string[]> {
   const door = db.unscoped('test');

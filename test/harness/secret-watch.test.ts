@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { asOwner } from './database-roles.ts';
+import { asOwner } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 it('D2-08: every test ends in failure whose instance has logged a token', async () => {
   const p = await startPortcullis();

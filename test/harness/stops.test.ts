@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { stopped } from './stops.ts';
+import { stopped } from '../support/harness/stops.ts';
 
 it('a stop that hangs is named by the line that put it on its stack', async () => {
   const never = new Promise<void>(() => undefined);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const PATHS = ['/health', '/v1/health', '/v2/health'];
 

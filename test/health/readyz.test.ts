@@ -1,13 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isReady, type ReadinessFacts, readinessOf } from '../../src/platform/health.ts';
-import { startUpstream } from '../gateway/forwarder.ts';
-import { gatewayFile } from '../gateway/gateway-file.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { type FaultMode, type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { startKafkaBehindProxy } from '../services/kafka-behind.ts';
-import { describeReal } from '../services/real.ts';
+import { startUpstream } from '../support/gateway/forwarder.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import { type FaultMode, type FaultProxy, faultProxy } from '../support/services/fault-proxy.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { startKafkaBehindProxy } from '../support/services/kafka-behind.ts';
+import { describeReal } from '../support/services/real.ts';
 
 /** What is asked of the operator's listener, by whoever starts processes and by whoever sends to them. */
 const PROBES = ['/readyz', '/readyz?exclude=stores'];

@@ -7,8 +7,8 @@ import {
 } from '../../src/domain/idempotency/idempotent-responses.ts';
 import type { Db } from '../../src/platform/database/database.ts';
 import { AppError, notFound } from '../../src/platform/errors.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const NODE = randomUUID();
 const CREATED: StoredResponse = { status: 201, headers: { Location: '/there', ETag: '"1"' }, body: null };

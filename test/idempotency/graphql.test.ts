@@ -11,10 +11,10 @@ import {
   MigrateUsersDocument,
   ReplaceWalletRuleDocument,
 } from '../graphql/generated/graphql.ts';
-import { browserForm, sendRaw } from '../graphql/upload-requests.ts';
-import { type Answer, type Portcullis, startEmbedded, startPortcullis } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
-import { literal } from '../wallet-rules/rules.ts';
+import { browserForm, sendRaw } from '../support/graphql/upload-requests.ts';
+import { type Answer, type Portcullis, startEmbedded, startPortcullis } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { literal } from '../support/wallet-rules/rules.ts';
 
 interface Operation {
   query: string;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { scopeHash } from '../../src/domain/idempotency/idempotent-responses.ts';
-import { renameTable } from '../harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
-import { BULK, migrationsOf, newUser, SINGLE } from '../user-migrations/calls.ts';
+import { renameTable } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { BULK, migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 const START = Date.parse('2026-11-21T10:00:00Z');
 const DAY_MS = 24 * 3_600_000;

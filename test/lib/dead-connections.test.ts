@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 /** More than the pool has connections. */
 const DEATHS = 12;

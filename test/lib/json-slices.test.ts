@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { isShort, jsonSlices, limitedJson, SLICE_LENGTH } from '../../src/lib/json-slices.ts';
-import { anyCharacter } from '../harness/any-character.ts';
-import { literal } from '../wallet-rules/rules.ts';
+import { anyCharacter } from '../support/harness/any-character.ts';
+import { literal } from '../support/wallet-rules/rules.ts';
 
 const LONG = 'é'.repeat(1_000);
 /** Rows of a page that no slice holds. */

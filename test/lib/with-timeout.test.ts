@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { expect, it } from 'vitest';
 import { withTimeout } from '../../src/lib/with-timeout.ts';
-import { standStill } from './stand-still.ts';
+import { standStill } from '../support/lib/stand-still.ts';
 
 const TIMEOUT_MS = 200;
 

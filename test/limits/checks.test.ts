@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { MAX_LENGTHS, MAX_SIZES } from '../../src/tables/text-lengths.ts';
-import { scratchDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 
 /** The columns with texts, lists, JSON or bytes that have no check of their length, by the reason. */
 const UNCHECKED: Record<string, Record<string, readonly string[]>> = {

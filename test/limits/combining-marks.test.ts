@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nfc } from '../../src/lib/spelling.ts';
-import { PASSWORD } from '../graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { newUser } from '../user-migrations/calls.ts';
-import { fileOf, filesOn, work } from '../user-migrations/files-stand.ts';
+import { PASSWORD } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { newUser } from '../support/user-migrations/calls.ts';
+import { fileOf, filesOn, work } from '../support/user-migrations/files-stand.ts';
 
 let p: Portcullis;
 let token: string;

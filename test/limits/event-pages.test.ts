@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { databaseEventLog, hasMore, type LoggedEvent, PAGE_BYTES } from '../../src/events/streams/event-log.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { hasGot, logged, overSocket, overSse, registered } from '../realtime/live.ts';
-import { notification } from '../webhook/stand.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { hasGot, logged, overSocket, overSse, registered } from '../support/realtime/live.ts';
+import { notification } from '../support/webhook/stand.ts';
 
 const EVENTS = 70;
 /** Few rows of it make a page, and the limit of a first page is met by their number otherwise. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { OpenSubscriptions } from '../../src/api/graphql/execution/open-subscriptions.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { overSse } from '../realtime/live.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { overSse } from '../support/realtime/live.ts';
 
 const MOST = 256 * 1024 * 1024;
 const OWN = 16 * 1024;

@@ -3,9 +3,9 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { createClient } from 'graphql-ws';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { type Agent, connect } from '../mcp/agents.ts';
-import { rows } from '../oauth/clients.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Agent, connect } from '../support/mcp/agents.ts';
+import { rows } from '../support/oauth/clients.ts';
 
 const MIB = 1024 * 1024;
 /** The limit of these tests: a tenth of what their hundred accounts take is within it, and so are twelve tenths. */

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { camelName } from '../../src/lib/camel-name.ts';
-import { PASSWORD } from '../graphql/administration.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { type Agent, connect } from '../mcp/agents.ts';
-import { rows } from '../oauth/clients.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { migrationsOf, newUser } from '../user-migrations/calls.ts';
-import { fileOf, filesOn, work } from '../user-migrations/files-stand.ts';
-import { autoTransfer, leaf, limit, rulesOf } from '../wallet-rules/rules.ts';
+import { PASSWORD } from '../support/graphql/administration.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Agent, connect } from '../support/mcp/agents.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { migrationsOf, newUser } from '../support/user-migrations/calls.ts';
+import { fileOf, filesOn, work } from '../support/user-migrations/files-stand.ts';
+import { autoTransfer, leaf, limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
 let p: Portcullis;
 let token: string;

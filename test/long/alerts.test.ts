@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type AlertFault, FAULTS } from '../alerts/faults.ts';
-import { RATE_INTERVAL } from '../alerts/monitor.ts';
-import { alertStand, type Stand } from '../alerts/stand.ts';
-import { alerts, dashboardExpressions, dashboardVariable } from '../observability/documents.ts';
-import { describeReal } from '../services/real.ts';
-import { whyNoSmallDisk } from '../start/small-disk.ts';
+import { type AlertFault, FAULTS } from '../support/alerts/faults.ts';
+import { RATE_INTERVAL } from '../support/alerts/monitor.ts';
+import { alertStand, type Stand } from '../support/alerts/stand.ts';
+import { alerts, dashboardExpressions, dashboardVariable } from '../support/observability/documents.ts';
+import { describeReal } from '../support/services/real.ts';
+import { whyNoSmallDisk } from '../support/start/small-disk.ts';
 
 const reason = whyNoSmallDisk();
 const WAIT = { timeout: 90_000, interval: 200 };

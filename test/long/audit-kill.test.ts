@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { killUnderAudit } from '../audit/kill-rounds.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
+import { killUnderAudit } from '../support/audit/kill-rounds.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 const ANSWERS = 100_000;
 const KILLS = 8;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { auditProcess, auditRecord, verified } from '../audit/chain-world.ts';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
+import { auditProcess, auditRecord, verified } from '../support/audit/chain-world.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 const RECORDS = 1_000_000;
 const AT_ONCE = 2_000;

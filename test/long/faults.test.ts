@@ -8,11 +8,11 @@ import {
   killed,
   rollingRestart,
   underFault,
-} from '../faults/faults.ts';
-import { NOTHING_AMISS } from '../faults/findings.ts';
-import { type Lab, type Role, startLab } from '../faults/lab.ts';
-import { tableOf } from '../faults/table.ts';
-import { describeReal } from '../services/real.ts';
+} from '../support/faults/faults.ts';
+import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { type Lab, type Role, startLab } from '../support/faults/lab.ts';
+import { tableOf } from '../support/faults/table.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const READERS = 3;
 const PARTITIONS = 12;

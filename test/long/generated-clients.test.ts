@@ -3,9 +3,9 @@ import { copyFile, glob, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { runCommand } from '../services/commands.ts';
-import { type OpenApiGenerator, openApiGenerator, program } from '../services/openapi-generator.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { runCommand } from '../support/services/commands.ts';
+import { type OpenApiGenerator, openApiGenerator, program } from '../support/services/openapi-generator.ts';
 
 const CALLERS = join(import.meta.dirname, '../openapi/clients');
 const TSC = join(import.meta.dirname, '../../node_modules/.bin/tsc');

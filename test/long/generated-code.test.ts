@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { checkGeneratedCode } from '../graphql/generated-code.ts';
+import { checkGeneratedCode } from '../support/graphql/generated-code.ts';
 
 const DOCUMENTS = 100_000;
 

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { listening } from '../gateway/forwarder.ts';
-import { gatewayFile } from '../gateway/gateway-file.ts';
-import { migratedFolder } from '../start/folders.ts';
-import { type Running, startInstance } from '../start/process.ts';
+import { listening } from '../support/gateway/forwarder.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { migratedFolder } from '../support/start/folders.ts';
+import { type Running, startInstance } from '../support/start/process.ts';
 
 const IDLE = 10_000;
 const SLOW = 1_000;
@@ -75,7 +75,7 @@ class Clients implements AsyncDisposable {
   readonly #lines: Interface;
 
   constructor(count: number) {
-    const program = join(import.meta.dirname, 'idle-clients.ts');
+    const program = join(import.meta.dirname, '../support/long/idle-clients.ts');
     this.#child = spawn(process.execPath, [program, instance.baseUrl, `${count}`], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { only } from '../deploy/dockerfile.ts';
-import { newSecrets } from '../deploy/files.ts';
-import { deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
-import { freePorts } from '../services/ports.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { emptyFolder } from '../start/folders.ts';
-import type { Variables } from '../start/process.ts';
-import { contained, type ImageFolder, imageFolder, mayContain } from './image-folder.ts';
+import { only } from '../support/deploy/dockerfile.ts';
+import { newSecrets } from '../support/deploy/files.ts';
+import { contained, type ImageFolder, imageFolder, mayContain } from '../support/long/image-folder.ts';
+import { deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { emptyFolder } from '../support/start/folders.ts';
+import type { Variables } from '../support/start/process.ts';
 
 interface Container {
   printed: () => string;

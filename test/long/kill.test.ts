@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { startedFolder } from '../start/folders.ts';
-import { killUnderLoad } from '../start/kills.ts';
+import { startedFolder } from '../support/start/folders.ts';
+import { killUnderLoad } from '../support/start/kills.ts';
 
 const ROUNDS = { kills: 20, mostAnswers: 400 };
 

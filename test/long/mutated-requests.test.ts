@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { sendMutatedRequests } from '../oauth/mutated-requests.ts';
+import { sendMutatedRequests } from '../support/oauth/mutated-requests.ts';
 
 const REQUESTS = 10_000;
 

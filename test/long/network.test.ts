@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Fault, type FaultReport, underFault } from '../faults/faults.ts';
-import { NOTHING_AMISS } from '../faults/findings.ts';
-import { type Lab, type ServerName, startLab } from '../faults/lab.ts';
-import { badLine, misnamed, moved } from '../faults/line.ts';
-import { type Network, networkRefusal, startNetwork } from '../faults/network.ts';
-import { tableOf } from '../faults/table.ts';
-import { describeReal } from '../services/real.ts';
+import { type Fault, type FaultReport, underFault } from '../support/faults/faults.ts';
+import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { type Lab, type ServerName, startLab } from '../support/faults/lab.ts';
+import { badLine, misnamed, moved } from '../support/faults/line.ts';
+import { type Network, networkRefusal, startNetwork } from '../support/faults/network.ts';
+import { tableOf } from '../support/faults/table.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const READERS = 3;
 const PARTITIONS = 4;

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runCommand } from '../services/commands.ts';
+import { runCommand } from '../support/services/commands.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../schema/openapi.json');
 const TOOLS = ['openapi-typescript@7.13.0', '@redocly/cli@2.77.0', 'typescript@5.9.3'];

@@ -1,10 +1,10 @@
 import { afterAll, expect, it } from 'vitest';
-import { type FaultReport, underFault } from '../faults/faults.ts';
-import { NOTHING_AMISS } from '../faults/findings.ts';
-import { startLab } from '../faults/lab.ts';
-import { misled, type Promotion, promoted } from '../faults/promotion.ts';
-import { tableOf } from '../faults/table.ts';
-import { describeReal } from '../services/real.ts';
+import { type FaultReport, underFault } from '../support/faults/faults.ts';
+import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { startLab } from '../support/faults/lab.ts';
+import { misled, type Promotion, promoted } from '../support/faults/promotion.ts';
+import { tableOf } from '../support/faults/table.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const READERS = 3;
 const PARTITIONS = 6;

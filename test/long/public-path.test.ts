@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { openConsole, signIn } from '../console/console-page.ts';
-import { startStrippingProxy } from '../gateway/stripping-proxy.ts';
-import { openPage, startBrowser } from '../harness/browser.ts';
-import { startPortcullis } from '../harness.ts';
+import { openConsole, signIn } from '../support/console/console-page.ts';
+import { startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
+import { openPage, startBrowser } from '../support/harness/browser.ts';
+import { startPortcullis } from '../support/harness.ts';
 
 it('D1-15: the console, GraphiQL and Swagger UI work below a path, in a browser', async () => {
   await using proxy = await startStrippingProxy('/custody');

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { checkRecords } from '../graphql/recorded-operations.ts';
+import { checkRecords } from '../support/graphql/recorded-operations.ts';
 
 const AT_MOST_MS = 3_600_000;
 

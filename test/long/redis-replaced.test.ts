@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { portcullis } from '../cli/in-process.ts';
-import { type FaultReport, underFault } from '../faults/faults.ts';
-import { NOTHING_AMISS } from '../faults/findings.ts';
-import { type Lab, startLab } from '../faults/lab.ts';
-import { type RedisLeave, redisReplaced } from '../faults/redis-replica.ts';
-import { tableOf } from '../faults/table.ts';
-import { describeReal } from '../services/real.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { type FaultReport, underFault } from '../support/faults/faults.ts';
+import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { type Lab, startLab } from '../support/faults/lab.ts';
+import { type RedisLeave, redisReplaced } from '../support/faults/redis-replica.ts';
+import { tableOf } from '../support/faults/table.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const READERS = 3;
 const PARTITIONS = 4;

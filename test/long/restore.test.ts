@@ -1,14 +1,14 @@
 import { expect, it, vi } from 'vitest';
-import { portcullis } from '../cli/in-process.ts';
-import { ADMIN_GROUP, kafkaOf, untilMembers } from '../events/worker-stand.ts';
-import { type FaultReport, underFault } from '../faults/faults.ts';
-import { findings } from '../faults/findings.ts';
-import { type Lab, startLab } from '../faults/lab.ts';
-import { type Heard, promoted } from '../faults/promotion.ts';
-import { type Restored, recover, restored } from '../faults/restore.ts';
-import { tableOf } from '../faults/table.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { ADMIN_GROUP, kafkaOf, untilMembers } from '../support/events/worker-stand.ts';
+import { type FaultReport, underFault } from '../support/faults/faults.ts';
+import { findings } from '../support/faults/findings.ts';
+import { type Lab, startLab } from '../support/faults/lab.ts';
+import { type Heard, promoted } from '../support/faults/promotion.ts';
+import { type Restored, recover, restored } from '../support/faults/restore.ts';
+import { tableOf } from '../support/faults/table.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const PARTITIONS = 4;
 const PACE = { restMs: 100, settleMs: 15_000 };

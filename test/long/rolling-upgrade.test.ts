@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rollingUpgrade, underFault } from '../faults/faults.ts';
-import { NOTHING_AMISS } from '../faults/findings.ts';
-import { type Lab, startLab } from '../faults/lab.ts';
-import { describeReal } from '../services/real.ts';
+import { rollingUpgrade, underFault } from '../support/faults/faults.ts';
+import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { type Lab, startLab } from '../support/faults/lab.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const READERS = 3;
 /** A part of what the machine bears. */

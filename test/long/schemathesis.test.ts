@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { operations } from '../openapi/described.ts';
-import { type OpenApiStand, openApiStand } from '../openapi/stand.ts';
-import { cached } from '../services/cache.ts';
-import { runCommand } from '../services/commands.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
+import { operations } from '../support/openapi/described.ts';
+import { type OpenApiStand, openApiStand } from '../support/openapi/stand.ts';
+import { cached } from '../support/services/cache.ts';
+import { runCommand } from '../support/services/commands.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 const FOLDER = join(import.meta.dirname, '../openapi/schemathesis');
 const REQUIREMENTS = join(FOLDER, 'requirements.txt');

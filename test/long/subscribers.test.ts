@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { logged, notify, registered } from '../realtime/live.ts';
-import { describeReal } from '../services/real.ts';
-import { type Running, startInstance } from '../start/process.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { logged, notify, registered } from '../support/realtime/live.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type Running, startInstance } from '../support/start/process.ts';
 
 const SUBSCRIBERS = 10_000;
 const PROCESSES = 4;
@@ -33,7 +33,7 @@ class Clients implements AsyncDisposable {
   readonly #lines: Interface;
 
   constructor(...args: readonly string[]) {
-    const program = join(import.meta.dirname, 'subscriber-clients.ts');
+    const program = join(import.meta.dirname, '../support/long/subscriber-clients.ts');
     this.#child = spawn(process.execPath, [program, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     if (!this.#child.stdout) throw new Error('it has one');
     this.#lines = createInterface({ input: this.#child.stdout });

@@ -4,9 +4,9 @@ import { pipeline } from 'node:stream/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../graphql/upload-requests.ts';
-import { startOnRealServers } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
+import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
+import { startOnRealServers } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const MEBIBYTE = 1024 ** 2;
 const FILE_BYTES = 200 * MEBIBYTE;

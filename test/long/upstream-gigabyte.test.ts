@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { expect, it } from 'vitest';
-import { startForwarder, startUpstream } from '../gateway/forwarder.ts';
+import { startForwarder, startUpstream } from '../support/gateway/forwarder.ts';
 
 const PIECE = randomBytes(256 * 1024);
 const PIECES = 4096;

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { printed, type Spawned, spawnInstance, startInstance } from '../start/process.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+import { printed, type Spawned, spawnInstance, startInstance } from '../support/start/process.ts';
 
 const ROWS = 1_000_000;
 const KILLED_AFTER = 300_000;

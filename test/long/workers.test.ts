@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { expectAllOnce, load, widenTopics } from '../events/worker-load.ts';
-import { ADMIN_GROUP, kafkaOf, untilMembers, workerProcess } from '../events/worker-stand.ts';
-import { startOnRealServers } from '../harness.ts';
-import { faultProxy } from '../services/fault-proxy.ts';
-import { freeze } from '../services/freeze.ts';
-import { describeReal } from '../services/real.ts';
-import type { Spawned } from '../start/process.ts';
+import { expectAllOnce, load, widenTopics } from '../support/events/worker-load.ts';
+import { ADMIN_GROUP, kafkaOf, untilMembers, workerProcess } from '../support/events/worker-stand.ts';
+import { startOnRealServers } from '../support/harness.ts';
+import { faultProxy } from '../support/services/fault-proxy.ts';
+import { freeze } from '../support/services/freeze.ts';
+import { describeReal } from '../support/services/real.ts';
+import type { Spawned } from '../support/start/process.ts';
 
 const ROUNDS = 3;
 const WORKERS = 3;

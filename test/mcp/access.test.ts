@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import type { Portcullis } from '../harness.ts';
-import { addClient, addSecret, updateClient } from '../oauth/clients.ts';
-import { post } from './agents.ts';
-import { type AgentStand, agentStand, CONSOLE, PING, PONG } from './stand.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import type { Portcullis } from '../support/harness.ts';
+import { post } from '../support/mcp/agents.ts';
+import { type AgentStand, agentStand, CONSOLE, PING, PONG } from '../support/mcp/stand.ts';
+import { addClient, addSecret, updateClient } from '../support/oauth/clients.ts';
 
 let stand: AgentStand;
 let p: Portcullis;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import type { Portcullis } from '../harness.ts';
-import { callOf, post } from './agents.ts';
-import { type AgentStand, agentStand, PING, PONG } from './stand.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import type { Portcullis } from '../support/harness.ts';
+import { callOf, post } from '../support/mcp/agents.ts';
+import { type AgentStand, agentStand, PING, PONG } from '../support/mcp/stand.ts';
 
 let stand: AgentStand;
 let p: Portcullis;

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { TOOLS } from '../../src/api/mcp/tools.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { runCommand } from '../services/commands.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { secretBearer } from './secret-bearer.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { secretBearer } from '../support/mcp/secret-bearer.ts';
+import { runCommand } from '../support/services/commands.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const BASELINE = join(import.meta.dirname, 'conformance.yml');

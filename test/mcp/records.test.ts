@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { recordOf } from '../audit/records.ts';
-import type { Portcullis } from '../harness.ts';
-import { scrape } from '../observability/scrape.ts';
-import { callOf, connect, post, secretWith } from './agents.ts';
-import { type AgentStand, agentStand, PING } from './stand.ts';
+import { recordOf } from '../support/audit/records.ts';
+import type { Portcullis } from '../support/harness.ts';
+import { callOf, connect, post, secretWith } from '../support/mcp/agents.ts';
+import { type AgentStand, agentStand, PING } from '../support/mcp/stand.ts';
+import { scrape } from '../support/observability/scrape.ts';
 
 let stand: AgentStand;
 let p: Portcullis;

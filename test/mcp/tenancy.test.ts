@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TOOLS } from '../../src/api/mcp/tools.ts';
-import { marksOf, type Things } from '../tenancy/marked-node.ts';
-import { missing, told, withoutNewIds } from '../tenancy/surface-row.ts';
-import { type TwoMarkedNodes, twoMarkedNodes } from '../tenancy/two-marked-nodes.ts';
-import { limit } from '../wallet-rules/rules.ts';
-import { callOf, post } from './agents.ts';
+import { callOf, post } from '../support/mcp/agents.ts';
+import { marksOf, type Things } from '../support/tenancy/marked-node.ts';
+import { missing, told, withoutNewIds } from '../support/tenancy/surface-row.ts';
+import { type TwoMarkedNodes, twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
+import { limit } from '../support/wallet-rules/rules.ts';
 
 /** A tool's argument that names a thing of a node, and what else the call needs. */
 interface Place {

@@ -4,10 +4,10 @@ import { PERMISSIONS, type Permission } from '../../src/access/identity/permissi
 import { TOOLS } from '../../src/api/mcp/tools.ts';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import { invalidRequest, notFoundRefusal, RefusalError } from '../../src/platform/errors.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { newUser } from '../user-migrations/calls.ts';
-import { limit } from '../wallet-rules/rules.ts';
-import { type Agent, callOf, connect, post, secretWith, type ToolAnswer } from './agents.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Agent, callOf, connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
+import { newUser } from '../support/user-migrations/calls.ts';
+import { limit } from '../support/wallet-rules/rules.ts';
 
 const ALL = [...TOOLS.values()];
 

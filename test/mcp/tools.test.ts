@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { type FakeNode, fakeNode } from '../gas-fee/node.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { scrape } from '../observability/scrape.ts';
-import { newUser } from '../user-migrations/calls.ts';
-import { autoTransfer, leaf, limit } from '../wallet-rules/rules.ts';
-import { basic, notification } from '../webhook/stand.ts';
-import { type Agent, connect, post, secretWith, type ToolAnswer } from './agents.ts';
+import { type FakeNode, fakeNode } from '../support/gas-fee/node.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Agent, connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
+import { scrape } from '../support/observability/scrape.ts';
+import { newUser } from '../support/user-migrations/calls.ts';
+import { autoTransfer, leaf, limit } from '../support/wallet-rules/rules.ts';
+import { basic, notification } from '../support/webhook/stand.ts';
 
 const MANY_DIGITS = '0.123456789012345678901234567890';
 

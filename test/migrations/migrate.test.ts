@@ -1,9 +1,9 @@
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { type Database, type DatabaseLocation, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate, pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
-import { freshDatabase } from '../services/isolation.ts';
-import { describeReal } from '../services/real.ts';
+import { embeddedDatabase } from '../support/harness/databases.ts';
+import { freshDatabase } from '../support/services/isolation.ts';
+import { describeReal } from '../support/services/real.ts';
 
 async function open(location: DatabaseLocation): Promise<Database> {
   const database = await openDatabase(location);

@@ -2,7 +2,7 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { entities } from '../../src/tables/tables.ts';
-import { scratchDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 
 /** Tables of the schema that no entity stands for. */
 const WITHOUT_ENTITY = ['audit_records_default', 'mikro_orm_migrations'];

@@ -3,11 +3,11 @@ import { Migrator } from '@mikro-orm/migrations';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate, pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
-import { freshDatabase } from '../services/isolation.ts';
-import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
-import { newestOf, versionsOf } from '../wallet-rules/versions.ts';
+import { embeddedDatabase } from '../support/harness/databases.ts';
+import { freshDatabase } from '../support/services/isolation.ts';
+import { type PostgresClient, withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
+import { newestOf, versionsOf } from '../support/wallet-rules/versions.ts';
 
 const MIGRATION = 'migration-20261201-wallet-rule-versions';
 const BEFORE = 'migration-20261130-audit-compression';

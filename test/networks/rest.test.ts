@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import { openSocket, readAnswer } from '../gateway/raw.ts';
-import { renameTable } from '../harness/database-roles.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { openSocket, readAnswer } from '../support/gateway/raw.ts';
+import { renameTable } from '../support/harness/database-roles.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 let p: Portcullis;
 let token: string;

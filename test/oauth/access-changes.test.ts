@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AccessChange, AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from './clients.ts';
-import { apiClaims, encoded, signed } from './jwt.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
+import { apiClaims, encoded, signed } from '../support/oauth/jwt.ts';
 
 /** Where the service's clock stands: a token that ends in a second is good however long a request takes. */
 const NOW_MS = Date.now();

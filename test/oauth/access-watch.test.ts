@@ -5,7 +5,7 @@ import type { Principal } from '../../src/access/identity/principal.ts';
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
 import { storedTokenId } from '../../src/access/revocation/access-directory.ts';
 import { AccessWatch } from '../../src/access/revocation/access-watch.ts';
-import { ManualClock, settle } from '../realtime/model.ts';
+import { ManualClock, settle } from '../support/realtime/model.ts';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const CLIENT = 'cccccccc-0000-4000-8000-000000000001';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ClientBounds, freerThanMaker, UNBOUND } from '../../src/access/administration/administration.ts';
 import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
-import { clientRecord } from './client-record.ts';
+import { clientRecord } from '../support/oauth/client-record.ts';
 
 const ADDRESSES = ["allow addresses of the maker's alone"];
 const CERTIFICATE = ["require the maker's certificate"];

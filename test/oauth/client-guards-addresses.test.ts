@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
-import { clientRecord } from './client-record.ts';
+import { clientRecord } from '../support/oauth/client-record.ts';
 
 const isAllowed = (allowedIps: string[], address: string) => isAllowedAddress(clientRecord({ allowedIps }), address);
 

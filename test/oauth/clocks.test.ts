@@ -1,9 +1,9 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
-import { type Portcullis, startOnSharedStores, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { makeLoginsCheap } from './cheap-hash.ts';
+import { type Portcullis, startOnSharedStores, startReplica } from '../support/harness.ts';
+import { makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const SKEW_MS = 5_000;
 const INTERVAL_MS = 250;

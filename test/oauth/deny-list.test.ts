@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
 import { DenyList } from '../../src/access/revocation/access-directory.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { rows, supervisorId } from './clients.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows, supervisorId } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const MAX_ENTRIES = 3;
 const HOUR_MS = 3_600_000;

@@ -3,20 +3,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { server } from '../faults/lab.ts';
-import { REDIS_STATES, type RedisState, type TroubledRedis } from '../faults/redis-states.ts';
-import { grantStatus, login, operate, PASSWORD, tokenStatus } from '../graphql/administration.ts';
 import {
   SetSupervisorPasswordDocument,
   SetSupervisorRoleDocument,
   SetSupervisorStatusDocument,
 } from '../graphql/generated/graphql.ts';
-import { inTurn } from '../harness/in-turn.ts';
-import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
-import { faultProxy } from '../services/fault-proxy.ts';
-import { describeReal } from '../services/real.ts';
-import { startRedis } from '../services/redis.ts';
-import { addSupervisor } from './cheap-hash.ts';
+import { server } from '../support/faults/lab.ts';
+import { REDIS_STATES, type RedisState, type TroubledRedis } from '../support/faults/redis-states.ts';
+import { grantStatus, login, operate, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
+import { type Portcullis, startPortcullis, startReplica } from '../support/harness.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
+import { faultProxy } from '../support/services/fault-proxy.ts';
+import { describeReal } from '../support/services/real.ts';
+import { startRedis } from '../support/services/redis.ts';
 
 type Login = Awaited<ReturnType<typeof login>>;
 

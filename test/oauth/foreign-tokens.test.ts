@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { recordOf } from '../audit/records.ts';
-import { startUpstream, type TestUpstream } from '../gateway/forwarder.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { apiClaims, signed } from './jwt.ts';
-import { basicOf, postForm } from './requests.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { basicOf, postForm } from '../support/oauth/requests.ts';
 
 const logged: Record<string, unknown>[] = [];
 const log: Log = { ...silentLog, info: (fields) => void logged.push({ ...fields }) };

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
-import { envelope } from '../gateway/envelopes.ts';
-import { openSocket, readAnswer } from '../gateway/raw.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { apiClaims, signed, signedText } from './jwt.ts';
-import { basicOf, postForm } from './requests.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { openSocket, readAnswer } from '../support/gateway/raw.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { apiClaims, signed, signedText } from '../support/oauth/jwt.ts';
+import { basicOf, postForm } from '../support/oauth/requests.ts';
 
 /** Four characters are three bytes. */
 const CUTS = inject('isThorough') ? 8 : 5;

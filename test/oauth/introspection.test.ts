@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, type ClientCredentials, rows, updateClient } from './clients.ts';
-import { apiClaims, signed } from './jwt.ts';
-import { basicOf, oauthEnvelope, postForm } from './requests.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, type ClientCredentials, rows, updateClient } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { basicOf, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
 
 const INTROSPECT = '/v2/oauth/introspect';
 const DAY_MS = 24 * 3600 * 1000;

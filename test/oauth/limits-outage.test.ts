@@ -5,11 +5,17 @@ import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { describeReal } from '../services/real.ts';
-import { type RedisServer, startRedis } from '../services/redis.ts';
-import { type Counter, type CounterOptions, counter, limitedClient, savedQuota } from './limits-stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import {
+  type Counter,
+  type CounterOptions,
+  counter,
+  limitedClient,
+  savedQuota,
+} from '../support/oauth/limits-stand.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type RedisServer, startRedis } from '../support/services/redis.ts';
 
 const AWAY = 'warn: the cache is away: this process counts the requests of clients by itself';
 const BACK = 'info: the cache counts the requests of clients again';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { counter, lastUse, limitedClient, MONTHS_END, savedQuota } from './limits-stand.ts';
+import { counter, lastUse, limitedClient, MONTHS_END, savedQuota } from '../support/oauth/limits-stand.ts';
 
 const times = async (count: number, work: () => Promise<string>) => {
   const answers: string[] = [];

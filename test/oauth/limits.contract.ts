@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import type { Answer, Portcullis } from '../harness.ts';
-import { addClient, type ClientCredentials } from './clients.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import type { Answer, Portcullis } from '../support/harness.ts';
+import { addClient, type ClientCredentials } from '../support/oauth/clients.ts';
 
 const MINUTE_BEFORE_MONTHS_END = Date.UTC(2026, 11, 1) - 60_000;
 const WINDOWS = ['Second', 'Minute', 'Hour'] as const;

@@ -1,8 +1,8 @@
 import { describe, expect, inject, it } from 'vitest';
-import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { migratedFolder } from '../start/folders.ts';
-import { addClient, rows } from './clients.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
+import { migratedFolder } from '../support/start/folders.ts';
 import { limitsContract } from './limits.contract.ts';
 
 const RACE = inject('isThorough') ? { atOnce: 200, limit: 50 } : { atOnce: 40, limit: 10 };

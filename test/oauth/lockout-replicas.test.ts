@@ -1,9 +1,9 @@
 import { expect, inject, it } from 'vitest';
-import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { startInstance } from '../start/process.ts';
-import { makeLoginsCheap } from './cheap-hash.ts';
-import { rows } from './clients.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
+import { makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
+import { startInstance } from '../support/start/process.ts';
 
 async function login(baseUrl: string, { demo }: Pick<Portcullis, 'demo'>, password: string): Promise<number> {
   const { username } = demo.supervisor;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { cheapHash } from './cheap-hash.ts';
-import { addClient, rows } from './clients.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { cheapHash } from '../support/oauth/cheap-hash.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
 
 const MINUTE = 60_000;
 const clock = { skewMs: 0 };

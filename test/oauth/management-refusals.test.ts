@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from './clients.ts';
-import { basicOf, oauthEnvelope, postForm } from './requests.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
+import { basicOf, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
 
 let p: Portcullis;
 beforeAll(async () => {

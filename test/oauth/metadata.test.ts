@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import { expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { startPortcullis } from '../harness.ts';
+import { startPortcullis } from '../support/harness.ts';
 
 const PATH = '/.well-known/oauth-authorization-server';
 

@@ -1,5 +1,5 @@
 import { expect, inject, it } from 'vitest';
-import { sendMutatedRequests } from './mutated-requests.ts';
+import { sendMutatedRequests } from '../support/oauth/mutated-requests.ts';
 
 const REQUESTS = inject('isThorough') ? 400 : 160;
 

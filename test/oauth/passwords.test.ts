@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';
 import { Passwords } from '../../src/access/credentials/passwords.ts';
 import { AppError } from '../../src/platform/errors.ts';
-import { cheapHash } from './cheap-hash.ts';
+import { cheapHash } from '../support/oauth/cheap-hash.ts';
 
 const AT_ONCE = Math.max(1, availableParallelism() - 1);
 const QUEUE = 64;

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Overrides } from '../../src/app/context.ts';
-import { envelope } from '../gateway/envelopes.ts';
-import type { Answer, Portcullis } from '../harness.ts';
-import { addClient, type ClientCredentials, rows, supervisorId } from './clients.ts';
-import { apiClaims, signed } from './jwt.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import type { Answer, Portcullis } from '../support/harness.ts';
+import { addClient, type ClientCredentials, rows, supervisorId } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 type Replicas = readonly [Portcullis, Portcullis];
 

@@ -1,6 +1,6 @@
 import { inject } from 'vitest';
-import { startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
+import { startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 import { refreshOnceContract } from './refresh-once.contract.ts';
 
 const racers = inject('isThorough') ? 20 : 6;

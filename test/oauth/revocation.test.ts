@@ -1,12 +1,18 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deleteExpiredRows } from '../../src/access/tokens/revocations.ts';
-import { type Answer, type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { makeLoginsCheap } from './cheap-hash.ts';
-import { addClient, type ClientCredentials, rows, supervisorId } from './clients.ts';
-import { apiClaims, signed } from './jwt.ts';
-import { basicOf, postForm } from './requests.ts';
+import {
+  type Answer,
+  type Portcullis,
+  startOnSharedStores,
+  startPortcullis,
+  startReplica,
+} from '../support/harness.ts';
+import { makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { addClient, type ClientCredentials, rows, supervisorId } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { basicOf, postForm } from '../support/oauth/requests.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const REVOKE = '/v2/oauth/revoke';
 

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newDataDir, type Portcullis, startPortcullis } from '../harness.ts';
-import { apiClaims, signed } from './jwt.ts';
+import { newDataDir, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const NEW_USER = 'the secret of user tokens that comes next';
 const NEW_LEGACY = 'the secret of legacy tokens that comes next';

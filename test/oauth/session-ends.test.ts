@@ -2,12 +2,12 @@ import { rm } from 'node:fs/promises';
 import { decodeJwt } from 'jose';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { freeze } from '../services/freeze.ts';
-import { describeReal } from '../services/real.ts';
-import { startRedis } from '../services/redis.ts';
-import { makeLoginsCheap } from './cheap-hash.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
+import { makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { freeze } from '../support/services/freeze.ts';
+import { describeReal } from '../support/services/real.ts';
+import { startRedis } from '../support/services/redis.ts';
 
 interface Pair {
   access_token: string;

@@ -1,11 +1,11 @@
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Answer, type Portcullis, startOnSharedStores, startPortcullis } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { addClient, rows, supervisorId } from './clients.ts';
-import { signed } from './jwt.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Answer, type Portcullis, startOnSharedStores, startPortcullis } from '../support/harness.ts';
+import { addClient, rows, supervisorId } from '../support/oauth/clients.ts';
+import { signed } from '../support/oauth/jwt.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const clock = { skewMs: 0 };
 let p: Portcullis;

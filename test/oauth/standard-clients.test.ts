@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { basicOf, basicText, FORM, oauthEnvelope, postForm } from './requests.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { basicOf, basicText, FORM, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
 
 const MEMBERS = ['access_token', 'refresh_token', 'expires_in', 'token_type', 'scope', 'created_at'];
 const TOKEN = '/v2/oauth/token';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient } from './clients.ts';
-import { basicOf, basicText, oauthEnvelope, postForm } from './requests.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
+import { basicOf, basicText, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
 
 const TOKEN = '/v2/oauth/token';
 const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"';

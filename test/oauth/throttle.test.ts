@@ -3,8 +3,8 @@ import { Throttle } from '../../src/access/limits/throttle.ts';
 import { type Cache, CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
-import { freshRedis } from '../services/isolation.ts';
-import { describeReal } from '../services/real.ts';
+import { freshRedis } from '../support/services/isolation.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
 const ADDRESS = '198.51.100.7';

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
-import { addClient, updateClient } from './clients.ts';
-import { apiClaims, signed } from './jwt.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { addClient, updateClient } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const clock: { skewMs: number; stoppedAtMs: number | undefined } = { skewMs: 0, stoppedAtMs: undefined };
 let p: Portcullis;

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterEach, expect, it, vi } from 'vitest';
 import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
 import { TokenVerifier } from '../../src/access/tokens/token-verifier.ts';
-import { encoded } from './jwt.ts';
+import { encoded } from '../support/oauth/jwt.ts';
 
 const SECRET = 'a secret of the user class, long enough';
 const MEBIBYTE = 1024 * 1024;

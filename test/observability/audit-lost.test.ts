@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { startPortcullis } from '../harness.ts';
-import { scrape } from './scrape.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { scrape } from '../support/observability/scrape.ts';
 
 it('an audit record that is lost is counted, by what has not taken it', async () => {
   await using p = await startPortcullis();

@@ -5,11 +5,11 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { formHeaders, formOf, mapPart, operationsPart } from '../graphql/upload-requests.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
-import { type Collector, startCollector } from './collector.ts';
-import { scrape } from './scrape.ts';
+import { formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { type Collector, startCollector } from '../support/observability/collector.ts';
+import { scrape } from '../support/observability/scrape.ts';
 
 const CREATE_CLIENT =
   'mutation ($input: ClientInput!) { createClient(input: $input) { __typename ... on CreatedClient { clientSecret client { id } } } }';

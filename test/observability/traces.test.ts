@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { gatewayFile } from '../gateway/gateway-file.ts';
-import { EventReader } from '../graphql/event-reader.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { type CollectedSpan, type Collector, startCollector } from './collector.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../support/observability/collector.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const SUBSCRIPTION = 'subscription { transactionUpdates { cursor transaction { id } } }';
 const REGISTER = 'mutation ($input: RegisterTransactionInput!) { registerTransaction(input: $input) { __typename } }';

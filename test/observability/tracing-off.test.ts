@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
 import { OtelTracer } from '../../src/platform/telemetry/otel-tracer.ts';
-import { startPortcullis } from '../harness.ts';
-import { ROOT } from '../start/process.ts';
-import { startCollector } from './collector.ts';
-import { scrape } from './scrape.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { startCollector } from '../support/observability/collector.ts';
+import { scrape } from '../support/observability/scrape.ts';
+import { ROOT } from '../support/start/process.ts';
 
 /** More than the queue and what is on its way. */
 const SPANS = 6_000;

@@ -12,11 +12,11 @@ import { EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import type { IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { ALL_TOPICS, REFERENCE_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
-import { message, Recorder } from '../events/recorder.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { newFamily } from '../reference/stand.ts';
-import { basic, notification } from '../webhook/stand.ts';
-import { committed, document, faultsOf, messageFaults, nameOf, target } from './async-described.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { committed, document, faultsOf, messageFaults, nameOf, target } from '../support/openapi/async-described.ts';
+import { newFamily } from '../support/reference/stand.ts';
+import { basic, notification } from '../support/webhook/stand.ts';
 
 describe('the document', () => {
   it('is what the schemas of the code print', () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operationOf, operations, unlike } from './described.ts';
-import { otherCases } from './other-cases.ts';
-import { type OpenApiStand, openApiStand } from './stand.ts';
-import { TOKEN, tokenCases } from './token-cases.ts';
-import { walletCases } from './wallet-cases.ts';
+import { operationOf, operations, unlike } from '../support/openapi/described.ts';
+import { otherCases } from '../support/openapi/other-cases.ts';
+import { type OpenApiStand, openApiStand } from '../support/openapi/stand.ts';
+import { TOKEN, tokenCases } from '../support/openapi/token-cases.ts';
+import { walletCases } from '../support/openapi/wallet-cases.ts';
 
 const CLIENT = { grant_type: 'client_credentials' };
 

@@ -16,7 +16,7 @@ import { migrateUserInput, migrateUsersInput } from '../../src/domain/user-migra
 import { evaluateRule } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { committed, document, faultsOf, followed, operations } from './described.ts';
+import { committed, document, faultsOf, followed, operations } from '../support/openapi/described.ts';
 
 const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
 

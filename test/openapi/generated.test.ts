@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { basic } from '../webhook/stand.ts';
-import { valuesOf } from './arbitrary.ts';
-import { type DescribedOperation, faultsOf, followed, operations, unlike } from './described.ts';
-import { type OpenApiStand, type Options, openApiStand } from './stand.ts';
+import { valuesOf } from '../support/openapi/arbitrary.ts';
+import { type DescribedOperation, faultsOf, followed, operations, unlike } from '../support/openapi/described.ts';
+import { type OpenApiStand, type Options, openApiStand } from '../support/openapi/stand.ts';
+import { basic } from '../support/webhook/stand.ts';
 
 const JSON_TYPE = 'application/json';
 /** Few, since each is a request. */

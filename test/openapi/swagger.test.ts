@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IDS } from '../../src/api/openapi/examples.ts';
 import { swaggerFiles } from '../../src/api/openapi/swagger-files.ts';
-import { recordOf } from '../audit/records.ts';
-import { envelope } from '../gateway/envelopes.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
-import { committed } from './described.ts';
+import { recordOf } from '../support/audit/records.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { committed } from '../support/openapi/described.ts';
 
 let p: Portcullis;
 beforeAll(async () => {

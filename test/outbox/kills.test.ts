@@ -7,10 +7,10 @@ import { UserMigrations } from '../../src/domain/user-migrations/user-migrations
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
-const CHILD = join(import.meta.dirname, 'killed-child.ts');
+const CHILD = join(import.meta.dirname, '../support/outbox/killed-child.ts');
 const AT_ONCE = 3;
 /** The steps before which a child is killed: in a quick run every so many and the last, beginning with another one at each. */
 function pointsOf(steps: number, quickEvery: number): number[] {

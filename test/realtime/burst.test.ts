@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startOnSharedStores } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { hasGot, type Live, logAtOnce, loggedSoon, overSocket, overSse } from './live.ts';
+import { type Portcullis, startOnSharedStores } from '../support/harness.ts';
+import { hasGot, type Live, logAtOnce, loggedSoon, overSocket, overSse } from '../support/realtime/live.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const BURST = 1_600;
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
 import { type EventStream, EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
-import { kindOf, ManualClock, ModelLog, Reader, settle } from './model.ts';
+import { kindOf, ManualClock, ModelLog, Reader, settle } from '../support/realtime/model.ts';
 
 const NODES = ['node-a', 'node-b'];
 const FOREVER_MS = 5_000;

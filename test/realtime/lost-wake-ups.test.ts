@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
 import {
   countedWakeUps,
   hasGot,
@@ -11,7 +10,8 @@ import {
   overSocket,
   overSse,
   registered,
-} from './live.ts';
+} from '../support/realtime/live.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const TRANSACTIONS = 8;
 const EVENTS = 2 * TRANSACTIONS;

@@ -1,14 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, it, vi } from 'vitest';
-import { createdClient, createdSupervisor, login, operate } from '../graphql/administration.ts';
 import { SetClientStatusDocument } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { freeze } from '../services/freeze.ts';
-import { describeReal } from '../services/real.ts';
-import { type RedisServer, startRedis } from '../services/redis.ts';
-import { countedWakeUps, hasGot, loggedSoon, notify, overSocket, overSse, registered, TRANSPORTS } from './live.ts';
+import { createdClient, createdSupervisor, login, operate } from '../support/graphql/administration.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import {
+  countedWakeUps,
+  hasGot,
+  loggedSoon,
+  notify,
+  overSocket,
+  overSse,
+  registered,
+  TRANSPORTS,
+} from '../support/realtime/live.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { freeze } from '../support/services/freeze.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type RedisServer, startRedis } from '../support/services/redis.ts';
 
 /** Longer than the tests take: what comes live has been woken for. */
 const NEVER_MS = 3_600_000;

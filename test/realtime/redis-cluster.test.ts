@@ -6,13 +6,18 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Overrides } from '../../src/app/context.ts';
 import { RedisWakeUps } from '../../src/events/streams/redis-wake-ups.ts';
 import type { WakeUps } from '../../src/events/streams/wake-ups.ts';
-import { createdClient } from '../graphql/administration.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { describeReal } from '../services/real.ts';
-import { startRedis } from '../services/redis.ts';
-import { type ClusterMember, moveSlot, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';
-import { logged, loggedSoon, notify, overSse, registered } from './live.ts';
+import { createdClient } from '../support/graphql/administration.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import { logged, loggedSoon, notify, overSse, registered } from '../support/realtime/live.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { describeReal } from '../support/services/real.ts';
+import { startRedis } from '../support/services/redis.ts';
+import {
+  type ClusterMember,
+  moveSlot,
+  type RedisCluster,
+  startRedisCluster,
+} from '../support/services/redis-cluster.ts';
 import { wakeUpsContract } from './wake-ups.contract.ts';
 
 /** Longer than the tests take: what comes live has been woken for. */

@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
 import { RedisWakeUps } from '../../src/events/streams/redis-wake-ups.ts';
-import { temporaryFolder } from '../services/folders.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { startRedis } from '../services/redis.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { startRedis } from '../support/services/redis.ts';
 
 import { wakeUpsContract } from './wake-ups.contract.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CursorExpiredError, SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
-import { Gate, modelStreams, NODE, Reader, seqs, settle } from './model.ts';
+import { Gate, modelStreams, NODE, Reader, seqs, settle } from '../support/realtime/model.ts';
 
 describe('a replay of the event log', () => {
   it.each([

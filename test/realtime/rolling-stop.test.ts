@@ -4,10 +4,10 @@ import { createClient as createSocketClient } from 'graphql-ws';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { TransactionUpdatesDocument, type TransactionUpdatesSubscription } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
-import { describeReal } from '../services/real.ts';
-import { loggedSoon, notify, registered } from './live.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import { loggedSoon, notify, registered } from '../support/realtime/live.ts';
+import { type FaultProxy, faultProxy } from '../support/services/fault-proxy.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
 const WAIT = { interval: 10 };

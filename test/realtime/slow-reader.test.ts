@@ -5,8 +5,8 @@ import { print } from 'graphql';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { TransactionUpdatesDocument } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { hasGot, type Live, overSocket, overSse, registered } from './live.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { hasGot, type Live, overSocket, overSse, registered } from '../support/realtime/live.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
 /** What one event takes, about. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SlowConsumerError, StreamStoppedError } from '../../src/events/streams/stream-errors.ts';
-import { kindOf, modelStreams, NODE, Reader, settle } from './model.ts';
+import { kindOf, modelStreams, NODE, Reader, settle } from '../support/realtime/model.ts';
 
 const NOTHING = { streams: 0, tailers: 0 };
 const DONE = { done: true, value: undefined };

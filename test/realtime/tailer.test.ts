@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
-import { Gate, modelStreams, NODE, Reader, seqs, settle } from './model.ts';
+import { Gate, modelStreams, NODE, Reader, seqs, settle } from '../support/realtime/model.ts';
 
 describe('the tailer of a node', () => {
   it('D6-10: is one for all subscribers, begins with the first and ends with the last', async () => {

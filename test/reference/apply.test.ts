@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REFERENCE_KINDS, type ReferenceChange } from '../../src/domain/reference/reference-kinds.ts';
 import { Transactions } from '../../src/domain/transactions/transactions.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { NOW, newFamily, put, rowOf, type Stand, standOn, stateOf, tombstone } from './stand.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { NOW, newFamily, put, rowOf, type Stand, standOn, stateOf, tombstone } from '../support/reference/stand.ts';
+import { describeReal } from '../support/services/real.ts';
 
 describe('reference data on the embedded database', () => applySuite(embeddedDatabase));
 describeReal('postgres', 'reference data on PostgreSQL', () => applySuite(realDatabase));

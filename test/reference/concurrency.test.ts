@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { REFERENCE_KINDS, type ReferenceChange } from '../../src/domain/reference/reference-kinds.ts';
 import { Transactions } from '../../src/domain/transactions/transactions.service.ts';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { NOW, newFamily, rowOf, type Stand, standOn, stateOf, tombstone } from './stand.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { NOW, newFamily, rowOf, type Stand, standOn, stateOf, tombstone } from '../support/reference/stand.ts';
+import { describeReal } from '../support/services/real.ts';
 
 describeReal('postgres', 'reference data from several replicas at once', () => {
   let stand: Stand;

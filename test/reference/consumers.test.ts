@@ -8,12 +8,12 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { kafkaClient } from '../../src/events/bus/kafka-client.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { message, Recorder } from '../events/recorder.ts';
-import { embeddedDatabase, realDatabase, scratchDatabase } from '../harness/databases.ts';
-import { topicPrefix } from '../services/isolation.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { watchedDb } from '../transactions/watched-db.ts';
-import { newFamily, rowOf, type Stand, standOn } from './stand.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import { embeddedDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
+import { newFamily, rowOf, type Stand, standOn } from '../support/reference/stand.ts';
+import { topicPrefix } from '../support/services/isolation.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** The handler of the consumer, called by hand, and what it published. */
 async function handlerOn(reference: Reference) {

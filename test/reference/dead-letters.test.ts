@@ -9,12 +9,12 @@ import { KafkaLogReader } from '../../src/events/bus/kafka-log-reader.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { message, Recorder } from '../events/recorder.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { createTopics, deleteTopics, topicPrefix } from '../services/isolation.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { watchedDb } from '../transactions/watched-db.ts';
-import { rowOf, standOn } from './stand.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { rowOf, standOn } from '../support/reference/stand.ts';
+import { createTopics, deleteTopics, topicPrefix } from '../support/services/isolation.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { watchedDb } from '../support/transactions/watched-db.ts';
 
 const TOPIC = 'reference.chains';
 const DEAD = 'reference.chains.dlq';

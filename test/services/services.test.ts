@@ -7,11 +7,11 @@ import { createInterface } from 'node:readline';
 import { Kafka, logLevel } from 'kafkajs';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { temporaryFolder } from './folders.ts';
-import { freshDatabase, freshRedis, topicPrefix } from './isolation.ts';
-import { withPostgres } from './pg-client.ts';
-import { provision } from './provision.ts';
-import { describeReal, serviceAddress } from './real.ts';
+import { temporaryFolder } from '../support/services/folders.ts';
+import { freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { provision } from '../support/services/provision.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 async function accepts(address: string): Promise<boolean> {
   const { hostname, port } = new URL(address.includes('://') ? address : `kafka://${address}`);
@@ -35,7 +35,7 @@ async function startServices(
   const variables = { postgres: 'DATABASE_URL', redis: 'REDIS_URL', kafka: 'KAFKA_BROKERS' } as const;
   const names = started.map((service) => variables[service]);
   const env = { ...process.env, ...elsewhere, TMPDIR: folder, ...Object.fromEntries(names.map((name) => [name, ''])) };
-  const parent = spawn(process.execPath, [join(import.meta.dirname, 'run.ts')], {
+  const parent = spawn(process.execPath, [join(import.meta.dirname, '../support/services/run.ts')], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

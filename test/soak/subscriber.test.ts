@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { Subscriber } from './subscriber.ts';
+import { Subscriber } from '../../tools/soak/subscriber.ts';
 
 const error = (code: string) => JSON.stringify({ type: 'error', id: '1', payload: [{ extensions: { code } }] });
 

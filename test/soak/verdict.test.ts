@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Durations, Tally } from './tally.ts';
+import { Durations, Tally } from '../../tools/soak/tally.ts';
 import {
   cursorFault,
   endFault,
@@ -9,7 +9,7 @@ import {
   memoryTrend,
   type SoakFacts,
   type StreamEnd,
-} from './verdict.rules.ts';
+} from '../../tools/soak/verdict.rules.ts';
 
 const flat = (count: number, residentMb = 200): MemorySample[] =>
   Array.from({ length: count }, () => ({ residentMb, heapMb: 50 }));

@@ -1,10 +1,10 @@
 import { cp } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { emptyFolder, startedFolder } from './folders.ts';
-import { lossesAfterRestart, prepare } from './kills.ts';
-import { loadUntilDeath, newJournal } from './load.ts';
-import { startInstance } from './process.ts';
-import { smallDisk, whyNoSmallDisk } from './small-disk.ts';
+import { emptyFolder, startedFolder } from '../support/start/folders.ts';
+import { lossesAfterRestart, prepare } from '../support/start/kills.ts';
+import { loadUntilDeath, newJournal } from '../support/start/load.ts';
+import { startInstance } from '../support/start/process.ts';
+import { smallDisk, whyNoSmallDisk } from '../support/start/small-disk.ts';
 
 const MIB = 1024 * 1024;
 const DISK_BYTES = 160 * MIB;

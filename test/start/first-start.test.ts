@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { demoSchema } from '../../src/app/demo/demo.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { emptyFolder, type TestFolder } from './folders.ts';
-import { type Running, startInstance } from './process.ts';
+import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
+import { type Running, startInstance } from '../support/start/process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 const COLUMNS = 80;

@@ -6,12 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, inject, it } from 'vitest';
 import { demoSchema } from '../../src/app/demo/demo.ts';
 import { readDemo } from '../../src/app/demo/demo-file.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { startPortcullis } from '../harness.ts';
-import { emptyFolder, startedFolder } from './folders.ts';
-import { killUnderLoad } from './kills.ts';
-import { countLosses } from './losses.ts';
-import { spawnInstance } from './process.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { emptyFolder, startedFolder } from '../support/start/folders.ts';
+import { killUnderLoad } from '../support/start/kills.ts';
+import { countLosses } from '../support/start/losses.ts';
+import { spawnInstance } from '../support/start/process.ts';
 
 /** test/long/kill.test.ts kills often. */
 const ROUNDS = { kills: 1, mostAnswers: 100 };

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clusterOrigin } from '../../scripts/new-cluster.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { clusterIdentity, ensureCluster, NEW_CLUSTER } from '../../src/platform/embedded/cluster.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
-import { emptyFolder, type TestFolder } from './folders.ts';
+import { embeddedDatabase } from '../support/harness/databases.ts';
+import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 
 /** What a database is, each part of it as PostgreSQL itself spells it; no part has an id or a time of its making. */
 const PARTS = {

@@ -2,12 +2,12 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { realDatabase } from '../harness/databases.ts';
-import { startPortcullis } from '../harness.ts';
-import { freePorts } from '../services/ports.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder, migratedFolder, refusalOf, startedFolder } from './folders.ts';
-import { type Ended, spawnInstance, type Variables } from './process.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal } from '../support/services/real.ts';
+import { emptyFolder, migratedFolder, refusalOf, startedFolder } from '../support/start/folders.ts';
+import { type Ended, spawnInstance, type Variables } from '../support/start/process.ts';
 
 const STACK = /\n\s+at /;
 

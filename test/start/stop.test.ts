@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { expect, inject, it, vi } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { realDatabase } from '../harness/databases.ts';
-import { findOnPath } from '../services/commands.ts';
-import { faultProxy } from '../services/fault-proxy.ts';
-import { createTopics, deleteTopics, freshRedis, topicPrefix } from '../services/isolation.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { emptyFolder, startedFolder, type TestFolder } from './folders.ts';
-import { printed, type Running, spawnInstance, startInstance } from './process.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { findOnPath } from '../support/services/commands.ts';
+import { faultProxy } from '../support/services/fault-proxy.ts';
+import { createTopics, deleteTopics, freshRedis, topicPrefix } from '../support/services/isolation.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { printed, type Running, spawnInstance, startInstance } from '../support/start/process.ts';
 
 /** Both come in each run: SIGINT, in a quick one, to a first start by Ctrl-C. */
 const SIGNALS = inject('isThorough') ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const);

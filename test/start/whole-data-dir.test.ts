@@ -3,10 +3,10 @@ import { cpSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { portcullis } from '../cli/in-process.ts';
-import { startPortcullis } from '../harness.ts';
-import { emptyFolder, refusalOf, type TestFolder } from './folders.ts';
-import { spawnInstance } from './process.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { emptyFolder, refusalOf, type TestFolder } from '../support/start/folders.ts';
+import { spawnInstance } from '../support/start/process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 type Damage = (part: string, other: string) => Promise<void>;

@@ -7,8 +7,8 @@ import { AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { Sessions } from '../../src/access/revocation/sessions.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import { RefusalError } from '../../src/platform/errors.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const ROUNDS = 10;
 

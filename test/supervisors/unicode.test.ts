@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { portcullis } from '../cli/in-process.ts';
-import { createdSupervisor, grantStatus, operate } from '../graphql/administration.ts';
 import {
   CreateSupervisorDocument,
   SetSupervisorPasswordDocument,
   SupervisorsDocument,
   UnlockSupervisorDocument,
 } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { describeReal } from '../services/real.ts';
+import { portcullis } from '../support/cli/in-process.ts';
+import { createdSupervisor, grantStatus, operate } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
 
 let p: Portcullis;
 let token: string;

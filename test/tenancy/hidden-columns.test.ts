@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { TOOLS } from '../../src/api/mcp/tools.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { callOf, post } from '../mcp/agents.ts';
-import { rows } from '../oauth/clients.ts';
-import { operate } from './graphql-operation.ts';
-import type { Things } from './marked-node.ts';
-import { selectionOf } from './schema-slots.ts';
-import { type TwoMarkedNodes, twoMarkedNodes } from './two-marked-nodes.ts';
+import { callOf, post } from '../support/mcp/agents.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { operate } from '../support/tenancy/graphql-operation.ts';
+import type { Things } from '../support/tenancy/marked-node.ts';
+import { selectionOf } from '../support/tenancy/schema-slots.ts';
+import { type TwoMarkedNodes, twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
 
 /** A member that every row has while it is planted, and what it holds. */
 const MEMBER = 'of_no_face';

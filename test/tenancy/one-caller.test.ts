@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { passwordsAtOnce } from '../../src/lib/thread-pool.ts';
-import { operate } from '../graphql/administration.ts';
 import { EraseUserDocument } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
-import { describeReal } from '../services/real.ts';
-import { BULK, newUser, SINGLE } from '../user-migrations/calls.ts';
+import { operate } from '../support/graphql/administration.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type PostgresClient, withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
+import { BULK, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 /** Longer than any statement here takes on a busy machine that waits for no lock. */
 const TIMEOUT_MS = 4_000;

@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { reads, writes } from './passing-queries.ts';
-import { allRows, type Query, seedTwoNodes, type TwoNodes, throughTheDoor, withoutTheOther } from './two-nodes.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import { reads, writes } from '../support/tenancy/passing-queries.ts';
+import {
+  allRows,
+  type Query,
+  seedTwoNodes,
+  type TwoNodes,
+  throughTheDoor,
+  withoutTheOther,
+} from '../support/tenancy/two-nodes.ts';
 
 let database: Database;
 let nodes: TwoNodes;

@@ -2,9 +2,16 @@ import fc from 'fast-check';
 import type { Kysely } from 'kysely';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { QueryWriter, randomCondition, randomQuery } from './random-query.ts';
-import { allRows, type Query, seedTwoNodes, type TwoNodes, throughTheDoor, withoutTheOther } from './two-nodes.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import { QueryWriter, randomCondition, randomQuery } from '../support/tenancy/random-query.ts';
+import {
+  allRows,
+  type Query,
+  seedTwoNodes,
+  type TwoNodes,
+  throughTheDoor,
+  withoutTheOther,
+} from '../support/tenancy/two-nodes.ts';
 
 const RUNS = inject('isThorough') ? { reads: 150, writes: 75 } : { reads: 40, writes: 20 };
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { CompiledQuery, ExpressionWrapper, type OperationNode, OrNode, type SqlBool, sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { NodeScopeError } from '../../src/platform/database/node-scope.ts';
-import { paperDoor, type Untyped } from './paper-door.ts';
+import { paperDoor, type Untyped } from '../support/tenancy/paper-door.ts';
 
 const NODE = randomUUID();
 const OTHER = randomUUID();

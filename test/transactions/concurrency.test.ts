@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { databaseEventLog, type LoggedEvent } from '../../src/events/streams/event-log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 import {
   ADMIN,
   delivery,
@@ -16,8 +16,8 @@ import {
   standOn,
   transactionOf,
   USER,
-} from './stand.ts';
-import { heldCommit, watchedDb } from './watched-db.ts';
+} from '../support/transactions/stand.ts';
+import { heldCommit, watchedDb } from '../support/transactions/watched-db.ts';
 
 const PAGE = 50;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { delivery, mirrorOn, type Stand, standOn, transactionOf } from './stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import { delivery, mirrorOn, type Stand, standOn, transactionOf } from '../support/transactions/stand.ts';
 
 let database: Database;
 let stand: Stand;

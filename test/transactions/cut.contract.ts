@@ -13,8 +13,8 @@ import {
   type Stand,
   standOn,
   transactionOf,
-} from './stand.ts';
-import { watchedDb } from './watched-db.ts';
+} from '../support/transactions/stand.ts';
+import { watchedDb } from '../support/transactions/watched-db.ts';
 
 class Cut extends Error {}
 

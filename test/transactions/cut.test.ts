@@ -1,6 +1,6 @@
 import { describe, inject } from 'vitest';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 import { cutContract } from './cut.contract.ts';
 
 describe('a delivery that is cut, on the embedded database', () => {

@@ -16,7 +16,7 @@ import {
   type Told,
   transactionOf,
   USER,
-} from './stand.ts';
+} from '../support/transactions/stand.ts';
 
 /** What a transaction comes to does not depend on how it was told, on any database. */
 export function historyContract(open: () => Promise<Database>, runs: number): void {

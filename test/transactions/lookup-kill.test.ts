@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, it, vi } from 'vitest';
 import { LookupStore } from '../../src/domain/transactions/transaction-lookups.ts';
-import { changesOf, notify, workerHere, workerProcess } from '../events/worker-stand.ts';
-import { listening } from '../gateway/forwarder.ts';
-import { gatewayFile } from '../gateway/gateway-file.ts';
-import { startOnRealServers } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
+import { changesOf, notify, workerHere, workerProcess } from '../support/events/worker-stand.ts';
+import { listening } from '../support/gateway/forwarder.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { startOnRealServers } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
 
 // One of the workers is a process.
 const TIMEOUT_MS = 30_000;

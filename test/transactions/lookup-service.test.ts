@@ -4,9 +4,9 @@ import { createServer, type RequestListener } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { listening } from '../gateway/forwarder.ts';
-import { gatewayFile } from '../gateway/gateway-file.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { listening } from '../support/gateway/forwarder.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const TOKEN = 'the-token-of-the-owner';
 const AT = '2026-11-21T10:30:00Z';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { LOOKUPS_AT_ONCE, LookupStore, lookupBackoffMs } from '../../src/domain/transactions/transaction-lookups.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from './lookup-stand.ts';
+import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from '../support/transactions/lookup-stand.ts';
 import {
   ADMIN,
   delivery,
@@ -13,8 +13,8 @@ import {
   standOn,
   transactionOf,
   USER,
-} from './stand.ts';
-import { watchedDb } from './watched-db.ts';
+} from '../support/transactions/stand.ts';
+import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** What lookups promise on every database. */
 export function lookupsContract(open: () => Promise<Database>): void {

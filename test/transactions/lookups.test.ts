@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { askedOwner, lookupsLeft, lookupsOn } from './lookup-stand.ts';
-import { lookupsContract } from './lookups.contract.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { askedOwner, lookupsLeft, lookupsOn } from '../support/transactions/lookup-stand.ts';
 import {
   ADMIN,
   delivery,
@@ -14,8 +13,9 @@ import {
   standOn,
   transactionOf,
   USER,
-} from './stand.ts';
-import { heldCommit, watchedDb } from './watched-db.ts';
+} from '../support/transactions/stand.ts';
+import { heldCommit, watchedDb } from '../support/transactions/watched-db.ts';
+import { lookupsContract } from './lookups.contract.ts';
 
 describe('lookups on the embedded database', () => lookupsContract(embeddedDatabase));
 

@@ -15,7 +15,7 @@ import {
   standOn,
   transactionOf,
   USER,
-} from './stand.ts';
+} from '../support/transactions/stand.ts';
 
 /** What applying promises on every database. */
 export function mirrorContract(open: () => Promise<Database>): void {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, inject } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
 import { historyContract } from './history.contract.ts';
 import { mirrorContract } from './mirror.contract.ts';
 import { registrationContract } from './registration.contract.ts';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import { afterEach, expect, it } from 'vitest';
 import { OwnerError, TransactionOwner } from '../../src/domain/transactions/transaction-owner.ts';
-import { listening } from '../gateway/forwarder.ts';
-import { type RawUpstream, startRawUpstream } from '../gateway/raw-upstream.ts';
+import { listening } from '../support/gateway/forwarder.ts';
+import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 const BEARER = 'a-token-that-nobody-may-see';
 const NODE = randomUUID();

@@ -6,11 +6,11 @@ import type { EventBus } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { message, Recorder } from '../events/recorder.ts';
-import { realDatabase, scratchDatabase } from '../harness/databases.ts';
-import { createTopics, deleteTopics, topicPrefix } from '../services/isolation.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { delivery, eventsOf, rowOf, type Stand, standOn, transactionOf } from './stand.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import { realDatabase, scratchDatabase } from '../support/harness/databases.ts';
+import { createTopics, deleteTopics, topicPrefix } from '../support/services/isolation.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { delivery, eventsOf, rowOf, type Stand, standOn, transactionOf } from '../support/transactions/stand.ts';
 
 describe('poison on the embedded bus', () => {
   it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {

@@ -5,12 +5,20 @@ import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '.
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { message } from '../events/recorder.ts';
-import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { delivery, mirrorOn, rowOf, type Stand, standOn, type Told, transactionOf } from './stand.ts';
-import { watchedDb } from './watched-db.ts';
+import { message } from '../support/events/recorder.ts';
+import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import {
+  delivery,
+  mirrorOn,
+  rowOf,
+  type Stand,
+  standOn,
+  type Told,
+  transactionOf,
+} from '../support/transactions/stand.ts';
+import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** The handlers of the consumers, called by hand, and what they published. */
 async function handlersOn(transactions: Stand['mirror']) {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { describeReal } from '../services/real.ts';
-import { basic, notification } from '../webhook/stand.ts';
+import { type Portcullis, startOnRealServers, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
+import { basic, notification } from '../support/webhook/stand.ts';
 
 const env = { REGISTRATION_BY_MUTATION: 'off' };
 const OFF = {

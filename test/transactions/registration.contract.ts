@@ -12,7 +12,7 @@ import {
   standOn,
   transactionOf,
   USER,
-} from './stand.ts';
+} from '../support/transactions/stand.ts';
 
 /** What parking and registering promise on every database. */
 export function registrationContract(open: () => Promise<Database>): void {

@@ -6,11 +6,19 @@ import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { message, Recorder } from '../events/recorder.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { delivery, eventsOf, mirrorOn, rowOf, type Stand, standOn, transactionOf } from './stand.ts';
-import { watchedDb } from './watched-db.ts';
+import { message, Recorder } from '../support/events/recorder.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import {
+  delivery,
+  eventsOf,
+  mirrorOn,
+  rowOf,
+  type Stand,
+  standOn,
+  transactionOf,
+} from '../support/transactions/stand.ts';
+import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** Consumers on a bus, over a database that refuses every value until it is mended. */
 async function consuming(open: () => Promise<Database>) {

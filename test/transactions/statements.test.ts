@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { scratchDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
 import {
   ADMIN,
   assetAddress,
@@ -12,8 +12,8 @@ import {
   standOn,
   transactionOf,
   USER,
-} from './stand.ts';
-import { watchedDb } from './watched-db.ts';
+} from '../support/transactions/stand.ts';
+import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** A mirror whose statements and commits are counted. */
 function countedMirror({ db }: Stand) {

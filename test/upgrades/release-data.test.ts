@@ -5,10 +5,10 @@ import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { entities } from '../../src/tables/tables.ts';
-import { EventReader } from '../graphql/event-reader.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
-import { describeReal } from '../services/real.ts';
-import { type ReleaseData, releaseData } from './fixtures.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type ReleaseData, releaseData } from '../support/upgrades/fixtures.ts';
 
 /** Tables that can have no row in a fixture, and why. */
 const EMPTY: Record<string, Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { BULK, migrationsOf, newUser, SINGLE } from './calls.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { BULK, migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 let p: Portcullis;
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;

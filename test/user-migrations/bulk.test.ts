@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { eventsOf, migrationsOf, newUser } from './calls.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { eventsOf, migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 
 let p: Portcullis;
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;

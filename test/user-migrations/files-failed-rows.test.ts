@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from './files-stand.ts';
-import { steppedDb } from './stepped-db.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
+import { steppedDb } from '../support/user-migrations/stepped-db.ts';
 
 const HEADER = 'wallet_address,email\n';
 const GOOD = 10;

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { csvOf, fileOf, filesOn, never, newNode, stateOf, work } from './files-stand.ts';
-import { steppedDb } from './stepped-db.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { csvOf, fileOf, filesOn, never, newNode, stateOf, work } from '../support/user-migrations/files-stand.ts';
+import { steppedDb } from '../support/user-migrations/stepped-db.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
 const AFTER_LEASE_MS = 11_000;

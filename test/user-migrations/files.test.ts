@@ -4,8 +4,18 @@ import { MigrationPages } from '../../src/domain/user-migrations/migration-pages
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { csvOf, fileOf, filesOn, never, newNode, onCommit, oneBatch, stateOf, work } from './files-stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import {
+  csvOf,
+  fileOf,
+  filesOn,
+  never,
+  newNode,
+  onCommit,
+  oneBatch,
+  stateOf,
+  work,
+} from '../support/user-migrations/files-stand.ts';
 
 const HEADER = 'wallet_address,email,external_id,name,surname,kyc_sent';
 const KNOWN = 'wallet_address, email, external_id, name, surname, kyc_sent';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { UserStore } from '../../src/domain/users/user-store.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { newNode } from './files-stand.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { newNode } from '../support/user-migrations/files-stand.ts';
 
 const USERS = 5_000;
 const ROWS = 500;

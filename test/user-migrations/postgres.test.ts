@@ -5,9 +5,9 @@ import type { MigrateUserInput } from '../../src/domain/user-migrations/migratio
 import { type AppliedMigration, UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { type Database, type Db, openDatabase } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { steppedDb } from './stepped-db.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { steppedDb } from '../support/user-migrations/stepped-db.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
 const NODE = randomUUID();

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { MigrationProgressRow } from '../../src/domain/user-migrations/migration-files.service.ts';
 import { ProgressFeeds, type ProgressStream } from '../../src/domain/user-migrations/progress-feeds.ts';
 import { StreamStoppedError } from '../../src/events/streams/stream-errors.ts';
-import { ManualClock, settle } from '../realtime/model.ts';
+import { ManualClock, settle } from '../support/realtime/model.ts';
 
 const NODE = 'a-node';
 const POLL_MS = 500;

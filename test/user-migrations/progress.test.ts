@@ -2,12 +2,12 @@ import { print } from 'graphql';
 import { type Client, createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { createdClient, MISSING } from '../graphql/administration.ts';
-import { EventReader } from '../graphql/event-reader.ts';
 import { MigrationProgressDocument, type MigrationProgressSubscription } from '../graphql/generated/graphql.ts';
-import { browserForm } from '../graphql/upload-requests.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { migrationsOf, newUser } from './calls.ts';
+import { createdClient, MISSING } from '../support/graphql/administration.ts';
+import { EventReader } from '../support/graphql/event-reader.ts';
+import { browserForm } from '../support/graphql/upload-requests.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 
 const QUERY = print(MigrationProgressDocument);
 const ROWS = 6_000;

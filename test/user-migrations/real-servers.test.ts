@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { describeReal } from '../services/real.ts';
-import { BULK, newUser, SINGLE } from './calls.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
+import { BULK, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
 const TOPIC = 'users.kyc-token';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { renameTable } from '../harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { eventsOf, migrationsOf, newUser, SINGLE } from './calls.ts';
+import { renameTable } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { eventsOf, migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 const NOW = '2026-11-21T10:30:00.123Z';
 let p: Portcullis;

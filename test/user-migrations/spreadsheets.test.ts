@@ -1,8 +1,8 @@
 import { deflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { scratchDatabase } from '../harness/databases.ts';
-import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from './files-stand.ts';
+import { scratchDatabase } from '../support/harness/databases.ts';
+import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
 
 const HEADER = 'wallet_address,email,name';
 const NBSP = '\u00a0';

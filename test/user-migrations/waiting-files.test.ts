@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MAX_WAITING_CHUNKS } from '../../src/domain/user-migrations/migration-store.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { RefusalError } from '../../src/platform/errors.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { csvOf, fileOf, filesOn, newNode, stateOf } from './files-stand.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { csvOf, fileOf, filesOn, newNode, stateOf } from '../support/user-migrations/files-stand.ts';
 
 describeReal('postgres', 'files that wait', () => {
   let database: RealDatabase;

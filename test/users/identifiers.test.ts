@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { operate } from '../graphql/administration.ts';
 import {
   MigrateUserDocument,
   MigrateUsersDocument,
   MigrationDocument,
   UsersDocument,
 } from '../graphql/generated/graphql.ts';
-import { browserForm } from '../graphql/upload-requests.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { type Agent, connect } from '../mcp/agents.ts';
-import { rows } from '../oauth/clients.ts';
-import { migrationsOf } from '../user-migrations/calls.ts';
+import { operate } from '../support/graphql/administration.ts';
+import { browserForm } from '../support/graphql/upload-requests.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Agent, connect } from '../support/mcp/agents.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { migrationsOf } from '../support/user-migrations/calls.ts';
 
 interface Sent {
   email?: string;

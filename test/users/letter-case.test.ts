@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { knowsLetterCase, openDatabase } from '../../src/platform/database/database.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
-import { withPostgres } from '../services/pg-client.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
+import { embeddedDatabase } from '../support/harness/databases.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 it('D7-03: the embedded database knows the case of letters', async () => {
   await using database = await embeddedDatabase();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { autoTransfer, leaf, limit, rulesOf } from './rules.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { autoTransfer, leaf, limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
 interface Bad {
   body?: string | Buffer;

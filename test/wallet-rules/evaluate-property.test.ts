@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Balance, evaluateRule, operatorOf, spellingsOf } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { OPERATORS, type RuleLogic } from '../../src/tables/wallet-rule-content.ts';
-import { balances, conditions, factsOf, fullBalances, logics, ruleWith } from './logics.ts';
+import { balances, conditions, factsOf, fullBalances, logics, ruleWith } from '../support/wallet-rules/logics.ts';
 
 function evaluated(logic: RuleLogic, given: readonly Balance[]) {
   return evaluateRule(ruleWith(logic), factsOf(given));

@@ -7,7 +7,7 @@ import type {
   TimePeriod,
   WalletRuleContent,
 } from '../../src/tables/wallet-rule-content.ts';
-import { AT, CURRENCY, factsOf, OTHER_CURRENCY, ruleWith } from './logics.ts';
+import { AT, CURRENCY, factsOf, OTHER_CURRENCY, ruleWith } from '../support/wallet-rules/logics.ts';
 
 const BIG = '1234567890123456789012345678901234567890';
 

@@ -3,11 +3,11 @@ import { NetworkAssignments } from '../../src/domain/networks/networks.service.t
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import { RefusalError } from '../../src/platform/errors.ts';
-import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { seedTwoNodes, type TwoNodes } from '../tenancy/two-nodes.ts';
-import { limit } from './rules.ts';
-import { newestOf, versionsOf } from './versions.ts';
+import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { seedTwoNodes, type TwoNodes } from '../support/tenancy/two-nodes.ts';
+import { limit } from '../support/wallet-rules/rules.ts';
+import { newestOf, versionsOf } from '../support/wallet-rules/versions.ts';
 
 const AT_ONCE = 20;
 

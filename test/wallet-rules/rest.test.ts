@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { envelope } from '../gateway/envelopes.ts';
-import { renameTable } from '../harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { autoTransfer, leaf, limit, literal, rulesOf } from './rules.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { renameTable } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { autoTransfer, leaf, limit, literal, rulesOf } from '../support/wallet-rules/rules.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const FORTY = '1234567890123456789012345678901234567890';

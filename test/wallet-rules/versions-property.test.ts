@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { RULE_STATUSES, type RuleStatus, type WalletRuleContent } from '../../src/tables/wallet-rule-content.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
-import { describeReal } from '../services/real.ts';
-import { seedTwoNodes, type TwoNodes } from '../tenancy/two-nodes.ts';
-import { CURRENCY, logics, ruleWith } from './logics.ts';
-import { newestOf, versionsOf } from './versions.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+import { seedTwoNodes, type TwoNodes } from '../support/tenancy/two-nodes.ts';
+import { CURRENCY, logics, ruleWith } from '../support/wallet-rules/logics.ts';
+import { newestOf, versionsOf } from '../support/wallet-rules/versions.ts';
 
 describe('on the embedded database', () => historySuite(embeddedDatabase));
 describeReal('postgres', 'on PostgreSQL', () => historySuite(realDatabase));

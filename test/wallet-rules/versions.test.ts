@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { callOf, post } from '../mcp/agents.ts';
-import { rows } from '../oauth/clients.ts';
-import { apiClaims, signed } from '../oauth/jwt.ts';
-import { autoTransfer, leaf, limit, literal, rulesOf } from './rules.ts';
-import { newestOf, versionsOf } from './versions.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { callOf, post } from '../support/mcp/agents.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { autoTransfer, leaf, limit, literal, rulesOf } from '../support/wallet-rules/rules.ts';
+import { newestOf, versionsOf } from '../support/wallet-rules/versions.ts';
 
 const FORTY = '1234567890123456789012345678901234567890';
 

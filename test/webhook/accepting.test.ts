@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { basic, notification, PATHS, PREVIOUS_PASSWORD, type WebhookStand, webhookStand } from './stand.ts';
+import {
+  basic,
+  notification,
+  PATHS,
+  PREVIOUS_PASSWORD,
+  type WebhookStand,
+  webhookStand,
+} from '../support/webhook/stand.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const LIMIT = 262_144;

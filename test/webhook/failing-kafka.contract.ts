@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { freeze } from '../services/freeze.ts';
-import type { KafkaBehindProxy } from '../services/kafka-behind.ts';
-import { describeReal } from '../services/real.ts';
-import { basic, notification } from './stand.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { freeze } from '../support/services/freeze.ts';
+import type { KafkaBehindProxy } from '../support/services/kafka-behind.ts';
+import { describeReal } from '../support/services/real.ts';
+import { basic, notification } from '../support/webhook/stand.ts';
 
 type Fault = [name: string, begin: () => unknown, end: () => unknown];
 

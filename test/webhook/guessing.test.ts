@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
-import { scrape } from '../observability/scrape.ts';
-import { basic, notification, PATHS, webhookStand } from './stand.ts';
+import { scrape } from '../support/observability/scrape.ts';
+import { basic, notification, PATHS, webhookStand } from '../support/webhook/stand.ts';
 
 const METRIC = 'portcullis_webhook_wrong_passwords_total';
 const MESSAGE = 'many wrong webhook passwords came from an address within a minute';

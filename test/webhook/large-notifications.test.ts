@@ -1,10 +1,10 @@
 import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TOPICS } from '../../src/events/bus/topics.ts';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
-import { keysInLog } from '../services/kafka-behind.ts';
-import { describeReal, serviceAddress } from '../services/real.ts';
-import { basic, notification } from './stand.ts';
+import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { keysInLog } from '../support/services/kafka-behind.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { basic, notification } from '../support/webhook/stand.ts';
 
 const LARGEST = 262_144;
 const LARGE = 24;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { basic, notification, PATHS, type WebhookStand, webhookStand } from './stand.ts';
+import { basic, notification, PATHS, type WebhookStand, webhookStand } from '../support/webhook/stand.ts';
 
 const SLOW_BODY_MS = 400;
 

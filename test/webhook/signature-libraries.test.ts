@@ -1,8 +1,8 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from './signing.ts';
-import { notification, PATHS, type WebhookStand, webhookStand } from './stand.ts';
+import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from '../support/webhook/signing.ts';
+import { notification, PATHS, type WebhookStand, webhookStand } from '../support/webhook/stand.ts';
 
 const LIBRARIES = [
   ['standardwebhooks', (secret: string) => new StandardWebhook(secret)],

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Log } from '../../src/lib/log.ts';
-import { recordsOf } from '../audit/records.ts';
-import { scrape } from '../observability/scrape.ts';
-import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from './signing.ts';
-import { basic, notification, PATHS, type WebhookStand, webhookStand } from './stand.ts';
+import { recordsOf } from '../support/audit/records.ts';
+import { scrape } from '../support/observability/scrape.ts';
+import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from '../support/webhook/signing.ts';
+import { basic, notification, PATHS, type WebhookStand, webhookStand } from '../support/webhook/stand.ts';
 
 const NOW = Date.parse('2026-11-21T10:40:00.500Z');
 const UNAUTHORIZED = { status: 401, text: '{"code":-1,"domain":0,"message":"unauthorized"}' };

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { apollo, apolloInBatches } from '../../support/graphql/clients/apollo.ts';
+import { graphqlSse } from '../../support/graphql/clients/graphql-sse.ts';
+import { graphqlWs } from '../../support/graphql/clients/graphql-ws.ts';
+import type { Door, RealClient } from '../../support/graphql/clients/real-client.ts';
+import { type Followed, follow, type Stage, startStage } from '../../support/graphql/clients/stage.ts';
+import { urqlAlone, urqlWithEvents, urqlWithSockets } from '../../support/graphql/clients/urql.ts';
+import { until } from '../../support/graphql/stand.ts';
 import {
   AccountsDocument,
   CancelUserMigrationDocument,
@@ -10,13 +17,6 @@ import {
   TransactionStatesDocument,
   TransactionUpdatesDocument,
 } from '../generated/graphql.ts';
-import { until } from '../stand.ts';
-import { apollo, apolloInBatches } from './apollo.ts';
-import { graphqlSse } from './graphql-sse.ts';
-import { graphqlWs } from './graphql-ws.ts';
-import type { Door, RealClient } from './real-client.ts';
-import { type Followed, follow, type Stage, startStage } from './stage.ts';
-import { urqlAlone, urqlWithEvents, urqlWithSockets } from './urql.ts';
 
 const CLIENTS: [name: string, connect: (door: Door) => RealClient][] = [
   ['Apollo Client', apollo],

@@ -13,7 +13,7 @@ import {
 } from '../../../src/api/graphql/plugins/http-requests.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { ExactNumber } from '../../../src/lib/json.ts';
-import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../upload-requests.ts';
+import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../../support/graphql/upload-requests.ts';
 
 const UPLOAD = { limits: UPLOAD_LIMITS, watch: () => () => undefined };
 

@@ -14,7 +14,7 @@ import { useHttpResults } from '../../../src/api/graphql/plugins/http-results.ts
 import { DocumentCache, usePersistedOperations } from '../../../src/api/graphql/plugins/persisted-operations.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { silentLog } from '../../../src/lib/log.ts';
-import { ENDLESS } from '../../harness/endless.ts';
+import { ENDLESS } from '../../support/harness/endless.ts';
 
 const WAYS = ['library', 'replaced'] as const;
 type Way = (typeof WAYS)[number];

@@ -11,7 +11,7 @@ import {
   TRANSACTION_COLLECTIONS,
   type TransactionCollection,
 } from '../../../src/domain/transactions/type-codes.rules.ts';
-import { anyNotification, notification, time } from './notifications.ts';
+import { anyNotification, notification, time } from '../../support/transactions/rules/notifications.ts';
 
 function joinOf(notifications: readonly Notification[], collection: TransactionCollection = 'token_transactions') {
   const empty = emptyState({ collection, registeredType: 1 });

@@ -11,7 +11,7 @@ import {
 } from '../../../src/domain/transactions/join.rules.ts';
 import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
 import { TRANSACTION_COLLECTIONS, type TransactionStatus } from '../../../src/domain/transactions/type-codes.rules.ts';
-import { anyNotification } from './notifications.ts';
+import { anyNotification } from '../../support/transactions/rules/notifications.ts';
 
 const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);
 const notifications = fc.array(anyNotification, { maxLength: 6 });

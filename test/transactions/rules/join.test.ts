@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { emptyState, hasConflict, joinNotification } from '../../../src/domain/transactions/join.rules.ts';
 import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
 import type { TransactionCollection } from '../../../src/domain/transactions/type-codes.rules.ts';
-import { notification, time } from './notifications.ts';
+import { notification, time } from '../../support/transactions/rules/notifications.ts';
 
 function joinOf(notifications: readonly Notification[], collection: TransactionCollection = 'token_transactions') {
   const empty = emptyState({ collection, registeredType: 7 });

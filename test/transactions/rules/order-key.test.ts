@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compareKeys, NO_KEY, orderKeyOf } from '../../../src/domain/transactions/join.rules.ts';
 import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
 import { compareInstants } from '../../../src/lib/instants.ts';
-import { anyNotification, notification, time } from './notifications.ts';
+import { anyNotification, notification, time } from '../../support/transactions/rules/notifications.ts';
 
 const RANK = { 1: 1, 2: 2, 5: 3, 3: 4, 4: 4 };
 

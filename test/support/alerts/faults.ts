@@ -1,0 +1,501 @@
+import { randomUUID } from 'node:crypto';
+import { rename, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Kafka, logLevel } from 'kafkajs';
+import { TOPICS } from '../../../src/events/bus/topics.ts';
+import { tokenOf } from '../faults/faults.ts';
+import type { Victim } from '../faults/lab.ts';
+import { redisCommand } from '../faults/redis-replica.ts';
+import { browserForm } from '../graphql/upload-requests.ts';
+import { withPostgres } from '../services/pg-client.ts';
+import { basic } from '../webhook/stand.ts';
+import type { Stand } from './stand.ts';
+import { attempt } from './traffic.ts';
+
+/** Something that goes wrong, and the alerts on it. */
+export interface AlertFault {
+  name: string;
+  /** The section of the runbooks that the alerts lead to. */
+  runbook: string;
+  fires: readonly string[];
+  /** What may fire with them, by necessity. */
+  follows: Readonly<Record<string, string>>;
+  /** Does it; what ends it is deferred. */
+  make(stand: Stand, end: AsyncDisposableStack): Promise<void>;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+/** More than an alert on waiting messages or registrations looks for. */
+const MANY = { messages: 10_500, strangers: 1_100 };
+
+const killed =
+  (...victimsOf: ((stand: Stand) => Victim)[]) =>
+  async (stand: Stand, end: AsyncDisposableStack): Promise<void> => {
+    const victims = victimsOf.map((victimOf) => victimOf(stand));
+    end.defer(async () => void (await Promise.all(victims.map((victim) => victim.restart()))));
+    await Promise.all(victims.map((victim) => victim.kill()));
+  };
+
+const firstGateway = ({ gateways }: Stand) => gateways[0];
+const secondGateway = ({ gateways }: Stand) => gateways[1];
+const PROCESSES_ARE_TARGETS = 'the configuration names the processes, and each that answers no scrape is down';
+
+export const FAULTS: readonly AlertFault[] = [
+  {
+    name: 'a gateway is killed',
+    runbook: 'processes.md#a-process-is-down',
+    fires: ['PortcullisDown'],
+    follows: {},
+    make: killed(firstGateway),
+  },
+  {
+    name: 'both gateways are killed',
+    runbook: 'processes.md#a-process-is-down',
+    fires: ['PortcullisNoGateway'],
+    follows: { PortcullisDown: PROCESSES_ARE_TARGETS },
+    make: killed(firstGateway, secondGateway),
+  },
+  {
+    name: 'the worker is killed',
+    runbook: 'processes.md#a-process-is-down',
+    fires: ['PortcullisNoWorker'],
+    follows: { PortcullisDown: PROCESSES_ARE_TARGETS },
+    make: killed(({ worker }) => worker),
+  },
+  {
+    name: 'a gateway has too little CPU',
+    runbook: 'processes.md#a-process-is-busy',
+    fires: ['PortcullisEventLoopSlow'],
+    follows: {},
+    async make({ gateways: [gateway] }, end) {
+      again(end, 200, async () => {
+        await gateway.freeze();
+        await delay(400);
+        gateway.thaw();
+      });
+    },
+  },
+  {
+    name: 'PostgreSQL is killed',
+    runbook: 'postgresql.md#the-database-is-down',
+    fires: ['PortcullisDatabaseAway'],
+    follows: { PortcullisErrors: 'what needs rows is answered 500' },
+    make: killed(({ lab }) => lab.servers.postgres),
+  },
+  {
+    name: 'a table of PostgreSQL is locked',
+    runbook: 'postgresql.md#connections-are-used-up',
+    fires: ['PortcullisPoolExhausted'],
+    follows: {},
+    make: (stand, end) => held(stand, end, 'lock table accounts in access exclusive mode'),
+  },
+  {
+    name: 'Redis is killed',
+    runbook: 'redis.md#the-cache-is-down',
+    fires: ['PortcullisCacheAway', 'PortcullisCountsAlone'],
+    follows: {},
+    make: killed(({ lab }) => lab.servers.redis),
+  },
+  {
+    name: 'Redis has no replica, and refuses writes',
+    runbook: 'redis.md#redis-refuses-commands',
+    fires: ['PortcullisCacheRefuses', 'PortcullisCountsAlone'],
+    follows: {},
+    async make({ lab }, end) {
+      const { redis } = lab.servers;
+      end.defer(() =>
+        redisCommand(redis.address(), 'CONFIG', 'SET', 'min-replicas-to-write', '0').then(() => undefined),
+      );
+      await redisCommand(redis.address(), 'CONFIG', 'SET', 'min-replicas-to-write', '1');
+    },
+  },
+  {
+    name: 'the table of revocations is locked',
+    runbook: 'postgresql.md#revocations-are-not-read',
+    fires: ['PortcullisRevocationsLate'],
+    follows: {
+      PortcullisErrors: 'requests with tokens are answered 503',
+      PortcullisSlow: 'they are so after two seconds',
+    },
+    make: (stand, end) => held(stand, end, 'lock table access_changes in access exclusive mode'),
+  },
+  {
+    name: 'Redis is killed, PostgreSQL takes no counts, and a client comes whose quota is not known yet',
+    runbook: 'redis.md#the-cache-is-down',
+    fires: ['PortcullisGuardsFail'],
+    follows: {
+      PortcullisCacheAway: 'Redis is down',
+      PortcullisCountsAlone: 'other clients are counted by each process',
+      PortcullisErrors: 'the client is answered 503',
+    },
+    async make(stand, end) {
+      const { lab, gateways } = stand;
+      const token = await tokenOf(lab, await stand.limitedClient());
+      await diskFull(stand, end, 'client_quotas', 'insert', 'true');
+      await killed(() => lab.servers.redis)(stand, end);
+      // The first gateway, which gave the token, has counted that.
+      again(end, 300, async () => {
+        await attempt(`${gateways[1].baseUrl}/v1/accounts`, { headers: { authorization: `Bearer ${token}` } });
+      });
+    },
+  },
+  {
+    name: 'Kafka is killed',
+    runbook: 'kafka.md#the-bus-is-down',
+    fires: ['PortcullisBusAway', 'PortcullisOutboxStuck'],
+    follows: {
+      PortcullisErrors: 'the webhook answers 500',
+      PortcullisSlow: 'it does so after four seconds',
+    },
+    make: killed(({ lab }) => lab.servers.kafka),
+  },
+  {
+    name: 'rows are locked that many notifications are about',
+    runbook: 'kafka.md#consumers-are-behind',
+    fires: ['PortcullisConsumerLag'],
+    follows: {},
+    async make(stand, end) {
+      const { lab } = stand;
+      const ids = Array.from({ length: 100 }, () => randomUUID());
+      const list = ids.map((id) => `'${id}'`).join();
+      await sql(stand, `insert into transaction_ids (id) select unnest(array[${list}])`);
+      await sql(
+        stand,
+        `insert into transactions (id, node_id, collection, registered_type, registered_by, type)
+         select unnest(array[${list}]), '${lab.demo.node_id}', 'token_transactions', 1, 'topic', 1`,
+      );
+      await held(stand, end, `select 1 from transaction_ids where id in (${list}) for update`);
+      const messages = Array.from({ length: MANY.messages }, (_, at) => notificationOf(ids[at % ids.length] ?? ''));
+      await publish(stand, TOPICS.admin, messages);
+    },
+  },
+  {
+    name: 'PostgreSQL takes no notification',
+    runbook: 'kafka.md#consumers-are-behind',
+    fires: ['PortcullisConsumerFails'],
+    follows: {
+      PortcullisBatchesFail: 'batches fail',
+      PortcullisGraphqlErrors: 'registering a transaction writes to the same table',
+    },
+    make: (stand, end) => diskFull(stand, end, 'transaction_ids', 'insert', 'true'),
+  },
+  {
+    name: 'PostgreSQL takes one notification in no case',
+    runbook: 'kafka.md#consumers-are-behind',
+    fires: ['PortcullisBatchesFail'],
+    follows: {},
+    async make(stand, end) {
+      const id = randomUUID();
+      await diskFull(stand, end, 'parked_notifications', 'insert', `new.id = '${id}'`);
+      await publish(stand, TOPICS.user, [notificationOf(id)]);
+    },
+  },
+  {
+    name: 'a message is no registration',
+    runbook: 'kafka.md#there-are-dead-letters',
+    fires: ['PortcullisDeadLetters'],
+    follows: {},
+    async make(stand) {
+      await publish(stand, TOPICS.registered, [{ key: 'k', value: 'no registration' }]);
+    },
+  },
+  {
+    name: 'the owner of transactions registers none',
+    runbook: 'unregistered-transactions.md#notifications-wait-for-registrations',
+    fires: ['PortcullisUnregistered'],
+    follows: {},
+    async make(stand, end) {
+      const ids: string[] = [];
+      const strangers = async (count: number) => {
+        const more = Array.from({ length: count }, () => randomUUID());
+        ids.push(...more);
+        await publish(stand, TOPICS.user, more.map(notificationOf));
+      };
+      end.defer(() => {
+        const registrations = ids.map((id) => registrationOf(stand, id));
+        return publish(stand, TOPICS.registered, registrations);
+      });
+      await strangers(MANY.strangers);
+      again(end, 1_000, () => strangers(10));
+    },
+  },
+  {
+    name: 'a remote service answers 500',
+    runbook: 'errors.md#an-endpoint-fails',
+    fires: ['PortcullisErrors'],
+    follows: {},
+    make: (stand, end) => answering(stand, end, (_req, res) => void res.writeHead(500).end()),
+  },
+  {
+    name: 'a table of PostgreSQL is gone',
+    runbook: 'errors.md#graphql-operations-fail',
+    fires: ['PortcullisGraphqlErrors', 'PortcullisToolsFail', 'PortcullisErrors'],
+    follows: {},
+    async make(stand, end) {
+      await sql(stand, 'alter table accounts rename to accounts_elsewhere');
+      end.defer(() => sql(stand, 'alter table accounts_elsewhere rename to accounts'));
+    },
+  },
+  {
+    name: 'a remote service takes its time',
+    runbook: 'errors.md#an-endpoint-is-slow',
+    fires: ['PortcullisSlow'],
+    follows: {},
+    make: (stand, end) => answering(stand, end, (_req, res) => void setTimeout(() => res.end('late'), 1_500)),
+  },
+  {
+    name: 'a remote service is gone',
+    runbook: 'remote-services.md#a-remote-service-is-down',
+    fires: ['PortcullisCircuitOpen', 'PortcullisUpstreamErrors'],
+    follows: { PortcullisErrors: 'its endpoint answers 502 and 503' },
+    async make({ remote }, end) {
+      end.defer(() => remote.proxy.set('passing'));
+      remote.proxy.set('cut');
+    },
+  },
+  {
+    name: 'a remote service breaks off now and then',
+    runbook: 'remote-services.md#a-remote-service-is-down',
+    fires: ['PortcullisUpstreamErrors'],
+    follows: { PortcullisErrors: 'its endpoint answers 502' },
+    async make(stand, end) {
+      let requests = 0;
+      await answering(stand, end, (req, res) => {
+        requests += 1;
+        if (requests % 4 === 0) req.socket.destroy();
+        else res.end('far');
+      });
+    },
+  },
+  {
+    name: 'the RPC provider of a network is gone',
+    runbook: 'errors.md#gas-fees-are-unavailable',
+    fires: ['PortcullisGasFeeUnavailable'],
+    follows: {},
+    async make({ provider }, end) {
+      end.defer(() => {
+        provider.answers = undefined;
+      });
+      provider.answers = (req) => req.socket.destroy();
+    },
+  },
+  {
+    name: 'the table of audit records is locked',
+    runbook: 'audit.md#the-audit-spool-fills',
+    fires: ['PortcullisAuditSpoolStuck'],
+    follows: {},
+    make: (stand, end) => held(stand, end, 'lock table audit_records in exclusive mode'),
+  },
+  {
+    name: 'the disk of an audit spool is full',
+    runbook: 'audit.md#the-audit-spool-fills',
+    fires: ['PortcullisAuditSpoolFills', 'PortcullisAuditRecordsLost'],
+    follows: { PortcullisErrors: 'its process answers 503' },
+    async make({ spoolDisk }, end) {
+      end.defer(() => spoolDisk.empty());
+      // Records that are in the database make room again.
+      again(end, 100, () =>
+        spoolDisk.fill(0).catch((error: NodeJS.ErrnoException) => {
+          // A record has come in between.
+          if (error.code !== 'ENOSPC') throw error;
+        }),
+      );
+    },
+  },
+  {
+    name: 'PostgreSQL finds a value in audit records that it does not take',
+    runbook: 'audit.md#audit-records-are-lost',
+    fires: ['PortcullisAuditRecordsLost'],
+    follows: {},
+    async make(stand, end) {
+      const isOne = `new.correlation_id = 'bad value'`;
+      await refusing(stand, end, 'audit_records', 'insert', isOne, 'untranslatable_character');
+      await attempt(`${stand.gateways[0].baseUrl}/v1/nowhere`, { headers: { 'x-correlation-id': 'bad value' } });
+    },
+  },
+  {
+    name: 'a client guesses a secret',
+    runbook: 'secrets.md#somebody-guesses-secrets',
+    fires: ['PortcullisSecretsGuessed'],
+    follows: {},
+    async make({ lab, gateways }, end) {
+      const { client_id } = lab.demo.client;
+      const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret: 'guess' });
+      again(end, 100, async () => {
+        await attempt(`${gateways[0].baseUrl}/v2/oauth/token`, { method: 'POST', headers: JSON_TYPE, body });
+      });
+    },
+  },
+  {
+    name: "somebody guesses the webhook's password",
+    runbook: 'secrets.md#somebody-guesses-the-webhooks-password',
+    fires: ['PortcullisWebhookPasswordsGuessed'],
+    follows: {},
+    async make({ gateways }, end) {
+      const headers = { ...JSON_TYPE, authorization: basic('laboratory', 'guess') };
+      again(end, 100, async () => {
+        await attempt(`${gateways[0].baseUrl}/v2/webhooks/custodial`, { method: 'POST', headers, body: '{}' });
+      });
+    },
+  },
+  {
+    name: 'a client sends requests on one connection and reads no answer',
+    runbook: 'capacity.md#connections-are-refused',
+    fires: ['PortcullisConnectionsRefused'],
+    follows: {},
+    async make({ gateways }, end) {
+      const { port } = new URL(gateways[0].baseUrl);
+      again(end, 200, async () => {
+        const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+        socket.write('GET /health HTTP/1.1\r\nHost: gateway\r\n\r\n'.repeat(100));
+        await delay(100);
+        socket.destroy();
+      });
+    },
+  },
+  {
+    name: 'gateway.yaml is replaced by half a file',
+    runbook: 'gateway-file.md#gatewayyaml-was-refused',
+    fires: ['PortcullisGatewayFileRefused'],
+    follows: {},
+    async make({ gateways: [gateway], gatewayFile }, end) {
+      await rename(gatewayFile, `${gatewayFile}.good`);
+      end.defer(async () => {
+        await rename(`${gatewayFile}.good`, gatewayFile);
+        gateway.signal('SIGHUP');
+      });
+      await writeFile(gatewayFile, 'services: {');
+      gateway.signal('SIGHUP');
+    },
+  },
+  {
+    name: 'PostgreSQL lets no worker take a file of users',
+    runbook: 'user-files.md#migrations-do-not-go-on',
+    fires: ['PortcullisMigrationsStuck'],
+    follows: {},
+    async make(stand, end) {
+      await diskFull(stand, end, 'migration_jobs', 'update', 'true');
+      const body = browserForm(`wallet_address\n0x${randomUUID()}\n`);
+      const headers = { authorization: `Bearer ${stand.token}` };
+      await attempt(`${stand.gateways[0].baseUrl}/graphql`, { method: 'POST', headers, body });
+    },
+  },
+  {
+    name: 'the collector of traces refuses them',
+    runbook: 'traces.md#traces-are-lost',
+    fires: ['PortcullisSpansLost'],
+    follows: {},
+    async make({ collector }, end) {
+      end.defer(() => {
+        collector.mood = 'taking';
+      });
+      collector.mood = 'refusing';
+    },
+  },
+];
+
+/** Acts again and again, with a rest in between, until the end. */
+function again(end: AsyncDisposableStack, restMs: number, act: () => Promise<void>): void {
+  let isOver = false;
+  const run = async () => {
+    while (!isOver) {
+      await act();
+      await delay(restMs);
+    }
+  };
+  const running = run();
+  running.catch(() => undefined);
+  end.defer(() => {
+    isOver = true;
+    return running;
+  });
+}
+
+/** Puts another answer of the remote service in the place of its own. */
+async function answering(
+  { remote }: Stand,
+  end: AsyncDisposableStack,
+  answer: Stand['remote']['answer'],
+): Promise<void> {
+  const before = remote.answer;
+  end.defer(() => {
+    remote.answer = before;
+  });
+  remote.answer = answer;
+}
+
+async function sql({ lab }: Stand, statement: string): Promise<void> {
+  await withPostgres(lab.direct.databaseUrl, (client) => client.query(statement));
+}
+
+/** Runs a statement in a transaction that stays open, with its locks. */
+async function held({ lab }: Stand, end: AsyncDisposableStack, statement: string): Promise<void> {
+  const [done, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = withPostgres(lab.direct.databaseUrl, async (client) => {
+    await client.query('begin');
+    await client.query(statement);
+    done.resolve();
+    await released.promise;
+    await client.query('rollback');
+  });
+  end.defer(() => {
+    released.resolve();
+    return holding;
+  });
+  await Promise.race([done.promise, holding]);
+}
+
+type Event = 'insert' | 'update';
+
+/** Has PostgreSQL refuse rows as one does whose disk is full. */
+function diskFull(
+  stand: Stand,
+  end: AsyncDisposableStack,
+  table: string,
+  event: Event,
+  condition: string,
+): Promise<void> {
+  return refusing(stand, end, table, event, condition, 'disk_full');
+}
+
+async function refusing(
+  stand: Stand,
+  end: AsyncDisposableStack,
+  table: string,
+  event: Event,
+  condition: string,
+  errorCode: string,
+): Promise<void> {
+  await sql(
+    stand,
+    `create function refuse() returns trigger language plpgsql as $$
+     begin if ${condition} then raise exception using errcode = '${errorCode}', message = 'refused'; end if; return new; end $$;
+     create trigger refuse before ${event} on ${table} for each row execute function refuse()`,
+  );
+  end.defer(() => sql(stand, 'drop function refuse cascade'));
+}
+
+interface Message {
+  key: string;
+  value: string;
+}
+
+/** Publishes messages as the gateway or the owner of transactions does. */
+async function publish({ lab }: Stand, topic: string, messages: readonly Message[]): Promise<void> {
+  const { brokers, topicPrefix } = lab.direct;
+  const producer = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING }).producer();
+  await producer.connect();
+  await producer.send({ topic: topicPrefix + topic, messages: [...messages] });
+  await producer.disconnect();
+}
+
+function notificationOf(id: string): Message {
+  const at = new Date().toISOString();
+  return { key: id, value: JSON.stringify({ id, type: 1, status: 1, created_at: at, updated_at: at }) };
+}
+
+function registrationOf({ lab }: Stand, id: string): Message {
+  const { node_id } = lab.demo;
+  return { key: id, value: JSON.stringify({ id, collection: 'token_transactions', type: 1, node_id, asset_id: null }) };
+}

@@ -1,0 +1,116 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import type { Demo } from '../../../src/app/demo/demo.ts';
+import { type OpenPage, openPage } from '../harness/browser.ts';
+import type { Portcullis } from '../harness.ts';
+import { notification } from '../webhook/stand.ts';
+
+export const SOON = { interval: 80 };
+
+/** What a person types to sign in; without a username a client signs in by itself. */
+export interface Credentials {
+  client: Demo['client'];
+  supervisor?: Demo['supervisor'] | undefined;
+}
+
+/** Opens the console; nobody is signed in. */
+export async function openConsole(
+  browser: Browser,
+  p: Pick<Portcullis, 'url'>,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const open = await openPage(browser, p.url, '/console/', options);
+  await open.page.getByRole('heading', { level: 1 }).waitFor();
+  return open;
+}
+
+/** Fills in the form of the sign-in, and sends it. */
+export async function tryToSignIn(page: Page, { client, supervisor }: Credentials): Promise<void> {
+  if (!supervisor) await page.getByLabel('A client alone').check();
+  await page.getByLabel('Client id', { exact: true }).fill(client.client_id);
+  await page.getByLabel('Client secret').fill(client.client_secret);
+  if (supervisor) {
+    await page.getByLabel('Username').fill(supervisor.username);
+    await page.getByLabel('Password').fill(supervisor.password);
+  }
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Signs in, by the demo's supervisor unless told otherwise, and resolves once a view is open. */
+export async function signIn(page: Page, credentials: Credentials): Promise<void> {
+  await tryToSignIn(page, credentials);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+/** Goes to a place of the console, such as `#/accounts`, without a new document, and waits for its heading. */
+export async function goTo(page: Page, place: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await viewIsThere(page);
+}
+
+async function viewIsThere(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await expect.poll(() => page.locator('.loading, [aria-busy="true"]').count(), SOON).toBe(0);
+}
+
+/** Begins a case in a page that others share: signs in where nobody is, and makes the view of a place anew. */
+export async function beginAt(open: OpenPage, credentials: Credentials, place: string): Promise<Page> {
+  const { page } = open;
+  await page.unrouteAll();
+  const isSignedIn = await page.getByRole('button', { name: 'Sign out' }).count();
+  if (isSignedIn === 0) await signIn(page, credentials);
+  await page.evaluate("location.hash = '#/nothing'");
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  open.forget();
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor({ state: 'detached' });
+  await viewIsThere(page);
+  return page;
+}
+
+/** Begins a case in a page that others share, where nobody is to be signed in. */
+export async function beginSignedOut(open: OpenPage): Promise<Page> {
+  const { page } = open;
+  await page.unrouteAll();
+  const signOut = page.getByRole('button', { name: 'Sign out' });
+  if ((await signOut.count()) > 0) await signOut.click();
+  await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+  open.forget();
+  return page;
+}
+
+/** The text of the view, its lines joined. */
+export async function shown(page: Page, selector = 'main'): Promise<string> {
+  return (await page.locator(selector).innerText()).replaceAll(/\s+/g, ' ');
+}
+
+/** Checks that the page asked this origin alone, put nothing into an address, broke no rule of its policy, and loaded no other document than it was told to. */
+export function expectQuiet({ requests, complaints, loads }: OpenPage, origin: string, documents = 1): void {
+  expect(requests.filter((url) => url.origin !== origin || url.search !== '').map(String)).toEqual([]);
+  expect(complaints).toEqual([]);
+  expect(loads()).toBe(documents);
+}
+
+/** What holds of a view under test: where it is, and what is waited for. */
+export interface View {
+  name: string;
+  place: (demo: Demo) => string;
+}
+
+/** The views of the console, with something in each. */
+export const VIEWS: readonly View[] = [
+  { name: 'transactions', place: () => '#/transactions' },
+  { name: 'a transaction', place: ({ transactions }) => `#/transactions/${transactions.otc_transactions}` },
+  { name: 'accounts', place: () => '#/accounts' },
+  { name: 'an account', place: ({ account_id: id }) => `#/accounts/${id}` },
+  { name: 'a wallet', place: ({ wallet_id: id }) => `#/wallets/${id}` },
+  { name: 'migrations', place: () => '#/migrations' },
+  { name: 'audit records', place: () => '#/audit' },
+  { name: 'no view', place: () => '#/nothing' },
+];
+
+/** Applies a notification about a transaction, as the worker does with one that has come. */
+export async function applied({ service }: Portcullis, id: string, status: number, more: object = {}): Promise<void> {
+  const body = Buffer.from(JSON.stringify(notification({ id, status, ...more })));
+  await service.context.transactions.applyBatch('transactions.user', [{ body, correlationId: `of-${id}-${status}` }]);
+}

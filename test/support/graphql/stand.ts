@@ -1,0 +1,337 @@
+import { createServer, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
+import { print } from 'graphql';
+import { buildAdministration } from '../../../src/access/access.ts';
+import { InvalidTokenError } from '../../../src/access/identity/invalid-token.ts';
+import { PERMISSIONS, type Permission } from '../../../src/access/identity/permissions.rules.ts';
+import type { Principal } from '../../../src/access/identity/principal.ts';
+import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
+import { createGraphqlServer, type GraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
+import type { GraphqlServices } from '../../../src/api/graphql/kit/graphql-context.ts';
+import type { GraphqlDeps } from '../../../src/api/graphql/runtime.ts';
+import type { OperationRecord } from '../../../src/api/graphql/sockets/socket-operations.ts';
+import { AuditPages } from '../../../src/audit/audit-pages.service.ts';
+import { buildDomain } from '../../../src/domain/domain.ts';
+import type { TransactionTopic } from '../../../src/domain/transactions/type-codes.rules.ts';
+import { EmbeddedBus } from '../../../src/events/bus/embedded-bus.ts';
+import { systemClock } from '../../../src/events/streams/clock.ts';
+import { databaseEventLog } from '../../../src/events/streams/event-log.ts';
+import { EventStreams } from '../../../src/events/streams/event-streams.ts';
+import { MemoryWakeUps } from '../../../src/events/streams/wake-ups.ts';
+import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
+import { refuse } from '../../../src/gateway/exchange/responses.ts';
+import { PageCursors } from '../../../src/lib/keyset.ts';
+import type { Log } from '../../../src/lib/log.ts';
+import { MemoryCache } from '../../../src/platform/cache/memory-cache.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
+import { ResultBudgets } from '../../../src/platform/database/held-results.ts';
+import { auditErasureIn } from '../harness/audit-seals.ts';
+import { scratchDatabase } from '../harness/databases.ts';
+import { EventReader } from './event-reader.ts';
+
+export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
+export const OTHER_NODE = 'bbbbbbbb-0000-4000-8000-000000000002';
+const CHAIN = 'cccccccc-0000-4000-8000-000000000003';
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes.
+  json: any;
+}
+
+interface QueryOptions {
+  variables?: Record<string, unknown>;
+  operationName?: string;
+  token?: string | undefined;
+  headers?: Record<string, string>;
+}
+
+/** GraphQL over an embedded database with two nodes, behind a door that knows tokens by heart. */
+export interface Stand extends AsyncDisposable {
+  server: GraphqlServer;
+  database: Database;
+  transactions: GraphqlServices['transactions'];
+  streams: EventStreams;
+  watch: AccessWatch;
+  url: string;
+  /** A token with every permission of `NODE`. */
+  token: string;
+  records: OperationRecord[];
+  faults: object[];
+  newToken(options?: {
+    nodeId?: string;
+    permissions?: readonly Permission[];
+    use?: Principal['tokenUse'];
+    expiresAtMs?: number;
+  }): string;
+  /** The token is good no more. */
+  revoke(token: string): void;
+  query(document: string, options?: QueryOptions): Promise<Answer>;
+  /** A generated operation, whose answer must be without errors. */
+  run<Result, Variables extends Record<string, unknown>>(
+    document: TypedDocumentNode<Result, Variables>,
+    variables: Variables,
+    options?: QueryOptions,
+  ): Promise<Result>;
+  /** Opens a stream of events. */
+  stream(document: string, options?: QueryOptions): Promise<EventReader>;
+  fetch(init: RequestInit, query?: string): Promise<Answer>;
+  /** The number of open connections. */
+  connections(): Promise<number>;
+  /** Makes accounts of a node, a day apart, and gives their ids. */
+  addAccounts(
+    count: number,
+    options?: { nodeId?: string; at?: (index: number) => string; deleted?: boolean },
+  ): Promise<string[]>;
+  addWallets(accountId: string, count: number, nodeId?: string): Promise<string[]>;
+  register(id: string, nodeId?: string): Promise<void>;
+  notify(id: string, status: number, more?: Record<string, unknown>): Promise<void>;
+}
+
+let serial = 0;
+
+/** What a test puts in the place of parts of the server, and of its services. */
+interface StandDeps extends Partial<Omit<GraphqlDeps, 'services'>> {
+  services?: Partial<GraphqlServices>;
+}
+
+/** Starts one on a database that it disposes of; `deps` replaces parts of the server. */
+export async function startStand(deps?: StandDeps, given?: Database): Promise<Stand> {
+  const database = given ?? (await scratchDatabase());
+  const stand = await startStandOn(database, deps);
+  return {
+    ...stand,
+    [Symbol.asyncDispose]: async () => {
+      await stand[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Starts one on a database that others have used before, and empties it; disposing leaves it open. */
+export async function startStandOn(
+  database: Database,
+  { services: replaced, ...deps }: StandDeps = {},
+): Promise<Stand> {
+  const { db } = database;
+  await db
+    .unscoped('a test begins with nothing')
+    .raw((sql) => sql`truncate nodes, chains, transaction_ids, wallet_rule_versions cascade`);
+  const wakeUps = new MemoryWakeUps();
+  const faults: object[] = [];
+  const log: Log = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) };
+  const streams = new EventStreams({
+    log: databaseEventLog(db),
+    wakeUps,
+    onError: (error) => faults.push({ err: error }),
+  });
+  const principals = new Map<string, Principal>();
+  const records: OperationRecord[] = [];
+  const stack = new AsyncDisposableStack();
+  const domain = buildDomain({
+    database,
+    bus: stack.adopt(new EmbeddedBus(db, () => undefined), (bus) => bus.stop()),
+    log,
+    nowMs: Date.now,
+    gasSources: new Map(),
+    registersByMutation: true,
+    wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+    auditErasure: auditErasureIn(db),
+    auditSettled: async () => undefined,
+  });
+  const administration = buildAdministration({
+    database,
+    cache: new MemoryCache(),
+    isCacheShared: true,
+    pepper: { current: 'pepper', previous: undefined },
+    passwords: { hash: async () => 'none' },
+    maxSessions: 10,
+    nowMs: Date.now,
+    isOwnClock: true,
+    onError: () => undefined,
+  });
+  const { transactions } = domain;
+  const services: GraphqlServices = {
+    ...domain,
+    ...administration,
+    auditPages: new AuditPages(db),
+    streams,
+    cursors: new PageCursors(Buffer.from('a test')),
+  };
+  const check = async (principal: Principal) => {
+    if (![...principals.values()].includes(principal)) throw new InvalidTokenError('revoked');
+    if ((principal.expiresAtMs ?? Number.POSITIVE_INFINITY) <= Date.now()) throw new InvalidTokenError('expired');
+  };
+  const watch = new AccessWatch({ check, admits: () => true, clock: systemClock, onError: () => undefined });
+  const server = createGraphqlServer({
+    services: { ...services, ...replaced },
+    judge: async (token) => (token === undefined ? undefined : principals.get(token)),
+    recheck: check,
+    watch,
+    passGuards: () => undefined,
+    recordOperation: (record) => records.push(record),
+    results: new ResultBudgets(),
+    log,
+    maxCost: 5_000,
+    persistedMode: 'off',
+    persistedDocuments: () => new Map(),
+    introspection: true,
+    jit: true,
+    production: false,
+    graphiql: {},
+    ...deps,
+  });
+  const door = createServer((req, res) => {
+    const exchange = new Exchange(req, res);
+    exchange.correlationId = String(req.headers['x-correlation-id'] ?? 'none');
+    exchange.found.principal = principals.get(/^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '');
+    try {
+      server.handle(exchange);
+    } catch (error) {
+      refuse(exchange, error, log);
+    }
+  });
+  door.on('upgrade', (req, socket, head) => {
+    const exchange = new Exchange(req, new ServerResponse(req), { socket, head });
+    server.upgrade(exchange);
+  });
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/graphql`;
+
+  const newToken: Stand['newToken'] = ({ nodeId = NODE, permissions = PERMISSIONS, use = 'api', expiresAtMs } = {}) => {
+    const token = `token-${principals.size + 1}`;
+    principals.set(token, {
+      tokenClass: 'user',
+      tokenUse: use,
+      subject: 'somebody',
+      nodeId,
+      clientId: 'dddddddd-0000-4000-8000-000000000004',
+      sessionId: undefined,
+      tokenId: token,
+      familyId: undefined,
+      issuedAt: undefined,
+      permissions: new Set(permissions),
+      expiresAtMs,
+    });
+    return token;
+  };
+  const token = newToken();
+  const test = db.unscoped('a test sets its rows');
+  await test.run((k) => k.insertInto('nodes').values([NODE, OTHER_NODE].map((id) => ({ id, name: id }))));
+  await test.run((k) => k.insertInto('chains').values({ id: CHAIN, name: 'ethereum' }));
+
+  const fetchText: Stand['fetch'] = async (init, query = '') => {
+    const response = await fetch(`${url}${query}`, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: parsed(text) };
+  };
+
+  const post = (document: string, options: QueryOptions = {}): RequestInit => {
+    const bearer = 'token' in options ? options.token : token;
+    const { variables, operationName, headers } = options;
+    return {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+        ...headers,
+      },
+      body: JSON.stringify({ query: document, variables, operationName }),
+    };
+  };
+  const query: Stand['query'] = (document, options) => fetchText(post(document, options));
+
+  return {
+    server,
+    database,
+    transactions,
+    streams,
+    watch,
+    url,
+    token,
+    records,
+    faults,
+    newToken,
+    revoke: (ended) => void principals.delete(ended),
+    fetch: fetchText,
+    connections: () => promisify(door.getConnections.bind(door))(),
+    query,
+    stream: async (document, options = {}) => {
+      const headers = { accept: 'text/event-stream', ...options.headers };
+      return new EventReader(await fetch(url, post(document, { ...options, headers })));
+    },
+    run: async (document, variables, options) => {
+      const { json, text } = await query(print(document), { ...options, variables });
+      if (json?.errors) throw new Error(text);
+      return json.data;
+    },
+    addAccounts: async (count, { nodeId = NODE, at = dayOf, deleted = false } = {}) => {
+      const rows = Array.from({ length: count }, (_, index) => ({
+        id: newId(),
+        node_id: nodeId,
+        name: `Account ${index}`,
+        type: index % 2 === 0 ? 'organisation' : 'customer-segregated',
+        status: 1,
+        created_at: at(index),
+        updated_at: at(index),
+        deleted_at: deleted ? at(index) : null,
+      }));
+      if (rows.length > 0) await test.run((k) => k.insertInto('accounts').values(rows));
+      return rows.map(({ id }) => id);
+    },
+    addWallets: async (accountId, count, nodeId = NODE) => {
+      const rows = Array.from({ length: count }, (_, index) => ({
+        id: newId(),
+        node_id: nodeId,
+        account_id: accountId,
+        chain_id: CHAIN,
+        created_at: dayOf(index),
+        updated_at: dayOf(index),
+      }));
+      await test.run((k) => k.insertInto('wallets').values(rows));
+      return rows.map(({ id }) => id);
+    },
+    register: async (id, nodeId = NODE) => {
+      await transactions.register({ id, nodeId, collection: 'user_transactions', type: 1, assetId: null });
+    },
+    notify: async (id, status, more = {}) => {
+      const at = new Date(Date.UTC(2026, 5, 1) + ++serial * 1_000).toISOString();
+      const body = Buffer.from(JSON.stringify({ id, type: 1, status, created_at: at, updated_at: at, ...more }));
+      const topic: TransactionTopic = 'transactions.user';
+      await transactions.applyBatch(topic, [{ body, correlationId: `of-${id}-${status}` }]);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await stack.disposeAsync();
+      await server.stop();
+      streams.stop();
+      door.closeAllConnections();
+      await new Promise((resolve) => door.close(resolve));
+    },
+  };
+}
+
+/** Waits until something holds; the test's own deadline ends it. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+function dayOf(index: number): string {
+  return new Date(Date.UTC(2026, 0, 1) + index * 86_400_000).toISOString();
+}
+
+function newId(): string {
+  serial += 1;
+  return `eeeeeeee-0000-4000-8000-${String(serial).padStart(12, '0')}`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

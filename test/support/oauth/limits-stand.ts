@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import type { ClientRecord } from '../../../src/access/identity/client-record.ts';
+import { ClientLimits } from '../../../src/access/limits/client-limits.ts';
+import { QuotaStore } from '../../../src/access/limits/quota-store.ts';
+import type { Cache } from '../../../src/platform/cache/cache.ts';
+import { MemoryCache } from '../../../src/platform/cache/memory-cache.ts';
+import type { Db } from '../../../src/platform/database/database.ts';
+import { clientRecord } from './client-record.ts';
+
+/** A minute before a month ends. */
+export const MONTHS_END = Date.UTC(2026, 11, 1);
+const MONTH = '2026-11';
+
+/** One process that counts. */
+export interface Counter {
+  limits: ClientLimits;
+  /** What it has logged: `warn: …`. */
+  logged: string[];
+  clock: { nowMs: number };
+  /** Counts a request: `passed`, or why it was refused. */
+  count(client: ClientRecord): Promise<string>;
+  /** The limit headers of a request. */
+  headers(client: ClientRecord): Promise<Record<string, string>>;
+  /** How many requests it has counted by itself. */
+  countedAlone(): Promise<number>;
+}
+
+export interface CounterOptions {
+  cache?: Cache;
+  /** What saves in the place of the database. */
+  save?: (save: QuotaStore['save']) => QuotaStore['save'];
+}
+
+/** A process on a database, with a cache of its own or a shared one. */
+export function counter(db: Db, { cache = new MemoryCache(), save = (real) => real }: CounterOptions = {}): Counter {
+  const logged: string[] = [];
+  const keep = (level: string) => (_fields: object, message: string) => void logged.push(`${level}: ${message}`);
+  const log = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
+  const clock = { nowMs: MONTHS_END - 60_000 };
+  const usage = new QuotaStore(db);
+  const limits = new ClientLimits({
+    cache,
+    usage: { save: save((quotas, lastUses) => usage.save(quotas, lastUses)) },
+    log,
+    nowMs: () => clock.nowMs,
+  });
+  const headers = async (client: ClientRecord) => {
+    const given: string[] = [];
+    await limits.check(client, given);
+    return Object.fromEntries(given.flatMap((name, at) => (at % 2 === 0 ? [[name, given[at + 1] ?? '']] : [])));
+  };
+  return {
+    limits,
+    logged,
+    clock,
+    headers,
+    count: async (client) => (await limits.check(client, [])).refusal ?? 'passed',
+    countedAlone: async () => (await limits.countedAlone.get()).values[0]?.value ?? 0,
+  };
+}
+
+/** The limits of a client; none where nothing is given. */
+interface LimitSettings {
+  rateLimit?: Record<'perSecond' | 'perMinute' | 'perHour', number | undefined>;
+  monthlyLimit?: number;
+}
+
+/** A client that is in the database. */
+export async function limitedClient(
+  db: Db,
+  { rateLimit, monthlyLimit: perMonth = 0 }: LimitSettings = {},
+): Promise<ClientRecord> {
+  const { perSecond = 0, perMinute = 0, perHour = 0 } = rateLimit ?? {};
+  const client = clientRecord({ clientId: randomUUID(), limits: { perSecond, perMinute, perHour, perMonth } });
+  const door = db.unscoped('test');
+  await door.run((k) =>
+    k
+      .insertInto('nodes')
+      .values({ id: client.nodeId, name: 'Test' })
+      .onConflict((c) => c.doNothing()),
+  );
+  await door.run((k) =>
+    k.insertInto('clients').values({
+      id: client.clientId,
+      node_id: client.nodeId,
+      name: client.name,
+      grant_types: ['client_credentials'],
+      scopes: [],
+    }),
+  );
+  return client;
+}
+
+/** What the database has of a client's quota. */
+export async function savedQuota(db: Db, { clientId }: ClientRecord, month = MONTH): Promise<number | undefined> {
+  const [row] = await db
+    .unscoped('test')
+    .run((k) =>
+      k.selectFrom('client_quotas').select('used').where('client_id', '=', clientId).where('month', '=', month),
+    );
+  return row && Number(row.used);
+}
+
+/** When the database says that a client was last used, in ms since the epoch. */
+export async function lastUse(db: Db, { clientId }: ClientRecord): Promise<number | undefined> {
+  const [row] = await db
+    .unscoped('test')
+    .run((k) => k.selectFrom('clients').select('last_used_at').where('id', '=', clientId));
+  return row?.last_used_at === null || row === undefined ? undefined : Date.parse(row.last_used_at);
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { parseReferenceChange } from '../../../src/domain/reference/reference.input.ts';
+import { Reference } from '../../../src/domain/reference/reference.service.ts';
+import {
+  type LogPosition,
+  REFERENCE_KINDS,
+  type ReferenceChange,
+  type ReferenceKind,
+  TABLES,
+} from '../../../src/domain/reference/reference-kinds.ts';
+import type { Database, Db } from '../../../src/platform/database/database.ts';
+
+export const NOW = '2026-11-21T12:00:00.000Z';
+const AT = '2026-01-05T09:30:00.123456Z';
+
+export interface Stand {
+  database: Database;
+  db: Db;
+  reference: Reference;
+  dropped: string[];
+}
+
+export function standOn(database: Database): Stand {
+  const dropped: string[] = [];
+  const reference = new Reference({
+    db: database.db,
+    nowMs: () => Date.parse(NOW),
+    dropped: (kind, id, reason) => void dropped.push(`${kind} ${id}: ${reason}`),
+  });
+  return { database, db: database.db, reference, dropped };
+}
+
+/** A row of a kind, as its owner writes it. */
+export function put(kind: ReferenceKind, key: string, version: number, members: object = {}): ReferenceChange {
+  return parseReferenceChange(kind, key, { ...plainRow(kind), ...members, version });
+}
+
+export function tombstone(kind: ReferenceKind, key: string, place?: LogPosition): ReferenceChange {
+  return { ...parseReferenceChange(kind, key, null), place };
+}
+
+function plainRow(kind: ReferenceKind): object {
+  const times = { created_at: AT, updated_at: AT };
+  switch (kind) {
+    case 'nodes':
+    case 'chains':
+    case 'networks':
+      return { name: kind };
+    case 'currencies':
+      return { symbol: 'EURC' };
+    case 'accounts':
+      return { name: 'Account', type: 'organisation', status: 1, ...times };
+    case 'wallets':
+      return times;
+    case 'assets':
+      return { name: 'Asset', symbol: 'A', type: 'bond', status: 'draft', ...times };
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** One row of each kind, tied to each other: a family. */
+export function newFamily() {
+  const [node, chain, network, currency, account, wallet, asset] = Array.from({ length: 7 }, () => randomUUID());
+  if (!node || !chain || !network || !currency || !account || !wallet || !asset) throw new Error('seven');
+  const members = {
+    nodes: {},
+    chains: {},
+    networks: { chain_id: chain },
+    currencies: { network_id: network },
+    accounts: { node_id: node },
+    wallets: { node_id: node, account_id: account, chain_id: chain },
+    assets: { node_id: node, network_id: network },
+  } satisfies Record<ReferenceKind, object>;
+  const ids: Record<ReferenceKind, string> = {
+    nodes: node,
+    chains: chain,
+    networks: network,
+    currencies: currency,
+    accounts: account,
+    wallets: wallet,
+    assets: asset,
+  };
+  const version = (kind: ReferenceKind, number: number, more: object = {}) =>
+    put(kind, ids[kind], number, { ...members[kind], ...more });
+  const all = (number = 1) => REFERENCE_KINDS.map((kind) => version(kind, number));
+  return { ids, members, version, all };
+}
+
+/** Everything that the tables have of some ids, without the times of the database's own clock. */
+export async function stateOf({ db }: Stand, ids: readonly string[]) {
+  const door = db.unscoped('test');
+  const state: Record<string, unknown[]> = {};
+  for (const kind of REFERENCE_KINDS) {
+    const columns = ['id', 'version', ...Object.keys(TABLES[kind].columns)];
+    state[kind] = await door.raw(
+      (sql) => sql<object>`
+        select ${sql.join(columns.map((name) => sql.ref(name)))} from ${sql.table(TABLES[kind].table)}
+        where id = any(${ids}::uuid[]) order by id`,
+    );
+  }
+  state.parked = await door.raw(
+    (sql) => sql<object>`select * from reference_parked where id = any(${ids}::uuid[]) order by kind, id`,
+  );
+  return state;
+}
+
+/** The row of an id; undefined where there is none. */
+export async function rowOf({ db }: Stand, kind: ReferenceKind, id: string) {
+  const [row] = await db
+    .unscoped('test')
+    .raw((sql) => sql<Record<string, unknown>>`select * from ${sql.table(TABLES[kind].table)} where id = ${id}`);
+  return row;
+}

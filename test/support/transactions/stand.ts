@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import type { Delivery, NewTransaction } from '../../../src/domain/transactions/notification.input.ts';
+import { Transactions } from '../../../src/domain/transactions/transactions.service.ts';
+import type { TransactionTopic } from '../../../src/domain/transactions/type-codes.rules.ts';
+import type { Database, Db } from '../../../src/platform/database/database.ts';
+
+export const ADMIN: TransactionTopic = 'transactions.admin';
+export const USER: TransactionTopic = 'transactions.user';
+
+const AT = '2026-11-21T10:30:00Z';
+
+/** A notification's members; what is not said is plain. */
+export interface Told {
+  id: string;
+  status: number;
+  type?: number;
+  /** The second of `updated_at`. */
+  second?: number;
+  [member: string]: unknown;
+}
+
+export function delivery({ second = 0, ...told }: Told): Delivery {
+  const updated = `2026-11-21T10:31:${String(second).padStart(2, '0')}Z`;
+  const body = { type: 1, created_at: AT, updated_at: updated, ...told };
+  return { body: Buffer.from(JSON.stringify(body)), correlationId: `c-${told.id}-${told.status}-${second}` };
+}
+
+/** The mirror on a database with two nodes. */
+export interface Stand {
+  database: Database;
+  db: Db;
+  mirror: Transactions;
+  woken: { nodeId: string; seq: bigint }[];
+  nodeIds: [string, string];
+}
+
+export async function standOn(database: Database): Promise<Stand> {
+  const { db } = database;
+  const nodeIds: [string, string] = [randomUUID(), randomUUID()];
+  await db.unscoped('test').run((k) => k.insertInto('nodes').values(nodeIds.map((id) => ({ id, name: 'node' }))));
+  const woken: Stand['woken'] = [];
+  return { database, db, woken, nodeIds, mirror: mirrorOn(db, woken) };
+}
+
+export function mirrorOn(db: Db, woken: Stand['woken'] = [], conflicts: string[] = []): Transactions {
+  const wake = (nodeId: string, seq: bigint) => void woken.push({ nodeId, seq });
+  return new Transactions({ db, wake, conflicted: (id) => void conflicts.push(id) });
+}
+
+/** A registration with an id of its own, of the first node. */
+export function transactionOf({ nodeIds }: Stand, parts: Partial<NewTransaction> = {}): NewTransaction {
+  return { id: randomUUID(), nodeId: nodeIds[0], collection: 'token_transactions', type: 1, assetId: null, ...parts };
+}
+
+export async function newAsset({ db, nodeIds }: Stand, nodeId = nodeIds[0]): Promise<string> {
+  const [id, chain, network] = [randomUUID(), randomUUID(), randomUUID()];
+  const door = db.unscoped('test');
+  await door.run((k) => k.insertInto('chains').values({ id: chain, name: 'chain' }));
+  await door.run((k) => k.insertInto('networks').values({ id: network, chain_id: chain, name: 'network' }));
+  const asset = { id, name: 'asset', symbol: 'A', type: 'bond', network_id: network, status: 'draft' };
+  await db.forNode(nodeId).run((k) => k.insertInto('assets').values({ ...asset, created_at: AT, updated_at: AT }));
+  return id;
+}
+
+export async function assetAddress({ db }: Stand, id: string): Promise<string | null> {
+  const [row] = await db
+    .unscoped('test')
+    .run((k) => k.selectFrom('assets').select('contract_address').where('id', '=', id));
+  return row?.contract_address ?? null;
+}
+
+/** A transaction as the table has it, but for the time of its registration. */
+export async function rowOf({ db }: Stand, id: string) {
+  const [row] = await db.unscoped('test').run((k) => k.selectFrom('transactions').selectAll().where('id', '=', id));
+  if (!row) return undefined;
+  const { registered_at: _, ...rest } = row;
+  return rest;
+}
+
+export async function eventsOf({ db }: Stand, id: string) {
+  return db
+    .unscoped('test')
+    .run((k) =>
+      k
+        .selectFrom('transaction_events')
+        .select(['node_id', 'seq', 'status', 'previous_status', 'correlation_id', 'transaction'])
+        .where('transaction_id', '=', id)
+        .orderBy('seq'),
+    );
+}
+
+/** The sequence numbers of a node's log, and its counter. */
+export async function logOf({ db }: Stand, nodeId: string) {
+  const door = db.forNode(nodeId);
+  const events = await door.run((k) => k.selectFrom('transaction_events').select('seq').orderBy('seq'));
+  const [counter] = await door.run((k) => k.selectFrom('node_event_seq').select('seq'));
+  return { seqs: events.map(({ seq }) => Number(seq)), counter: Number(counter?.seq ?? 0) };
+}
+
+/** How many notifications wait for their ids. */
+export async function parkedOf({ db }: Stand, id: string): Promise<number> {
+  const rows = await db
+    .unscoped('test')
+    .run((k) => k.selectFrom('parked_notifications').select('id').where('id', '=', id));
+  return rows.length;
+}
