@@ -46,7 +46,8 @@ function specOf<Spec>({ spec }: Manifest): Spec {
   return spec as Spec;
 }
 
-const known = all.filter(({ object }) => object.apiVersion !== 'monitoring.coreos.com/v1');
+/** Those whose schema is part of Kubernetes: HTTPRoute and ServiceMonitor are extensions. */
+const known = all.filter(({ object: { kind } }) => kind !== 'HTTPRoute' && kind !== 'ServiceMonitor');
 
 it.each(known.map(({ object }) => [object.kind, object.metadata.name, object]))(
   '%s %s fits the schema of its kind',
@@ -215,16 +216,20 @@ describe('what refers to another thing finds it', () => {
     });
   });
 
-  it('the Ingress leads to the Service, at the host of PUBLIC_URL, and cuts no stream within the hour', () => {
-    type Spec = { tls: { hosts: string[] }[]; rules: { host: string; http: { paths: { backend: object }[] } }[] };
-    const ingress = objectOf('Ingress', 'portcullis');
-    const { tls, rules } = specOf<Spec>(ingress);
+  it('the HTTPRoute leads to the Service at the host of PUBLIC_URL, without a timeout or a header that names a certificate', () => {
     const { host } = new URL(objectOf('ConfigMap', 'portcullis').data?.PUBLIC_URL ?? '');
-    expect([tls[0]?.hosts, rules[0]?.host]).toEqual([[host], host]);
-    expect(rules[0]?.http.paths[0]?.backend).toEqual({ service: { name: 'portcullis', port: { name: 'http' } } });
-    expect((ingress.metadata as { annotations?: Variables }).annotations).toMatchObject({
-      'nginx.ingress.kubernetes.io/proxy-read-timeout': '3600',
-      'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
+    const { ports } = specOf<{ ports: { port: number }[] }>(objectOf('Service', 'portcullis'));
+    expect(specOf(objectOf('HTTPRoute', 'portcullis'))).toEqual({
+      parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
+      hostnames: [host],
+      rules: [
+        {
+          matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+          filters: [{ type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['ssl-client-fingerprint'] } }],
+          timeouts: { request: '0s', backendRequest: '0s' },
+          backendRefs: [{ name: 'portcullis', port: ports[0]?.port }],
+        },
+      ],
     });
   });
 
@@ -252,7 +257,7 @@ describe('what refers to another thing finds it', () => {
     ];
     expect(opened).toMatchObject([
       { port: 'admin', from: namespace('monitoring') },
-      { port: 'http', from: namespace('ingress-nginx') },
+      { port: 'http', from: namespace('gateways') },
     ]);
     for (const { labels } of pods) expect(matches(labels, opened[0]?.to ?? {})).toBe(true);
   });

@@ -1,7 +1,7 @@
 import { Deployment } from 'kubernetes-models/apps/v1';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
 import { Job } from 'kubernetes-models/batch/v1';
-import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import { ConfigMap, Namespace, Secret, Service, ServiceAccount } from 'kubernetes-models/v1';
 import type { Manifest } from './files.ts';
@@ -12,7 +12,6 @@ const KINDS: Readonly<Record<string, Check>> = {
   'apps/v1 Deployment': (object) => new Deployment(object),
   'autoscaling/v2 HorizontalPodAutoscaler': (object) => new HorizontalPodAutoscaler(object),
   'batch/v1 Job': (object) => new Job(object),
-  'networking.k8s.io/v1 Ingress': (object) => new Ingress(object),
   'networking.k8s.io/v1 NetworkPolicy': (object) => new NetworkPolicy(object),
   'policy/v1 PodDisruptionBudget': (object) => new PodDisruptionBudget(object),
   'v1 ConfigMap': (object) => new ConfigMap(object),
