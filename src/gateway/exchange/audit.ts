@@ -9,7 +9,7 @@ import { notedIds } from '../../audit/noted-users.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Capture } from './capture.ts';
-import type { AuditedBody, AuditedOperation, Exchange } from './exchange.ts';
+import type { AuditedBody, AuditedOperation, Exchange, RecordedHead } from './exchange.ts';
 import { endStatusOf } from './request-metrics.ts';
 import type { Unparsed } from './unparsed.ts';
 
@@ -86,19 +86,8 @@ function headerText(value: number | string | string[] | undefined): string | und
 /** The longest path, and the longest query, in an audit record, in bytes; a request's head may have 160 KiB. */
 const MAX_TARGET_PART_BYTES = 8 * 1024;
 
-/** A request target as an audit record shows it: masked path and query. */
-interface RecordedTarget {
-  path: string;
-  query: string | null;
-}
-
-/** The head of a request as an audit record shows it; the same for all operations of the request. */
-export interface RecordedHead extends RecordedTarget {
-  headers: ReturnType<typeof maskHeaders>;
-}
-
 /** Masks a request target. `maskedQuery` replaces its query, if that is masked already. */
-export function recordedTarget(target: string, maskedQuery?: string): RecordedTarget {
+export function recordedTarget(target: string, maskedQuery?: string): Omit<RecordedHead, 'headers'> {
   const mark = target.indexOf('?');
   const whole = mark < 0 ? target : target.slice(0, mark);
   const path = maskPart(whole, MAX_TARGET_PART_BYTES, maskSpelled);

@@ -1,20 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Caller, Principal, SignedToken } from '../../access/identity/principal.ts';
+import type { maskHeaders } from '../../audit/mask-headers.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { EndpointFlags } from '../endpoints/endpoint-flags.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Upstream } from '../endpoints/upstream.ts';
-import type { RecordedHead } from './audit.ts';
 import { Capture } from './capture.ts';
-import type { NormalTarget } from './request-head.ts';
 
 /** A WebSocket upgrade that is neither accepted nor refused yet: its socket, and the bytes received after its head. */
 interface Upgrade {
   socket: Duplex;
   head: Buffer;
+}
+
+/** A request target, split and normalised once, so that the path that is authorised is also the path that is served. */
+export interface NormalTarget {
+  path: string;
+  /** The query without the question mark; empty when there is none. */
+  query: string;
+  /** Host and port, if the target has the absolute form. */
+  host?: string;
+}
+
+/** The head of a request as an audit record shows it; the same for all operations of the request. */
+export interface RecordedHead {
+  path: string;
+  query: string | null;
+  headers: ReturnType<typeof maskHeaders>;
 }
 
 /** Instructions for recording a body; without any, the captured bytes are recorded. */

@@ -4,7 +4,7 @@ import proxyAddr from 'proxy-addr';
 import { plainAddress } from '../../lib/ip-address.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, NormalTarget } from './exchange.ts';
 
 /** A function that checks whether an address is that of a trusted proxy. */
 export type TrustedPeers = (address: string, index: number) => boolean;
@@ -116,15 +116,6 @@ const AMBIGUOUS = /\/\/|\\|\0/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 /** Matches scheme, user and host of the absolute form; a host is never empty (RFC 9110 section 4.2). */
 const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?((?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?)(?=[/?]|$)/i;
-
-/** A request target, split and normalised once, so that the path that is authorised is also the path that is served. */
-export interface NormalTarget {
-  path: string;
-  /** The query without the question mark; empty when there is none. */
-  query: string;
-  /** Host and port, if the target has the absolute form. */
-  host?: string;
-}
 
 /**
  * Normalises the path of a request target (RFC 3986 section 6.2.2): decodes escaped unreserved characters, and accepts
