@@ -1,5 +1,5 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
-import { newestFirst, type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
+import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../platform/database/conditions.ts';
 import type { Db } from '../platform/database/database.ts';
 import type { Tables } from '../tables/tables.ts';
@@ -50,6 +50,11 @@ export class AuditPages {
         .where((eb) => eb.and(auditConditions(eb, filter))),
     );
     return Number(counted?.total ?? 0);
+  }
+
+  /** Returns the sort key of a record, for its cursor. */
+  keyOf({ at, id }: AuditRecordRow): PageKey {
+    return { at, id };
   }
 }
 

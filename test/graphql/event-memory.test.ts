@@ -8,7 +8,7 @@ import { ENDLESS } from '../support/harness/endless.ts';
 
 it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {
   const event = { seq: 7n };
-  const result = await new SharedResults().shared(event, 'all', () => ({ data: { id: 'é' } }));
+  const result = await new SharedResults().shared(event, 'all', async () => ({ data: { id: 'é' } }));
   const written: Buffer[] = [];
   const res = { on: () => res, removeHeader: () => undefined, writeHead: () => undefined, end: write };
   function write(chunk: Buffer): boolean {

@@ -42,8 +42,9 @@ beforeEach(async () => {
       reading -= 1;
     }
   };
-  const counts: typeof ofTransactions.counts = (...given) => ofTransactions.counts(...given);
-  stand = await startStandOn(database, { services: { transactionEventPages: { ofTransactions: { pages, counts } } } });
+  stand = await startStandOn(database, {
+    services: { transactionEventPages: { ofTransactions: { ...ofTransactions, pages } } },
+  });
   for (const id of ['t', 'u']) await stand.register(id);
   await stand.notify('t', 1);
   await stand.notify('t', 2);

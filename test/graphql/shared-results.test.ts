@@ -142,7 +142,7 @@ describe('answers of subscribers that share', () => {
     const answers = new SharedResults();
     let executions = 0;
     const text = 'x'.repeat(100_000);
-    const execute = () => {
+    const execute = async () => {
       executions += 1;
       return { data: { text } };
     };

@@ -58,7 +58,8 @@ it('D6-19: a client that does not read is sent no more than its connection holds
   const { exchange, res, client } = await request();
   const streams = new SseStreams(ENDLESS);
   const { state, iterator } = results('x'.repeat(64 * 1024));
-  streams.run(streams.respond({ Response } as never, { exchange, results: iterator, mask }));
+  streams.respond({ Response } as never, { exchange, results: iterator, mask });
+  streams.run(exchange);
   let before = -1;
   await expect
     .poll(
@@ -96,7 +97,8 @@ it('D2-29: a client that does not read is disconnected when its token ends', asy
   });
   const { state, iterator } = results('x'.repeat(64 * 1024));
   Object.assign(exchange.found, { principal });
-  streams.run(streams.respond({ Response } as never, { exchange, results: iterator, mask }));
+  streams.respond({ Response } as never, { exchange, results: iterator, mask });
+  streams.run(exchange);
   await expect.poll(() => res.writableNeedDrain).toBe(true);
   end();
   expect([state.isGivenUp, isWatched, streams.size]).toEqual([true, false, 1]);
@@ -130,7 +132,8 @@ it('DG-08: it ends with its connection, each event in one piece', async () => {
   client.setEncoding('utf8').on('data', (text) => {
     received += text;
   });
-  streams.run(streams.respond({ Response } as never, { exchange, results: iterator, mask }));
+  streams.respond({ Response } as never, { exchange, results: iterator, mask });
+  streams.run(exchange);
   await once(client, 'end');
   const [head = '', body] = received.split('\r\n\r\n');
   expect(head.toLowerCase()).toContain('connection: close');

@@ -73,7 +73,7 @@ it('D1-13: lets mutations of sockets in flight be answered, begins no more, and 
 
 it('D1-13: whoever follows a migration over a socket is sent elsewhere, and told of no failure', async () => {
   const files = new MigrationFiles({ db: database.db, nowMs: Date.now, notify: () => undefined });
-  const caller = { nodeId: NODE, createdBy: 'somebody', correlationId: 'c' };
+  const caller = { nodeId: NODE, subject: 'somebody', correlationId: 'c' };
   // Nobody works on it here.
   const { id } = await files.start(caller, Readable.from([Buffer.from('wallet_address,email\n0x1,a@example.com\n')]));
   const { received, closed, send } = await acknowledged();

@@ -58,7 +58,7 @@ describe('D6-24: texts of combining marks do not hold the event loop', () => {
   it.each(['name', 'surname', 'email'])('a row of a file fails with them as %s', async (member) => {
     const { database, nowMs } = p.service.context;
     const { files, jobs } = filesOn(database.db, { nowMs });
-    const caller = { nodeId: p.demo.node_id, createdBy: 'test', correlationId: 'test' };
+    const caller = { nodeId: p.demo.node_id, subject: 'test', correlationId: 'test' };
     const members = { ...newUser(), [member]: IN_A_FILE };
     const csv = `${Object.keys(members).join()}\n${Object.values(members).join()}\n`;
     const { id } = await files.start(caller, fileOf(csv), () => jobs.lease());

@@ -55,7 +55,7 @@ async function tool(name: string, args: object): Promise<Told> {
 async function file(member: string, text: string): Promise<Told> {
   const { database, nowMs } = p.service.context;
   const { files, jobs } = filesOn(database.db, { nowMs });
-  const caller = { nodeId: p.demo.node_id, createdBy: 'test', correlationId: 'test' };
+  const caller = { nodeId: p.demo.node_id, subject: 'test', correlationId: 'test' };
   const members = { ...newUser(), [member]: text };
   const csv = `${Object.keys(members).join()}\n${Object.values(members).join()}\n`;
   const { id } = await files.start(caller, fileOf(csv), () => jobs.lease());

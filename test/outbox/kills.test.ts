@@ -63,7 +63,7 @@ describeReal('postgres', 'users and their events, whatever dies between', () => 
       email: randomUUID(),
       kyc_sent: false,
     }));
-    await migrations.migrateMany({ nodeId: await addNode(), createdBy: 'test', correlationId: 'c' }, rows);
+    await migrations.migrateMany({ nodeId: await addNode(), subject: 'test', correlationId: 'c' }, rows);
   };
   const usersOf = (nodeId: string) =>
     database.db.forNode(nodeId).run((k) => k.selectFrom('users').select(['id', 'kyc_token_sent']));

@@ -20,7 +20,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'files between replicas', () => {
 
   it('D7-09: what one replica was given another one applies, and its events are relayed', async () => {
     const { migrationFiles, database } = gateway.service.context;
-    const caller = { nodeId: gateway.demo.node_id, createdBy: 'ann', correlationId: 'upload' };
+    const caller = { nodeId: gateway.demo.node_id, subject: 'ann', correlationId: 'upload' };
     const { id } = await migrationFiles.start(caller, fileOf(csvOf(ROWS)));
     await vi.waitFor(
       async () => expect(await migrationFiles.progress(caller.nodeId, id)).toMatchObject({ done: true }),

@@ -11,7 +11,7 @@ import { steppedDb } from '../support/user-migrations/stepped-db.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
 const NODE = randomUUID();
-const CALLER = { nodeId: NODE, createdBy: 'somebody', correlationId: 'c' };
+const CALLER = { nodeId: NODE, subject: 'somebody', correlationId: 'c' };
 
 describeReal('postgres', 'migrations on PostgreSQL', () => {
   let database: RealDatabase;

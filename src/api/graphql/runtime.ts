@@ -133,7 +133,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
       const arrival = { exchange, bearer, isLater: false, ...request };
       try {
         const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
-        if (!sse.run(answer)) await sendResponse(answer, res);
+        if (!sse.run(exchange)) await sendResponse(answer, res);
       } catch (error) {
         // Yoga rejects when the client has disconnected, and then nobody is left to receive the error.
         if (!res.destroyed) throw error;

@@ -70,7 +70,7 @@ async function callTool(
     throw new McpError(ErrorCode.InvalidParams, `there is no tool ${printableName(name)}: tools/list has them all`);
   }
   const { scope } = tool;
-  if (scope !== undefined && !call.caller.scopes.has(scope)) {
+  if (scope !== undefined && !call.caller.permissions.has(scope)) {
     count('error');
     const message = `the client lacks the scope ${scope}: whoever administers the clients of the node can add it`;
     return failed({ code: 'forbidden', message });
@@ -153,7 +153,7 @@ export function createMcpRuntime(parts: McpRuntimeParts): McpRuntime {
       const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
       const server = new Server(SERVER, options);
       server.setRequestHandler(ListToolsRequestSchema, () => ({
-        tools: toolsOf(call.caller.scopes).map(({ listed }) => listed),
+        tools: toolsOf(call.caller.permissions).map(({ listed }) => listed),
       }));
       server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
         callTool(parts, name, argumentsOf(data) ?? {}, call),
@@ -173,7 +173,8 @@ export function createMcpRuntime(parts: McpRuntimeParts): McpRuntime {
 
 function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Exchange): ToolCall['caller'] {
   const { correlationId, span } = exchange;
-  return { nodeId, clientId, clientName: name, scopes: new Set(scopes), correlationId, traceparent: span?.traceparent };
+  const identity = { nodeId, subject: clientId, clientId, clientName: name, permissions: new Set(scopes) };
+  return { ...identity, correlationId, traceparent: span?.traceparent };
 }
 
 async function send({ res }: Exchange, answer: Response): Promise<void> {

@@ -119,13 +119,12 @@ function migrateOnce<Schema extends z.ZodType>(
   return [
     readBody,
     (req, res) => {
-      const { nodeId, subject, correlationId, traceparent } = callerOf(req);
-      const caller = { nodeId, createdBy: subject, correlationId, traceparent };
+      const caller = callerOf(req);
       return answerOnce(req, res, {
         answers,
         parse: (body) => parsed(schema, body),
         work: (input) => migrate(caller, input),
-        around: (work) => userMigrations.exclusively(nodeId, work),
+        around: (work) => userMigrations.exclusively(caller.nodeId, work),
       });
     },
   ];

@@ -136,7 +136,7 @@ async function store({ migrations, nodeId, input, signal, progress }: StoreOptio
     }
     if (signal.aborted) throw interruptedEarly();
   }
-  const caller = { nodeId, createdBy: CREATED_BY, correlationId: randomUUID() };
+  const caller = { nodeId, subject: CREATED_BY, correlationId: randomUUID() };
   try {
     return (await migrations.migrationFiles.start(caller, shown(), () => migrations.migrationJobs.lease())).id;
   } catch (error) {

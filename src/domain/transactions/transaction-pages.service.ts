@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Instant } from '../../lib/instants.ts';
-import type { Page, PageRequest } from '../../lib/keyset.ts';
+import type { Page, PageKey, PageRequest } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -81,6 +81,11 @@ export class TransactionPages {
   /** Counts the transactions that match the filter. */
   count(nodeId: string, filter: TransactionFilter): Promise<number> {
     return this.#list.count(nodeId, filter);
+  }
+
+  /** Returns the sort key of a transaction, for its cursor. */
+  keyOf({ registeredAt: at, id }: ListedTransaction): PageKey {
+    return { at, id };
   }
 
   /** Reads the transactions with these ids, in no particular order; ids of other tenants are left out. */

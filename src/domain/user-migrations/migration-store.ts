@@ -29,7 +29,7 @@ const TOO_MANY_CHUNKS =
 interface StoredFile {
   id: string;
   nodeId: string;
-  createdBy: string;
+  subject: string;
   correlationId: string;
   columns: readonly string[];
   /** The position of the first data row in the file, in bytes. */
@@ -147,7 +147,7 @@ export class MigrationStore {
    * @throws Error when some chunks of the file are missing.
    */
   async recordFile(file: StoredFile): Promise<MigrationTableRow> {
-    const { id, nodeId, createdBy, correlationId, columns, position, rows, chunks, atMs, lease } = file;
+    const { id, nodeId, subject, correlationId, columns, position, rows, chunks, atMs, lease } = file;
     const scoped = this.#db.forNode(nodeId);
     return this.#db.transaction(async () => {
       const [stored] = await scoped.run((k) =>
@@ -161,7 +161,7 @@ export class MigrationStore {
         id,
         status: 'running' as const,
         total: rows,
-        created_by: storedCaller(createdBy),
+        created_by: storedCaller(subject),
         created_at: iso(atMs),
       };
       const [recorded] = await scoped.run((k) => k.insertInto('migrations').values(migration).returningAll());
@@ -320,8 +320,8 @@ export class MigrationStore {
 }
 
 /** Returns the `sub` of a caller's token as it is stored: another issuer's may be of any length. */
-function storedCaller(createdBy: string): string {
-  return cutTo(createdBy, MAX_LENGTHS.migrations.created_by);
+function storedCaller(subject: string): string {
+  return cutTo(subject, MAX_LENGTHS.migrations.created_by);
 }
 
 function iso(ms: number): string {

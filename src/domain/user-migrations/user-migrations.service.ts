@@ -1,3 +1,4 @@
+import type { Caller } from '../../access/identity/principal.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -14,15 +15,9 @@ import { type AppliedRow, outcomeRowOf, RowApplication } from './row-application
 /** The greatest number of user migrations of one tenant that wait for the mutex. */
 const MAX_WAITING = 1_000;
 
-/** The caller of a user migration, with the correlation id of the request. */
-export interface MigrationCaller {
-  nodeId: string;
-  /** The `sub` claim of the caller's access token. */
-  createdBy: string;
-  correlationId: string;
-  /** The W3C trace context of the request; undefined when it has none. */
-  traceparent?: string | undefined;
-}
+/** The caller of a user migration, in the request with this correlation id. */
+export type MigrationCaller = Pick<Caller, 'nodeId' | 'subject' | 'correlationId'> &
+  Partial<Pick<Caller, 'traceparent'>>;
 
 /** A completed user migration with the outcomes of its rows. */
 export interface AppliedMigration extends MigrationTableRow {
@@ -90,11 +85,11 @@ export class UserMigrations {
 
   #migrate(caller: MigrationCaller, rows: readonly MigrateUserInput[], mayFail: boolean): Promise<AppliedMigration> {
     const { db, nowMs } = this.#parts;
-    const { nodeId, createdBy, correlationId, traceparent } = caller;
+    const { nodeId, subject, correlationId, traceparent } = caller;
     return db.transaction(async () => {
       const atMs = nowMs();
       const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, mayFail, atMs });
-      const done = { id: uuidV7(atMs), created_by: createdBy, ...countsOf(applied) };
+      const done = { id: uuidV7(atMs), created_by: subject, ...countsOf(applied) };
       const migration = await this.#store.record(nodeId, done, atMs);
       const outcomes = applied.map((row, index) => outcomeRowOf(row, index + 1));
       await this.#store.recordRows(nodeId, migration.id, outcomes);

@@ -4,6 +4,7 @@ import { isUuid } from '../../lib/input.ts';
 import {
   newestFirst,
   type Page,
+  type PageKey,
   type PageRead,
   type PageRequest,
   pageOf,
@@ -56,12 +57,18 @@ interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
   onRows?(rows: readonly Row[]): void;
 }
 
-/** A reader of tenants' rows, by id or page by page; a page costs the same anywhere in the list. */
-export interface KeysetList<Row, Filter> {
+/** A reader of a tenant's rows page by page; a page costs the same anywhere in the list. */
+export interface PagedList<Row, Filter> {
   /** Reads a page of the tenant's rows that match the filter. */
   page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Row>>;
   /** Counts the tenant's rows that match the filter. */
   count(nodeId: string, filter: Filter): Promise<number>;
+  /** Returns the sort key of a row, for its cursor. */
+  keyOf(row: Row): PageKey;
+}
+
+/** A reader of a tenant's rows, by id or page by page. */
+export interface KeysetList<Row, Filter> extends PagedList<Row, Filter> {
   /** Reads the rows with these ids, in no particular order; ids that the tenant does not have are left out. */
   byIds(nodeId: string, ids: readonly string[]): Promise<Row[]>;
   /** Reads the row with this id. Returns undefined if the tenant has no such row or the text is not a valid id. */
@@ -83,6 +90,7 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
   const filtered = (k: ScopedKysely, given: Given): Listed =>
     listedRows(k, rows).where((eb) => eb.and(where?.(eb as never, given) ?? []));
   const givenBy = spec.given ?? ((filter: object) => filter as Given);
+  const keyOf = keyBy<Row>(spec.order);
 
   return class implements KeysetList<Row, Filter> {
     readonly #page: FormedQuery<Row, { given: Given; page: PageRead }>;
@@ -111,6 +119,10 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
       return Number(counted?.total ?? 0);
     }
 
+    keyOf(row: Row): PageKey {
+      return keyOf(row);
+    }
+
     async byIds(nodeId: string, ids: readonly string[]): Promise<Row[]> {
       const rows = await this.#byIds.run(nodeId, { ids });
       onRows?.(rows);
@@ -122,6 +134,11 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
       return (await this.byIds(nodeId, [id]))[0];
     }
   };
+}
+
+/** Returns the function that reads a row's sort key, whose id is empty in a list that is ordered by one column. */
+function keyBy<Row>([at, id]: readonly (keyof Row)[]): (row: Row) => PageKey {
+  return (row) => ({ at: String(at && row[at]), id: id === undefined ? '' : String(row[id]) });
 }
 
 function rowsOf<Row>(query: Pick<Listed, 'selectAll'>): Compilable<Row> {
@@ -148,6 +165,20 @@ export interface NestedList<Row> {
   pages(nodeId: string, ownerIds: readonly string[], request: PageRequest): Promise<Map<string, Page<Row>>>;
   /** Counts the rows of each owner's list in one statement; an owner without rows is not in the map. */
   counts(nodeId: string, ownerIds: readonly string[]): Promise<Map<string, number>>;
+  /** Returns the sort key of a row, for its cursor. */
+  keyOf(row: Row): PageKey;
+}
+
+/** The page of an owner without rows. */
+export const NO_ROWS: Page<never> = { rows: [], hasMore: false };
+
+/** Returns the list of a single owner, whose id is the filter. */
+export function ofOneOwner<Row>(lists: NestedList<Row>): PagedList<Row, string> {
+  return {
+    page: async (nodeId, ownerId, request) => (await lists.pages(nodeId, [ownerId], request)).get(ownerId) ?? NO_ROWS,
+    count: async (nodeId, ownerId) => (await lists.counts(nodeId, [ownerId])).get(ownerId) ?? 0,
+    keyOf: lists.keyOf,
+  };
 }
 
 /** Makes the reader of a nested list, from the list's declaration. */
@@ -180,6 +211,7 @@ export function nestedList<DB, TB extends keyof DB, Row>(
       .groupBy(ownerId);
   });
   return {
+    keyOf: keyBy<Row>(order),
     async pages(nodeId, ownerIds, request) {
       const page = pageRead(isNewestFirst ? newestFirst(request) : request);
       const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page });

@@ -68,7 +68,7 @@ async function serve(way: Way, results?: () => Results, isSenderOurs = true) {
     exchange.correlationId = 'find-me';
     if (!isSenderOurs) return replaced(req, res, { exchange });
     const answer = await replaced.handleNodeRequestAndResponse(req, res, { exchange });
-    if (!streams.run(answer)) await sendResponse(answer, res);
+    if (!streams.run(exchange)) await sendResponse(answer, res);
   });
   server.on('connection', (socket) => {
     for (const method of ['_write', '_writev'] as const) {
@@ -151,7 +151,7 @@ describe('Yoga masks errors', () => {
 
 describe('Yoga sends event streams', () => {
   it('D6-19: without the id of an event, by which a client resumes', async () => {
-    const shared = await new SharedResults().shared({ seq: 7n }, 'all', () => ({ data: { name: 'x' } }));
+    const shared = await new SharedResults().shared({ seq: 7n }, 'all', async () => ({ data: { name: 'x' } }));
     async function* one(): Results {
       yield shared;
     }

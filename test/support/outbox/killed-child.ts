@@ -25,7 +25,7 @@ async function migrate(): Promise<void> {
     email: `${nodeId}-${index}@x.y`,
     kyc_sent: index % 4 === 0,
   }));
-  await migrations.migrateMany({ nodeId, createdBy: 'child', correlationId: 'c' }, rows);
+  await migrations.migrateMany({ nodeId, subject: 'child', correlationId: 'c' }, rows);
   await step();
 }
 

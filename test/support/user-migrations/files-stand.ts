@@ -51,7 +51,7 @@ export async function* fileOf(content: string | Buffer, size = 1_000): AsyncGene
 export async function newNode(db: Db) {
   const nodeId = randomUUID();
   await db.unscoped('test').run((k) => k.insertInto('nodes').values({ id: nodeId, name: 'Node' }));
-  return { nodeId, createdBy: 'somebody', correlationId: `c-${nodeId}` };
+  return { nodeId, subject: 'somebody', correlationId: `c-${nodeId}` };
 }
 
 /** All that there is of a node's migrations. */

@@ -6,6 +6,7 @@ import {
   getVariableValues,
   Kind,
   type OperationDefinitionNode,
+  type SelectionSetNode,
 } from 'graphql';
 
 /** Returns the error `LIMIT_EXCEEDED`; the message names the limit. */
@@ -29,25 +30,20 @@ export function operationsOf({ definitions }: DocumentNode): OperationDefinition
   return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
 }
 
-/**
- * Returns the names of the root fields of an operation without `__typename`, in any order; a fragment that is spread
- * several times counts once.
- */
+/** Returns the names of the root fields of an operation, in their order; a fragment that is spread several times counts once. */
 export function rootFieldsOf(document: DocumentNode, { selectionSet }: OperationDefinitionNode): string[] {
   const fragments = fragmentsOf(document);
-  const names: string[] = [];
-  const sets = new Set([selectionSet]);
-  for (const { selections } of sets) {
-    for (const selection of selections) {
-      if (selection.kind === Kind.FIELD) names.push(selection.name.value);
-      else {
-        const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
-        // A fragment that is missing adds nothing, since the set has the operation's own selections.
-        sets.add(fragment?.selectionSet ?? selectionSet);
-      }
-    }
+  const passed = new Set<SelectionSetNode>();
+  function namesIn(set: SelectionSetNode | undefined): string[] {
+    if (!set || passed.has(set)) return [];
+    passed.add(set);
+    return set.selections.flatMap((selection) => {
+      if (selection.kind === Kind.FIELD) return selection.name.value;
+      const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
+      return namesIn(fragment?.selectionSet);
+    });
   }
-  return names.filter((name) => name !== '__typename');
+  return namesIn(selectionSet);
 }
 
 /** Checks whether the variables are valid for the operation; stops at the first invalid one. */

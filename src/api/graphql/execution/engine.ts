@@ -191,14 +191,12 @@ function untilClosed(
   return mapped;
 }
 
-function execution(args: ValidatedSubscriptionArgs): ReturnType<typeof executeSubscriptionEvent> {
+async function execution(args: ValidatedSubscriptionArgs): Promise<ExecutionResult> {
   const { principal, services } = args.contextValue as GraphqlContext;
   const contextValue = freshContext({ principal, caller: undefined, services });
   const notes: UserNotes = { notedUsers: undefined };
-  const withNotes = (result: ExecutionResult) =>
-    notes.notedUsers ? Object.assign(result, { [NOTED]: notes.notedUsers }) : result;
   // Other subscribers may wait for the result when this one has left.
   const event = { ...args, contextValue, externalAbortSignal: undefined };
-  const executed = notingUsers(notes, () => executeSubscriptionEvent(event));
-  return executed instanceof Promise ? executed.then(withNotes) : withNotes(executed);
+  const result = await notingUsers(notes, () => executeSubscriptionEvent(event));
+  return notes.notedUsers ? Object.assign(result, { [NOTED]: notes.notedUsers }) : result;
 }

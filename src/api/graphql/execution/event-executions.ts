@@ -5,7 +5,7 @@ import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
 import { backoffMs } from '../../../lib/backoff.ts';
 import { Semaphore } from '../../../lib/semaphore.ts';
 import { inTurn } from '../../../lib/turns.ts';
-import { type Awaitable, isOverloaded, type SharedResults } from './shared-results.ts';
+import { isOverloaded, type SharedResults } from './shared-results.ts';
 
 /** How many events that are not shared are executed at once for each tenant. */
 const OWN_AT_ONCE = 4;
@@ -56,7 +56,7 @@ export class EventExecutions {
   async answer(
     event: object,
     { nodeId, key, source }: Subscription,
-    execute: () => Awaitable<ExecutionResult>,
+    execute: () => Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
     const { signal = NEVER } = source;
     const givesUpAtMs = this.#clock.nowMs() + OVERLOAD_MAX_MS;

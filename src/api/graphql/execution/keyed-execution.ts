@@ -91,7 +91,7 @@ function keyedRequest({
   const [key, ...others] = exchange.req.headersDistinct['idempotency-key'] ?? [];
   const operation = getOperationAST(document, operationName);
   if (key === undefined || operation?.operation !== 'mutation') return undefined;
-  const names = rootFieldsOf(document, operation);
+  const names = rootFieldsOf(document, operation).filter((name) => name !== '__typename');
   const [path = ''] = names;
   const fault =
     others.length > 0 || !IDEMPOTENCY_KEY.test(key)

@@ -3,7 +3,6 @@ import type { Span, Tracer } from '../../../lib/tracing.ts';
 import { shownError } from '../kit/graphql-errors.ts';
 import { type OPERATION_OUTCOMES, type OperationDurations, operationDurations } from './operation-durations.ts';
 import type { OperationRequest } from './operation-request.ts';
-import type { Awaitable } from './shared-results.ts';
 
 type Transport = 'sse' | 'websocket';
 
@@ -27,10 +26,10 @@ export class OperationObserver {
   }
 
   /** Executes an operation or begins a subscription, and records its duration, outcome and span. */
-  run<Result extends object>(
+  async run<Result extends object>(
     args: ExecutionArgs,
-    execute: (args: ExecutionArgs) => Awaitable<Result>,
-  ): Awaitable<Result> {
+    execute: (args: ExecutionArgs) => Promise<Result>,
+  ): Promise<Result> {
     const startedTick = performance.now();
     const operation = getOperationAST(args.document, args.operationName);
     const type = operation?.operation ?? 'query';
@@ -40,18 +39,11 @@ export class OperationObserver {
       this.durations.observe({ graphql_operation_type: type, outcome }, (performance.now() - startedTick) / 1_000);
       span?.end(outcome === 'ok' ? undefined : 'graphql');
     };
-    const settle = (result: Result): Result => {
-      ended(('errors' in result && (result as ExecutionResult).errors) || []);
-      return result;
-    };
     const run = () => execute(args);
     try {
-      const result = span ? span.run(run) : run();
-      if (!(result instanceof Promise)) return settle(result);
-      return result.then(settle, (error: unknown) => {
-        ended([error]);
-        throw error;
-      });
+      const result = await (span ? span.run(run) : run());
+      ended(('errors' in result && (result as ExecutionResult).errors) || []);
+      return result;
     } catch (error) {
       ended([error]);
       throw error;

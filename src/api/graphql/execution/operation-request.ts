@@ -12,6 +12,8 @@ export const KNOWN_MEMBERS: KnownMembers = {
 export interface GraphqlBatch {
   /** The total cost of the operations that have passed the limits so far. */
   cost: number;
+  /** Whether an operation has begun, so that the request itself is counted. */
+  isBegun: boolean;
 }
 
 /** An operation as it arrives, over HTTP or a WebSocket. */

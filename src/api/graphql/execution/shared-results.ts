@@ -17,9 +17,6 @@ import { originOf } from '../kit/graphql-errors.ts';
 import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';
 import type { StartDelivery } from './operation-observer.ts';
 
-/** A value, or a promise of it. */
-export type Awaitable<Value> = Value | Promise<Value>;
-
 /**
  * Returns a text as UTF-8 in a buffer of its own, for bytes that stay in memory for long: `Buffer.from` would take them
  * from a pool of 64 KiB, none of which is freed before all of its buffers are.
@@ -94,7 +91,7 @@ export function sharedOf(result: object): SharedResult | undefined {
  * its own, which are not shared.
  */
 export class SharedResults {
-  readonly #answers = new WeakMap<object, Map<string, Awaitable<ExecutionResult>>>();
+  readonly #answers = new WeakMap<object, Map<string, Promise<ExecutionResult>>>();
   readonly #kept = new Set<Kept>();
   readonly #deliveryOf: (event: object) => StartDelivery | undefined;
   #weight = 0;
@@ -107,22 +104,18 @@ export class SharedResults {
    * Returns the result for an event: the existing one, or the one that `execute` gives, which is kept unless it is
    * overloaded.
    */
-  shared(event: object, key: string, execute: () => Awaitable<ExecutionResult>): Awaitable<ExecutionResult> {
-    const answers = this.#answers.get(event) ?? new Map<string, Awaitable<ExecutionResult>>();
+  shared(event: object, key: string, execute: () => Promise<ExecutionResult>): Promise<ExecutionResult> {
+    const answers = this.#answers.get(event) ?? new Map<string, Promise<ExecutionResult>>();
     this.#answers.set(event, answers);
-    const existing = answers.get(key);
-    if (existing) return existing;
-    const executed = execute();
     const answer =
-      executed instanceof Promise || !isShort(executed)
-        ? this.own(event, executed).then(
-            (result) => this.#keep(event, key, result),
-            (error: unknown) => {
-              answers.delete(key);
-              throw error;
-            },
-          )
-        : this.#keep(event, key, this.#encoded(event, executed));
+      answers.get(key) ??
+      this.own(event, execute()).then(
+        (result) => this.#keep(event, key, result),
+        (error: unknown) => {
+          answers.delete(key);
+          throw error;
+        },
+      );
     answers.set(key, answer);
     return answer;
   }
@@ -131,7 +124,7 @@ export class SharedResults {
    * Returns the result for an event that no other subscriber receives, which is not kept; in the place of one that is too
    * long, the error that says so.
    */
-  async own(event: object, executed: Awaitable<ExecutionResult>): Promise<ExecutionResult> {
+  async own(event: object, executed: Promise<ExecutionResult>): Promise<ExecutionResult> {
     const result = await executed;
     if (isOverloaded(result)) return result;
     if (result.errors || isShort(result)) return this.#encoded(event, result);

@@ -31,7 +31,7 @@ interface SseStreamParts {
   mask: ErrorMask;
   watch: Pick<AccessWatch, 'watch'>;
   /** Called when the connection has closed. */
-  onClose: (stream: SseStream) => void;
+  onClose: () => void;
 }
 
 /**
@@ -55,7 +55,7 @@ export class SseStream {
     this.#res.on('drain', () => this.#goOn());
     this.#res.on('close', () => {
       this.#end();
-      parts.onClose(this);
+      parts.onClose();
     });
   }
 
@@ -163,8 +163,7 @@ const PING_MS = 12_000;
 
 /** Holds the open event streams: server-sent events in the "distinct connections mode" of GraphQL over SSE. */
 export class SseStreams {
-  readonly #streams = new WeakMap<Response, SseStream>();
-  readonly #open = new Set<SseStream>();
+  readonly #open = new Map<Exchange, SseStream>();
   readonly #watch: SseStreamParts['watch'];
   #pings: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -174,29 +173,25 @@ export class SseStreams {
   }
 
   /**
-   * Returns a response that stands for a stream of results: a `next` for each, and a `complete` after the last. `run`
-   * sends it.
+   * Answers an exchange with a stream of results: a `next` for each, and a `complete` after the last. `run` begins to
+   * send it, and the response for Yoga is empty.
    */
   respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onClose' | 'watch'>): Response {
-    const response = new fetchAPI.Response(null);
-    const stream = new SseStream({ ...parts, watch: this.#watch, onClose: (closed) => this.#leave(closed) });
-    const { res } = parts.exchange;
-    this.#streams.set(response, stream);
+    const { exchange } = parts;
+    const { res } = exchange;
+    const stream = new SseStream({ ...parts, watch: this.#watch, onClose: () => this.#leave(exchange) });
     // The client may have disconnected while the subscription began, and the process may be draining.
     if (!res.closed) {
-      this.#open.add(stream);
+      this.#open.set(exchange, stream);
       this.#pings ??= setInterval(() => void this.#ping(), PING_MS);
     }
     if (res.destroyed || this.#isStopped) stream.cut();
-    return response;
+    return new fetchAPI.Response(null);
   }
 
-  /**
-   * Sends the stream that a response stands for, until its results or its connection end. Returns false if it stands
-   * for none.
-   */
-  run(response: Response): boolean {
-    const stream = this.#streams.get(response);
+  /** Sends the stream of an exchange, until its results or its connection end. Returns false if it has none. */
+  run(exchange: Exchange): boolean {
+    const stream = this.#open.get(exchange);
     stream?.run();
     return stream !== undefined;
   }
@@ -209,15 +204,15 @@ export class SseStreams {
   /** Ends every stream without `complete`, and those that begin later as well. */
   stop(): void {
     this.#isStopped = true;
-    for (const stream of this.#open) stream.cut();
+    for (const stream of this.#open.values()) stream.cut();
   }
 
   async #ping(): Promise<void> {
-    for (const stream of this.#open) await inTurn(() => stream.ping());
+    for (const stream of this.#open.values()) await inTurn(() => stream.ping());
   }
 
-  #leave(stream: SseStream): void {
-    this.#open.delete(stream);
+  #leave(exchange: Exchange): void {
+    this.#open.delete(exchange);
     if (this.#open.size > 0) return;
     clearInterval(this.#pings);
     this.#pings = undefined;

@@ -1,6 +1,6 @@
 import type { Access } from '../../../access/access.ts';
 import { type Administrator, administratorOf } from '../../../access/administration/administration.ts';
-import type { Principal } from '../../../access/identity/principal.ts';
+import type { Caller, Principal } from '../../../access/identity/principal.ts';
 import type { AuditPages } from '../../../audit/audit-pages.service.ts';
 import type { Domain } from '../../../domain/domain.ts';
 import type { EventStreams } from '../../../events/streams/event-streams.ts';
@@ -17,11 +17,7 @@ export interface GraphqlServices
 }
 
 /** The caller of an operation, on which only that operation's own result may depend. */
-export interface Caller {
-  principal: Principal;
-  correlationId: string;
-  /** The trace context of the request; undefined if it is not traced. */
-  traceparent: string | undefined;
+export interface OperationCaller extends Principal, Caller {
   /** The `Last-Event-ID` of an SSE client that reconnects; it takes precedence over the operation's `after`. */
   lastEventId: string | undefined;
   /** Whether the domain has refused a mutation of the operation. */
@@ -40,7 +36,7 @@ export type SharedPrincipal = Pick<Principal, 'nodeId' | 'tokenClass' | 'tokenUs
 export interface GraphqlContext {
   principal: SharedPrincipal;
   /** Undefined in the context of an event. */
-  caller: Caller | undefined;
+  caller: OperationCaller | undefined;
   services: GraphqlServices;
   /**
    * What fields share, such as loaders, by what creates it. Not in a weak map by context: V8's young collections take its
@@ -58,7 +54,7 @@ export function freshContext({ principal, caller, services }: Omit<GraphqlContex
  * Returns the caller of the operation.
  * @throws Error in the context of an event, whose result goes to many subscribers.
  */
-export function callerOf({ caller }: Pick<GraphqlContext, 'caller'>): Caller {
+export function callerOf({ caller }: Pick<GraphqlContext, 'caller'>): OperationCaller {
   if (!caller) throw new Error('the answer to an event goes to many: it has nothing of whoever asked');
   return caller;
 }
@@ -68,6 +64,6 @@ export function callerOf({ caller }: Pick<GraphqlContext, 'caller'>): Caller {
  * @throws Error in the context of an event.
  */
 export function tenantAndAdministrator(context: GraphqlContext): [nodeId: string, by: Administrator] {
-  const { principal } = callerOf(context);
-  return [principal.nodeId, administratorOf(principal)];
+  const caller = callerOf(context);
+  return [caller.nodeId, administratorOf(caller)];
 }

@@ -5,7 +5,7 @@ import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../..
 import { camelName } from '../../../lib/camel-name.ts';
 import { AppError, PageTooLargeError, type Refusal, RefusalError } from '../../../platform/errors.ts';
 import type { Builder } from './builder.ts';
-import type { Caller, GraphqlContext } from './graphql-context.ts';
+import type { GraphqlContext } from './graphql-context.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
 interface InputIssue {
@@ -177,6 +177,15 @@ export function addErrorTypes(builder: Builder): void {
   });
 }
 
+/** Returns the options that make the result of a mutation a union with these errors. */
+export function errorsOf<Type extends new (...given: never[]) => Error>(
+  name: string,
+  types: Type[],
+  description: string,
+) {
+  return { types, union: { name, description } };
+}
+
 /**
  * Awaits the result of a service. `context` is that of a mutation that takes an idempotency key.
  * @throws the union member that stands for its RefusalError; other errors as they are.
@@ -188,12 +197,13 @@ export async function orMember<Result>(
   try {
     return await work;
   } catch (error) {
-    throw error instanceof RefusalError ? memberOf(error.refusal, context?.caller) : error;
+    if (!(error instanceof RefusalError)) throw error;
+    if (context?.caller) context.caller.isRefused = true;
+    throw memberOf(error.refusal);
   }
 }
 
-function memberOf(refusal: Refusal, caller: Caller | undefined): Error {
-  if (caller) caller.isRefused = true;
+function memberOf(refusal: Refusal): Error {
   switch (refusal.kind) {
     case 'not_found':
       return new NotFoundError();

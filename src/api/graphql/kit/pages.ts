@@ -1,7 +1,7 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { isUuid } from '../../../lib/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageRequest } from '../../../lib/keyset.ts';
-import { type List, NO_ROWS, type OwnedLists } from '../../shared/lists.ts';
+import { type NestedList, NO_ROWS, type PagedList } from '../../../platform/database/keyset-list.ts';
 import type { GraphqlContext, GraphqlServices } from './graphql-context.ts';
 import { badInputError } from './graphql-errors.ts';
 import { loaderPerField, loaderPerOperation } from './loaders.ts';
@@ -40,16 +40,16 @@ function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlConte
 /** Returns the resolver of a connection. `name` identifies the list in its cursors. */
 export function connectionResolver<Args extends ConnectionArgs, Filter, Row>(
   name: string,
-  list: List<Filter, Row, GraphqlServices>,
+  listOf: (services: GraphqlServices) => PagedList<Row, Filter>,
   filterOf: (args: Args) => Filter,
 ) {
   return async (_root: unknown, args: Args, context: GraphqlContext): Promise<Connection<Row>> => {
     const { services, principal } = context;
     const request = pageRequest(args, context, name);
     const filter = filterOf(args);
-    const reads = list.of(services);
-    const page = await reads.page(principal.nodeId, filter, request);
-    const totalCount = () => reads.count(principal.nodeId, filter);
+    const list = listOf(services);
+    const page = await list.page(principal.nodeId, filter, request);
+    const totalCount = () => list.count(principal.nodeId, filter);
     return new Connection({ name, page, request, context, keyOf: list.keyOf, totalCount });
   };
 }
@@ -58,18 +58,26 @@ export function connectionResolver<Args extends ConnectionArgs, Filter, Row>(
  * Returns the resolver of a connection that belongs to an object, such as the wallets of an account. The pages of all
  * objects at the same place in an operation are read together, and so are all totals of the operation.
  */
-export function ownedConnectionResolver<Row>(name: string, { of, keyOf }: OwnedLists<Row>) {
+export function ownedConnectionResolver<Row>(name: string, listsOf: (services: GraphqlServices) => NestedList<Row>) {
   const totals = loaderPerOperation<number>(async (ownerIds, { services, principal }) => {
-    const counted = await of(services).counts(principal.nodeId, ownerIds);
+    const counted = await listsOf(services).counts(principal.nodeId, ownerIds);
     return ownerIds.map((ownerId) => counted.get(ownerId) ?? 0);
   });
   const connections = loaderPerField(async (ownerIds, context, args: ConnectionArgs) => {
     const { services, principal } = context;
     const request = pageRequest(args, context, name);
-    const read = await of(services).pages(principal.nodeId, ownerIds, request);
+    const lists = listsOf(services);
+    const read = await lists.pages(principal.nodeId, ownerIds, request);
     return ownerIds.map((ownerId) => {
       const page = read.get(ownerId) ?? NO_ROWS;
-      return new Connection({ name, page, request, context, keyOf, totalCount: () => totals(context).load(ownerId) });
+      return new Connection({
+        name,
+        page,
+        request,
+        context,
+        keyOf: lists.keyOf,
+        totalCount: () => totals(context).load(ownerId),
+      });
     });
   });
   return ({ id }: { id: string }, args: ConnectionArgs, context: GraphqlContext, info: GraphQLResolveInfo) =>

@@ -2,14 +2,12 @@ import {
   type ArgumentNode,
   type ASTNode,
   type DocumentNode,
-  type FragmentDefinitionNode,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type ObjectFieldNode,
   type OperationDefinitionNode,
   print,
-  type SelectionSetNode,
   type StringValueNode,
   visit,
 } from 'graphql';
@@ -21,7 +19,7 @@ import { notingUsers, type UserNotes } from '../../../audit/noted-users.ts';
 import { MAX_BODY_BYTES } from '../../../gateway/exchange/audit.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { isObject, parseJson } from '../../../lib/json.ts';
-import { areVariablesGood, fragmentsOf } from '../execution/documents.ts';
+import { areVariablesGood, rootFieldsOf } from '../execution/documents.ts';
 import type { OperationParams } from './document-limits.ts';
 
 /** A valid document with its secrets masked. */
@@ -74,28 +72,6 @@ function maskDocument(document: DocumentNode): MaskedDocument {
   });
   const source = document.loc?.source.body ?? '';
   return { text: shown === document && !source.includes('#') ? source : print(shown), variables, aliases };
-}
-
-/** Returns the schema names of the root fields of an operation, each once, in their order. */
-function rootFieldsOf(document: DocumentNode, { selectionSet }: OperationDefinitionNode): string {
-  const fragments = fragmentsOf(document);
-  const names = new Set<string>();
-  const passed = new Set<SelectionSetNode>();
-  function add(set: SelectionSetNode): void {
-    // Fragments that spread others often would otherwise be walked once for each path.
-    if (passed.has(set)) return;
-    passed.add(set);
-    for (const selection of set.selections) {
-      if (selection.kind === Kind.FIELD) names.add(selection.name.value);
-      else if (selection.kind === Kind.INLINE_FRAGMENT) add(selection.selectionSet);
-      else {
-        const fragment: FragmentDefinitionNode | undefined = fragments.get(selection.name.value);
-        if (fragment) add(fragment.selectionSet);
-      }
-    }
-  }
-  add(selectionSet);
-  return [...names].join(', ');
 }
 
 /** A valid document, and the users that its operation has noted. */
@@ -175,7 +151,10 @@ export class OperationAudits {
     const bytes = isPart ? Buffer.byteLength(sent) : undefined;
     const valid = isObject(params) ? validOf(params) : undefined;
     const operation = isObject(params) && valid ? operationOf(valid.document, params) : undefined;
-    const recorded = valid && operation ? { name: rootFieldsOf(valid.document, operation), notes: valid } : {};
+    const recorded =
+      valid && operation
+        ? { name: [...new Set(rootFieldsOf(valid.document, operation))].join(', '), notes: valid }
+        : {};
     if (!isObject(params) || !valid || !operation || !hasGoodVariables(this.#schema, operation, params)) {
       return { ...recorded, request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
     }

@@ -43,7 +43,7 @@ export function useHttpRequests(
           if (exchange.req.headers['idempotency-key'] !== undefined) {
             throw badRequest('Idempotency-Key is for one operation, not for a batch');
           }
-          Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
+          Object.assign(serverContext, { isLater: true, batch: { cost: 0, isBegun: false } });
         }
         return params;
       });

@@ -30,12 +30,10 @@ export function useOperationContext({
   passGuards,
   services,
 }: ContextDeps): Plugin<OperationRequest & Partial<GraphqlContext>> {
-  const begun = new WeakSet<Exchange>();
-
   async function judge({ bearer, exchange, batch }: OperationRequest): Promise<void> {
     await recheck(bearer, exchange);
-    if (!batch || begun.has(exchange)) return passGuards(bearer, exchange);
-    begun.add(exchange);
+    if (!batch || batch.isBegun) return passGuards(bearer, exchange);
+    batch.isBegun = true;
     if (exchange.found.limitRefusal) throw exchange.found.limitRefusal;
   }
 
@@ -47,7 +45,7 @@ export function useOperationContext({
       const operation: Omit<GraphqlContext, 'perOperation'> = {
         principal: sharedPrincipalOf(bearer),
         caller: {
-          principal: bearer,
+          ...bearer,
           correlationId: exchange.correlationId,
           traceparent: exchange.span?.traceparent,
           lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,

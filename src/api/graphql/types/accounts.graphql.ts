@@ -1,5 +1,4 @@
 import { searchInput, textInput } from '../../../lib/input.ts';
-import { ACCOUNTS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
@@ -48,7 +47,11 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the accounts; by default all that are not deleted.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver('accounts', ACCOUNTS, ({ filter }) => withoutNulls(filter)),
+      resolve: connectionResolver(
+        'accounts',
+        ({ accountPages }) => accountPages,
+        ({ filter }) => withoutNulls(filter),
+      ),
     }),
     account: t.field({
       type: refs.account,

@@ -1,4 +1,3 @@
-import { ASSETS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -33,7 +32,11 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
       description: "The node's tokenized assets, oldest first. Needs tokens:read.",
       authScopes: { permission: 'tokens:read' },
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver('assets', ASSETS, () => ({})),
+      resolve: connectionResolver(
+        'assets',
+        ({ assets }) => assets,
+        () => ({}),
+      ),
     }),
     asset: t.field({
       type: refs.asset,

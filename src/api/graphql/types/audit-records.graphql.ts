@@ -1,10 +1,8 @@
-import type { AuditFilter, AuditRecordRow } from '../../../audit/audit-pages.service.ts';
+import type { AuditFilter } from '../../../audit/audit-pages.service.ts';
 import { textInput } from '../../../lib/input.ts';
 import { pgFromInstant } from '../../../lib/instants.ts';
-import type { List } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
-import type { GraphqlServices } from '../kit/graphql-context.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -79,7 +77,11 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the records; all by default.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver('auditRecords', AUDIT_RECORDS, ({ filter: given }) => auditFilterOf(given)),
+      resolve: connectionResolver(
+        'auditRecords',
+        ({ auditPages }) => auditPages,
+        ({ filter: given }) => auditFilterOf(given),
+      ),
     }),
   }));
 }
@@ -98,11 +100,6 @@ function auditFilter(builder: Builder) {
     }),
   });
 }
-
-const AUDIT_RECORDS: List<AuditFilter, AuditRecordRow, GraphqlServices> = {
-  of: ({ auditPages }) => auditPages,
-  keyOf: ({ at, id }) => ({ at, id }),
-};
 
 function auditFilterOf(given: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined): AuditFilter {
   const { since, until, ...same } = withoutNulls(given);

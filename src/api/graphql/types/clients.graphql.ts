@@ -1,11 +1,10 @@
 import { clientInput, GRANT_TYPES, rotationInput } from '../../../access/administration/client.input.ts';
 import type { ClientWithSecret } from '../../../access/administration/client-administration.service.ts';
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../../access/clients/clients.service.ts';
-import { byCreation, type List } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
-import { type GraphqlServices, tenantAndAdministrator } from '../kit/graphql-context.ts';
-import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import { tenantAndAdministrator } from '../kit/graphql-context.ts';
+import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -36,11 +35,6 @@ function clientEnums(builder: Builder) {
 function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_hour }: ClientRow): boolean {
   return [requests_per_second, requests_per_minute, requests_per_hour].some((limit) => limit !== null);
 }
-
-const CLIENTS: List<object, ClientRow, GraphqlServices> = {
-  of: ({ clientPages }) => clientPages,
-  keyOf: byCreation,
-};
 
 /** Adds the type of clients, with its queries and mutations. */
 export function addClients(builder: Builder, refs: TypeRefs): void {
@@ -139,7 +133,11 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       description: "The node's clients, active or not, oldest first. Needs clients:manage.",
       authScopes: { permission: 'clients:manage' },
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver('clients', CLIENTS, () => ({})),
+      resolve: connectionResolver(
+        'clients',
+        ({ clientPages }) => clientPages,
+        () => ({}),
+      ),
     }),
     client: t.field({
       type: refs.client,
@@ -221,7 +219,6 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       clientSecret: t.exposeString('secret', { description: 'The secret, which is shown only once.' }),
     }),
   });
-  const errorsOf = (name: string, description: string) => ({ types: errorTypes, union: { name, description } });
   builder.mutationFields((t) => ({
     createClient: t.field({
       type: created,
@@ -230,6 +227,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       authScopes,
       errors: errorsOf(
         'CreateClientResult',
+        errorTypes,
         'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, a scope that the caller lacks, or less restricted than the client that creates it; NotFoundError: never returned today.',
       ),
       args: { input: t.arg({ ...parsedArgument(input, clientInput), description: 'The client.' }) },
@@ -243,6 +241,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       authScopes,
       errors: errorsOf(
         'UpdateClientResult',
+        errorTypes,
         'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, a scope that the caller lacks, or less restricted than the client that changes it.',
       ),
       args: {
@@ -259,6 +258,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       authScopes,
       errors: errorsOf(
         'RotateClientSecretResult',
+        errorTypes,
         'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks.',
       ),
       args: {
@@ -284,6 +284,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       authScopes,
       errors: errorsOf(
         'SetClientStatusResult',
+        errorTypes,
         'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks; ValidationError: never returned today.',
       ),
       args: {

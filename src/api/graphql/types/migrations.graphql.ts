@@ -2,14 +2,13 @@ import { migrateUserInput, migrateUsersInput } from '../../../domain/user-migrat
 import type { MigrationProgressRow } from '../../../domain/user-migrations/migration-files.service.ts';
 import type { SkipReason } from '../../../domain/user-migrations/migration-outcome.rules.ts';
 import type { MigrationRowRow } from '../../../domain/user-migrations/migration-pages.service.ts';
-import type { MigrationCaller } from '../../../domain/user-migrations/user-migrations.service.ts';
 import { notFoundRefusal } from '../../../platform/errors.ts';
-import { MIGRATIONS, ROWS_OF_MIGRATIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import {
   DuplicateError,
+  errorsOf,
   ForbiddenError,
   NotFoundError,
   orMember,
@@ -31,7 +30,7 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
       description: 'Its rows in order, each with its outcome. Needs users:read.',
       authScopes: { permission: 'users:read' },
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('migration-rows', ROWS_OF_MIGRATIONS),
+      resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
     }),
   );
 }
@@ -156,7 +155,11 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
       description: "The node's migrations of users, newest first. Needs users:read.",
       authScopes: { permission: 'users:read' },
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver('migrations', MIGRATIONS, () => ({})),
+      resolve: connectionResolver(
+        'migrations',
+        ({ migrationPages }) => migrationPages,
+        () => ({}),
+      ),
     }),
     migration: t.field({
       type: refs.migration,
@@ -196,18 +199,15 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
       type: refs.user,
       description: 'Migrates a user who has a wallet already. Needs users:migrate. Takes an `Idempotency-Key`.',
       authScopes,
-      errors: {
-        types: [ValidationError, DuplicateError, NotFoundError, ForbiddenError],
-        union: {
-          name: 'MigrateUserResult',
-          description:
-            'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
-        },
-      },
+      errors: errorsOf(
+        'MigrateUserResult',
+        [ValidationError, DuplicateError, NotFoundError, ForbiddenError],
+        'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+      ),
       args: { input: t.arg({ ...parsedArgument(input, migrateUserInput), description: 'The user.' }) },
       resolve: async (_root, { input: user }, context) => {
         const { userMigrations } = context.services;
-        const caller = migrationCallerOf(context);
+        const caller = callerOf(context);
         const migrate = userMigrations.exclusively(caller.nodeId, () => userMigrations.migrateOne(caller, user));
         const migrated = await orMember(migrate);
         if ('skipped' in migrated) throw SKIPPED[migrated.skipped](migrated.skipped);
@@ -219,30 +219,21 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
       description:
         'Migrates 1 to 500 users; the rows of the migration have the outcome of each. Needs users:migrate. Takes an `Idempotency-Key`.',
       authScopes,
-      errors: {
-        types: [ValidationError, NotFoundError, ForbiddenError],
-        union: {
-          name: 'MigrateUsersResult',
-          description:
-            'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
-        },
-      },
+      errors: errorsOf(
+        'MigrateUsersResult',
+        [ValidationError, NotFoundError, ForbiddenError],
+        'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+      ),
       args: {
         users: t.arg({ ...parsedArgument([input], migrateUsersInput.out.shape.users), description: '1 to 500 users.' }),
       },
       resolve: (_root, { users }, context) => {
         const { userMigrations } = context.services;
-        const caller = migrationCallerOf(context);
+        const caller = callerOf(context);
         return orMember(userMigrations.exclusively(caller.nodeId, () => userMigrations.migrateMany(caller, users)));
       },
     }),
   }));
-}
-
-/** Returns the caller of an operation in the form that the services for user migrations take. */
-function migrationCallerOf(context: GraphqlContext): MigrationCaller {
-  const { principal, correlationId, traceparent } = callerOf(context);
-  return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId, traceparent };
 }
 
 /** What makes the union member for each reason why a user is skipped. */
@@ -262,14 +253,11 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
       description:
         'Stores a CSV file of users, with any number of rows, and migrates them in the background; migrationProgress has the progress. Needs users:migrate.',
       authScopes,
-      errors: {
-        types: [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
-        union: {
-          name: 'StartUserMigrationResult',
-          description:
-            'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; PreconditionError: files of the node that are being uploaded or wait to be migrated take 4 GiB; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
-        },
-      },
+      errors: errorsOf(
+        'StartUserMigrationResult',
+        [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
+        'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; PreconditionError: files of the node that are being uploaded or wait to be migrated take 4 GiB; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+      ),
       args: {
         file: t.arg({
           type: 'File',
@@ -279,20 +267,17 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
         }),
       },
       resolve: (_root, { file }, context) =>
-        orMember(context.services.migrationFiles.start(migrationCallerOf(context), file.take())),
+        orMember(context.services.migrationFiles.start(callerOf(context), file.take())),
     }),
     cancelUserMigration: t.field({
       type: refs.migration,
       description: 'Stops a migration before its last row; the users created so far stay. Needs users:migrate.',
       authScopes,
-      errors: {
-        types: [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
-        union: {
-          name: 'CancelUserMigrationResult',
-          description:
-            'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: never returned today.',
-        },
-      },
+      errors: errorsOf(
+        'CancelUserMigrationResult',
+        [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
+        'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: never returned today.',
+      ),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       resolve: (_root, { id }, { services, principal }) =>
         orMember(services.migrationFiles.cancel(principal.nodeId, id)),

@@ -1,6 +1,5 @@
-import { NETWORKS, NETWORKS_OF_WALLETS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
-import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -27,7 +26,11 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       description: 'Every network, in the order in which they were added. Needs any token.',
       authScopes: { token: true },
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver('networks', NETWORKS, () => ({})),
+      resolve: connectionResolver(
+        'networks',
+        ({ networkPages }) => networkPages,
+        () => ({}),
+      ),
     }),
   );
   builder.objectField(refs.wallet, 'networks', (t) =>
@@ -36,7 +39,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       description:
         'The networks that the wallet operates on, in the order of their assignment. Any token that reaches the wallet.',
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('walletNetworks', NETWORKS_OF_WALLETS),
+      resolve: ownedConnectionResolver('walletNetworks', ({ networkPages }) => networkPages.ofWallets),
     }),
   );
   builder.mutationField('assignNetwork', (t) =>
@@ -45,14 +48,11 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       description:
         'Assigns a network of its chain to a wallet; repeating it has no effect. Needs wallets:write. Takes an `Idempotency-Key`.',
       authScopes: { permission: 'wallets:write' },
-      errors: {
-        types: [ValidationError, NotFoundError, ForbiddenError],
-        union: {
-          name: 'AssignNetworkResult',
-          description:
-            'The wallet; or ValidationError: the network is of another chain; NotFoundError: the wallet or the network; ForbiddenError: without wallets:write.',
-        },
-      },
+      errors: errorsOf(
+        'AssignNetworkResult',
+        [ValidationError, NotFoundError, ForbiddenError],
+        'The wallet; or ValidationError: the network is of another chain; NotFoundError: the wallet or the network; ForbiddenError: without wallets:write.',
+      ),
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         networkId: t.arg.id({ required: true, description: "The network's UUID." }),

@@ -1,12 +1,11 @@
 import { passwordInput, roleInput, supervisorInput } from '../../../access/administration/supervisor.input.ts';
 import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
-import type { SupervisorRow } from '../../../access/supervisors/supervisors.service.ts';
-import { byCreation, type List } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
-import { type GraphqlServices, tenantAndAdministrator } from '../kit/graphql-context.ts';
+import { tenantAndAdministrator } from '../kit/graphql-context.ts';
 import {
   DuplicateError,
+  errorsOf,
   ForbiddenError,
   NotFoundError,
   orMember,
@@ -24,23 +23,20 @@ const passwordOptions = {
   description: '8 to 1024 characters, after it is normalised to NFC.',
 } as const;
 const roleOptions = { required: true, description: '`admin`, `operator` or `viewer`.' } as const;
+const errorTypes = [ValidationError, NotFoundError, ForbiddenError, PreconditionError];
 const changed =
   'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
 
 /** Adds the mutations that administer supervisors. */
 function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
   addSupervisorCreation(builder, refs);
-  const errorsOf = (name: string) => ({
-    types: [ValidationError, NotFoundError, ForbiddenError, PreconditionError],
-    union: { name, description: changed },
-  });
   builder.mutationFields((t) => ({
     setSupervisorStatus: t.field({
       type: refs.supervisor,
       description:
         'Disabling ends the sessions and needs clients:manage alone; enabling needs every permission of the role too, as setting the password does. The last active admin stays.',
       authScopes,
-      errors: errorsOf('SetSupervisorStatusResult'),
+      errors: errorsOf('SetSupervisorStatusResult', errorTypes, changed),
       args: {
         id: t.arg.id(idOptions),
         status: t.arg({ type: status, required: true, description: 'The new status.' }),
@@ -55,7 +51,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       description:
         "Sets the password and ends the sessions. Needs clients:manage and every permission of the role; a client's own token cannot do it if the client has limits (addresses, certificate, rate, quota).",
       authScopes,
-      errors: errorsOf('SetSupervisorPasswordResult'),
+      errors: errorsOf('SetSupervisorPasswordResult', errorTypes, changed),
       args: {
         id: t.arg.id(idOptions),
         password: t.arg.string({ ...passwordOptions, validate: { schema: passwordInput.out.shape.password } }),
@@ -70,7 +66,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       description:
         'Sets the role and ends the sessions. Needs clients:manage and every permission of both roles, as setting the password does. The last active admin stays.',
       authScopes,
-      errors: errorsOf('SetSupervisorRoleResult'),
+      errors: errorsOf('SetSupervisorRoleResult', errorTypes, changed),
       args: {
         id: t.arg.id(idOptions),
         role: t.arg.string({ ...roleOptions, validate: { schema: roleInput.out.shape.role } }),
@@ -83,7 +79,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       description:
         'Ends a lockout after wrong passwords, so that the supervisor can log in at once. Needs clients:manage and every permission of the role, as setting the password does.',
       authScopes,
-      errors: errorsOf('UnlockSupervisorResult'),
+      errors: errorsOf('UnlockSupervisorResult', errorTypes, changed),
       args: { id: t.arg.id(idOptions) },
       resolve: (_root, { id }, context) =>
         orMember(context.services.supervisorAdministration.unlock(...tenantAndAdministrator(context), id)),
@@ -92,7 +88,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       type: refs.supervisor,
       description: 'Ends every session of a supervisor at once. Needs clients:manage.',
       authScopes,
-      errors: errorsOf('RevokeSessionsResult'),
+      errors: errorsOf('RevokeSessionsResult', errorTypes, changed),
       args: { supervisorId: t.arg.id(idOptions) },
       resolve: (_root, { supervisorId }, context) =>
         orMember(
@@ -121,25 +117,17 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
       description:
         'Creates an active supervisor. Needs clients:manage and every permission of the role, as setting the password does.',
       authScopes,
-      errors: {
-        types: [ValidationError, NotFoundError, ForbiddenError, DuplicateError],
-        union: {
-          name: 'CreateSupervisorResult',
-          description:
-            'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: never returned today.',
-        },
-      },
+      errors: errorsOf(
+        'CreateSupervisorResult',
+        [ValidationError, NotFoundError, ForbiddenError, DuplicateError],
+        'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: never returned today.',
+      ),
       args: { input: t.arg({ ...parsedArgument(input, supervisorInput), description: 'The supervisor.' }) },
       resolve: (_root, { input: supervisor }, context) =>
         orMember(context.services.supervisorAdministration.create(...tenantAndAdministrator(context), supervisor)),
     }),
   );
 }
-
-const SUPERVISORS: List<object, SupervisorRow, GraphqlServices> = {
-  of: ({ supervisorPages }) => supervisorPages,
-  keyOf: byCreation,
-};
 
 /** The enum of a supervisor's status. */
 type SupervisorStatus = ReturnType<typeof supervisorStatus>;
@@ -195,7 +183,11 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
       description: "The node's supervisors, active or not, oldest first. Needs clients:manage.",
       authScopes: { permission: 'clients:manage' },
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver('supervisors', SUPERVISORS, () => ({})),
+      resolve: connectionResolver(
+        'supervisors',
+        ({ supervisorPages }) => supervisorPages,
+        () => ({}),
+      ),
     }),
   );
 }

@@ -16,7 +16,6 @@ import type { LoggedEvent } from '../../../events/streams/event-log.ts';
 import { textInput } from '../../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../../lib/instants.ts';
 import { notFoundRefusal } from '../../../platform/errors.ts';
-import { EVENTS_OF_TRANSACTIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
@@ -198,7 +197,10 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: Tr
       description: 'Each applied change, in the order of the log. Needs transactions:read.',
       authScopes: { permission: 'transactions:read' },
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('transaction-events', EVENTS_OF_TRANSACTIONS),
+      resolve: ownedConnectionResolver(
+        'transaction-events',
+        (services) => services.transactionEventPages.ofTransactions,
+      ),
     }),
   );
 }

@@ -2,10 +2,16 @@ import { z } from 'zod';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
-import { TRANSACTIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
-import { DuplicateError, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import {
+  DuplicateError,
+  errorsOf,
+  ForbiddenError,
+  NotFoundError,
+  orMember,
+  ValidationError,
+} from '../kit/graphql-errors.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import {
@@ -45,14 +51,11 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
       description:
         'Registers a transaction for the node; repeating it has no effect. Needs transactions:write. Takes an `Idempotency-Key`.',
       authScopes: { permission: 'transactions:write' },
-      errors: {
-        types: [ValidationError, DuplicateError, ForbiddenError, NotFoundError],
-        union: {
-          name: 'RegisterTransactionResult',
-          description:
-            'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write, or where REGISTRATION_BY_MUTATION is off and its owner has not registered the id; NotFoundError: it has become that of another node meanwhile.',
-        },
-      },
+      errors: errorsOf(
+        'RegisterTransactionResult',
+        [ValidationError, DuplicateError, ForbiddenError, NotFoundError],
+        'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write, or where REGISTRATION_BY_MUTATION is off and its owner has not registered the id; NotFoundError: it has become that of another node meanwhile.',
+      ),
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
       resolve: (_root, { input: given }, context) => {
         const { id, collection: of, type, assetId } = given;
@@ -83,7 +86,11 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the transactions; all by default.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver('transactions', TRANSACTIONS, ({ filter: given }) => withoutNulls(given)),
+      resolve: connectionResolver(
+        'transactions',
+        ({ transactionPages }) => transactionPages,
+        ({ filter: given }) => withoutNulls(given),
+      ),
     }),
     transaction: t.field({
       type: refs.transaction,

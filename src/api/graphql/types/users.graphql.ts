@@ -2,10 +2,9 @@ import type { ErasureReceipt } from '../../../domain/users/erasure-receipt.ts';
 import type { ErasedUser } from '../../../domain/users/user-erasure.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
-import { USERS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
-import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -75,14 +74,11 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       description:
         "Erases a user's personal data for good: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user. Needs users:erase.",
       authScopes: { permission: 'users:erase' },
-      errors: {
-        types: [ValidationError, NotFoundError, ForbiddenError],
-        union: {
-          name: 'EraseUserResult',
-          description:
-            'The user, its personal data blank, with the receipt; or NotFoundError: the user; ForbiddenError: without users:erase; ValidationError: never returned today.',
-        },
-      },
+      errors: errorsOf(
+        'EraseUserResult',
+        [ValidationError, NotFoundError, ForbiddenError],
+        'The user, its personal data blank, with the receipt; or NotFoundError: the user; ForbiddenError: without users:erase; ValidationError: never returned today.',
+      ),
       args: { id: t.arg.id(idOptions) },
       resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
     }),
@@ -110,7 +106,11 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the users; all by default.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver('users', USERS, ({ filter }) => withoutNulls(filter)),
+      resolve: connectionResolver(
+        'users',
+        ({ userPages }) => userPages,
+        ({ filter }) => withoutNulls(filter),
+      ),
     }),
     user: t.field({
       type: refs.user,

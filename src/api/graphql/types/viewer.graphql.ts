@@ -32,7 +32,7 @@ export function addViewer(builder: Builder): void {
       type: viewer,
       description: 'The caller. Needs any token.',
       authScopes: { token: true },
-      resolve: (_root, _args, context) => callerOf(context).principal,
+      resolve: (_root, _args, context) => callerOf(context),
     }),
   );
 }

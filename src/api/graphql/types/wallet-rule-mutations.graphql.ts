@@ -1,9 +1,15 @@
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
-import type { RuleAuthor } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import type { Builder } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
-import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
-import { ForbiddenError, NotFoundError, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
+import { callerOf } from '../kit/graphql-context.ts';
+import {
+  errorsOf,
+  ForbiddenError,
+  NotFoundError,
+  orMember,
+  PreconditionError,
+  ValidationError,
+} from '../kit/graphql-errors.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
 
@@ -67,11 +73,6 @@ interface MutationParts {
   status: WalletRuleStatusEnum;
 }
 
-function authorOf(context: GraphqlContext): RuleAuthor {
-  const { principal, correlationId } = callerOf(context);
-  return { ...principal, correlationId };
-}
-
 const authScopes = { permission: 'wallet-rules:write' } as const;
 const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
 
@@ -86,34 +87,28 @@ export function addWalletRuleMutations(
       type: walletRule,
       description: 'Creates an active rule. Needs wallet-rules:write. Takes an `Idempotency-Key`.',
       authScopes,
-      errors: {
-        types: errorTypes,
-        union: {
-          name: 'CreateWalletRuleResult',
-          description:
-            'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet; ForbiddenError: without wallet-rules:write.',
-        },
-      },
+      errors: errorsOf(
+        'CreateWalletRuleResult',
+        errorTypes,
+        'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet; ForbiddenError: without wallet-rules:write.',
+      ),
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         input: t.arg({ ...parsedArgument(input, walletRuleTextInput), description: 'The rule.' }),
       },
       resolve: (_root, { walletId, input: content }, context) =>
-        orMember(context.services.walletRules.create(authorOf(context), walletId, content), context),
+        orMember(context.services.walletRules.create(callerOf(context), walletId, content), context),
     }),
     replaceWalletRule: t.field({
       type: walletRule,
       description:
         'Replaces a rule in full and raises its version; its status stays. Needs wallet-rules:write. Takes an `Idempotency-Key`.',
       authScopes,
-      errors: {
-        types: [...errorTypes, PreconditionError],
-        union: {
-          name: 'ReplaceWalletRuleResult',
-          description:
-            'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet, or the rule in it; PreconditionError: it has another version than `ifVersion`; ForbiddenError: without wallet-rules:write.',
-        },
-      },
+      errors: errorsOf(
+        'ReplaceWalletRuleResult',
+        [...errorTypes, PreconditionError],
+        'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet, or the rule in it; PreconditionError: it has another version than `ifVersion`; ForbiddenError: without wallet-rules:write.',
+      ),
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
@@ -125,27 +120,24 @@ export function addWalletRuleMutations(
       resolve: (_root, { walletId, id, ifVersion, input: content }, context) => {
         const versions = typeof ifVersion === 'number' ? [ifVersion] : undefined;
         const { walletRules } = context.services;
-        return orMember(walletRules.replace(authorOf(context), { walletId, id }, content, versions), context);
+        return orMember(walletRules.replace(callerOf(context), { walletId, id }, content, versions), context);
       },
     }),
     setWalletRuleStatus: t.field({
       type: walletRule,
       description: 'Enables or disables a rule; a change raises its version. Needs wallet-rules:write.',
       authScopes,
-      errors: {
-        types: errorTypes,
-        union: {
-          name: 'SetWalletRuleStatusResult',
-          description:
-            'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: never returned today.',
-        },
-      },
+      errors: errorsOf(
+        'SetWalletRuleStatusResult',
+        errorTypes,
+        'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: never returned today.',
+      ),
       args: {
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
         status: t.arg({ type: status, required: true, description: 'The new status.' }),
       },
       resolve: (_root, args, context) =>
-        orMember(context.services.walletRules.setStatus(authorOf(context), args.id, args.status)),
+        orMember(context.services.walletRules.setStatus(callerOf(context), args.id, args.status)),
     }),
   }));
 }

@@ -2,7 +2,7 @@ import { contentOf, type WalletRuleVersionRow } from '../../../domain/wallet-rul
 import { hasDecimalForm } from '../../../lib/decimal.ts';
 import { ExactNumber } from '../../../lib/json.ts';
 import type { RuleLogic } from '../../../tables/wallet-rule-content.ts';
-import { VERSIONS_OF_RULE, VERSIONS_OF_RULES } from '../../shared/lists.ts';
+import { versionsOfRule } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -80,7 +80,7 @@ export function addWalletRuleVersions(builder: Builder, refs: TypeRefs, status: 
       description: 'Its versions, newest first. Needs wallet-rules:read.',
       authScopes,
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('versionsOfRule', VERSIONS_OF_RULES),
+      resolve: ownedConnectionResolver('versionsOfRule', ({ walletRulePages }) => walletRulePages.versions),
     }),
   );
   builder.queryField('walletRuleVersions', (t) =>
@@ -90,7 +90,7 @@ export function addWalletRuleVersions(builder: Builder, refs: TypeRefs, status: 
         "A rule's versions, newest first; of one that went with its wallet too. NOT_FOUND for a rule that is unknown or of another node. Needs wallet-rules:read.",
       authScopes,
       args: { ruleId: t.arg.id({ required: true, description: "The rule's UUID." }), ...t.arg.connectionArgs() },
-      resolve: connectionResolver('walletRuleVersions', VERSIONS_OF_RULE, ({ ruleId }) => ruleId.toLowerCase()),
+      resolve: connectionResolver('walletRuleVersions', versionsOfRule, ({ ruleId }) => ruleId.toLowerCase()),
     }),
   );
 }

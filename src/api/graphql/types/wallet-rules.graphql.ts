@@ -3,7 +3,7 @@ import type {
   PermissionlessTransferLimitRule,
   SignAndApproveRule,
 } from '../../../tables/wallet-rule-content.ts';
-import { ofKnownOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
+import { rulesOfWallet } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -24,11 +24,6 @@ function walletRuleStatusEnum(builder: Builder) {
 
 /** The enum that `walletRuleStatusEnum` returns. */
 export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
-
-const RULES_OF_WALLET = ofKnownOwner(
-  RULES_OF_WALLETS,
-  async ({ walletPages }, nodeId, id) => (await walletPages.find(nodeId, id)) !== undefined,
-);
 
 /** Adds the types of wallet rules, their queries, the preview and the mutations. */
 export function addWalletRules(builder: Builder, refs: TypeRefs): void {
@@ -128,7 +123,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
       description: "The wallet's rules, oldest first. Needs wallet-rules:read.",
       authScopes,
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('rulesOfWallet', RULES_OF_WALLETS),
+      resolve: ownedConnectionResolver('rulesOfWallet', ({ walletRulePages }) => walletRulePages.ofWallets),
     }),
   );
   builder.queryFields((t) => ({
@@ -141,7 +136,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver('walletRules', RULES_OF_WALLET, ({ walletId }) => walletId.toLowerCase()),
+      resolve: connectionResolver('walletRules', rulesOfWallet, ({ walletId }) => walletId.toLowerCase()),
     }),
     walletRule: t.field({
       type: refs.walletRule,

@@ -1,6 +1,5 @@
 import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
 import { uuidInput } from '../../../lib/input.ts';
-import { WALLETS, WALLETS_OF_ACCOUNTS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
@@ -48,7 +47,11 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the wallets; all by default.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver('wallets', WALLETS, ({ filter: given }) => withoutNulls(given)),
+      resolve: connectionResolver(
+        'wallets',
+        ({ walletPages }) => walletPages,
+        ({ filter: given }) => withoutNulls(given),
+      ),
     }),
     wallet: t.field({
       type: refs.wallet,
@@ -65,7 +68,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
       description: "The account's wallets, oldest first. Needs wallets:read.",
       authScopes: { permission: 'wallets:read' },
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('accountWallets', WALLETS_OF_ACCOUNTS),
+      resolve: ownedConnectionResolver('accountWallets', ({ walletPages }) => walletPages.ofAccounts),
     }),
   );
 }

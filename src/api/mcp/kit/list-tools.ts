@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
-import type { List } from '../../shared/lists.ts';
-import { invalidArguments, type ToolCall } from './tool.ts';
+import type { PagedList } from '../../../platform/database/keyset-list.ts';
+import { invalidArguments, type McpServices, type ToolCall } from './tool.ts';
 
 /** The schemas of members that the outputs of tools share. */
 export const uuid = () => z.string().meta({ format: 'uuid' });
@@ -46,7 +46,7 @@ export function pageOutput<Row extends z.ZodType>(row: Row) {
 interface Listing<Filter, Row, View> {
   /** The name of the tool; its cursors are valid for no other tool. */
   tool: string;
-  list: List<Filter, Row>;
+  list(services: McpServices): PagedList<Row, Filter>;
   filter: NoInfer<Filter>;
   viewOf(row: NoInfer<Row>): View;
 }
@@ -58,7 +58,7 @@ interface Listing<Filter, Row, View> {
 export async function listPage<Filter, Row, View>(
   { limit: size = DEFAULT_PAGE_SIZE, cursor, include_total: isCounted = false }: PageArguments,
   { services, caller: { nodeId } }: ToolCall,
-  { tool, list, filter, viewOf }: Listing<Filter, Row, View>,
+  { tool, list: listOf, filter, viewOf }: Listing<Filter, Row, View>,
 ) {
   const { cursors } = services;
   const scope = { connection: `mcp ${tool}`, nodeId };
@@ -67,14 +67,15 @@ export async function listPage<Filter, Row, View>(
     throw invalidArguments([{ path: 'cursor', message: `must be a next_cursor that ${tool} has given` }]);
   }
   const request = { size, backward: false, after, before: undefined };
-  const { rows, hasMore } = await list.of(services).page(nodeId, filter, request);
+  const list = listOf(services);
+  const { rows, hasMore } = await list.page(nodeId, filter, request);
   const data = fitting(rows.map(viewOf));
   const last = rows[data.length - 1];
   const isLast = last === undefined || !(hasMore || data.length < rows.length);
   return {
     data,
     next_cursor: isLast ? null : cursors.encode(scope, list.keyOf(last)),
-    ...(isCounted ? { total: await list.of(services).count(nodeId, filter) } : {}),
+    ...(isCounted ? { total: await list.count(nodeId, filter) } : {}),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/
 import { Counter } from 'prom-client';
 import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
+import type { Caller } from '../../../access/identity/principal.ts';
 import type { Domain } from '../../../domain/domain.ts';
 import { sameName } from '../../../lib/input.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
@@ -93,14 +94,9 @@ function failureOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }>): Too
 }
 
 /** The client that called a tool. */
-export interface ToolCaller {
-  nodeId: string;
+export interface ToolCaller extends Caller {
   clientId: string;
   clientName: string;
-  scopes: ReadonlySet<string>;
-  correlationId: string;
-  /** The trace context of the request; undefined if it is not traced. */
-  traceparent: string | undefined;
 }
 
 /** The services that tools call. */

@@ -15,11 +15,11 @@ export const accessTools = [
       client_name: z.string(),
       scopes: z.array(z.string()).meta({ description: 'What the client may do, such as accounts:read.' }),
     }),
-    run: async (_input, { caller: { nodeId, clientId, clientName, scopes } }) => ({
+    run: async (_input, { caller: { nodeId, clientId, clientName, permissions } }) => ({
       node_id: nodeId,
       client_id: clientId,
       client_name: clientName,
-      scopes: [...scopes],
+      scopes: [...permissions],
     }),
   }),
 ];

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { accountView } from '../../../domain/accounts/accounts.service.ts';
 import { objectInput, searchInput, textInput, uuidInput } from '../../../lib/input.ts';
-import { ACCOUNTS } from '../../shared/lists.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool, found } from '../kit/tool.ts';
 
@@ -40,7 +39,7 @@ export const accountTools = [
     run: ({ type, status, search, include_deleted: includeDeleted, ...page }, call) =>
       listPage(page, call, {
         tool: 'list_accounts',
-        list: ACCOUNTS,
+        list: ({ accountPages }) => accountPages,
         filter: { type, status, search, includeDeleted },
         viewOf: accountView,
       }),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { assetView } from '../../../domain/assets/assets.service.ts';
 import { objectInput, uuidInput } from '../../../lib/input.ts';
-import { ASSETS } from '../../shared/lists.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool } from '../kit/tool.ts';
 
@@ -26,7 +25,8 @@ export const assetTools = [
     scope: 'tokens:read',
     input: objectInput(pageArguments),
     output: pageOutput(asset),
-    run: (page, call) => listPage(page, call, { tool: 'list_assets', list: ASSETS, filter: {}, viewOf: assetView }),
+    run: (page, call) =>
+      listPage(page, call, { tool: 'list_assets', list: ({ assets }) => assets, filter: {}, viewOf: assetView }),
   }),
   defineTool({
     name: 'get_asset',

@@ -2,15 +2,14 @@ import { z } from 'zod';
 import { migrateUserInput, migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
 import type { SkipReason } from '../../../domain/user-migrations/migration-outcome.rules.ts';
 import type { MigrationRowRow, MigrationTableRow } from '../../../domain/user-migrations/migration-pages.service.ts';
-import type { MigrationCaller } from '../../../domain/user-migrations/user-migrations.service.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../../lib/instants.ts';
+import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { RefusalError } from '../../../platform/errors.ts';
-import { MIGRATIONS, ofOneOwner, ROWS_OF_MIGRATIONS } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found, invalidArguments, type ToolCall, ToolError } from '../kit/tool.ts';
+import { defineTool, found, invalidArguments, ToolError } from '../kit/tool.ts';
 import { user, userView } from './users.tools.ts';
 
 const migration = z.strictObject({
@@ -69,10 +68,6 @@ const USER_MEMBERS: Descriptions = {
   kyc_sent: 'Whether the KYC token was sent already: the user is verified then, and none is sent.',
 };
 
-function callerOf({ caller: { nodeId, clientId, correlationId, traceparent } }: ToolCall): MigrationCaller {
-  return { nodeId, createdBy: clientId, correlationId, traceparent };
-}
-
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text, 'utf8');
 }
@@ -100,7 +95,7 @@ export const migrationTools = [
     run: (page, call) =>
       listPage(page, call, {
         tool: 'list_migrations',
-        list: MIGRATIONS,
+        list: ({ migrationPages }) => migrationPages,
         filter: {},
         viewOf: migrationView,
       }),
@@ -129,7 +124,7 @@ export const migrationTools = [
       found(await call.services.migrationPages.find(call.caller.nodeId, id));
       return listPage(page, call, {
         tool: 'list_migration_rows',
-        list: ofOneOwner(ROWS_OF_MIGRATIONS),
+        list: ({ migrationPages }) => ofOneOwner(migrationPages.rows),
         filter: id,
         viewOf: rowView,
       });
@@ -148,7 +143,7 @@ export const migrationTools = [
     run({ idempotency_key: key, ...input }, call) {
       const { userMigrations } = call.services;
       const work = async () => {
-        const migrated = await userMigrations.migrateOne(callerOf(call), input);
+        const migrated = await userMigrations.migrateOne(call.caller, input);
         if ('skipped' in migrated) throw new ToolError({ code: migrated.skipped, message: SKIPPED[migrated.skipped] });
         return userView(migrated.user);
       };
@@ -171,7 +166,7 @@ export const migrationTools = [
     output: migration,
     run({ idempotency_key: key, users }, call) {
       const { userMigrations } = call.services;
-      const work = async () => migrationView(await userMigrations.migrateMany(callerOf(call), users));
+      const work = async () => migrationView(await userMigrations.migrateMany(call.caller, users));
       const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
       return idempotentCall(call, { name: 'migrate_users', key, input: users, work, around });
     },
@@ -192,7 +187,7 @@ export const migrationTools = [
     output: migration,
     async run({ csv }, call) {
       try {
-        return migrationView(await call.services.migrationFiles.start(callerOf(call), bytesOf(csv)));
+        return migrationView(await call.services.migrationFiles.start(call.caller, bytesOf(csv)));
       } catch (error) {
         if (!(error instanceof RefusalError) || error.refusal.kind !== 'invalid') throw error;
         throw invalidArguments([{ path: 'csv', message: error.refusal.message }]);

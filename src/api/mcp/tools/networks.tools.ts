@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { NetworkRow } from '../../../domain/networks/networks.service.ts';
 import { objectInput, uuidInput } from '../../../lib/input.ts';
-import { NETWORKS, NETWORKS_OF_WALLETS, ofOneOwner } from '../../shared/lists.ts';
+import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool, found } from '../kit/tool.ts';
 import { wallet, walletView } from './wallets.tools.ts';
@@ -27,7 +27,12 @@ export const networkTools = [
     input: objectInput(pageArguments),
     output: pageOutput(network),
     run: (page, call) =>
-      listPage(page, call, { tool: 'list_networks', list: NETWORKS, filter: {}, viewOf: networkView }),
+      listPage(page, call, {
+        tool: 'list_networks',
+        list: ({ networkPages }) => networkPages,
+        filter: {},
+        viewOf: networkView,
+      }),
   }),
   defineTool({
     name: 'list_wallet_networks',
@@ -42,7 +47,7 @@ export const networkTools = [
       found(await call.services.walletPages.find(call.caller.nodeId, id));
       return listPage(page, call, {
         tool: 'list_wallet_networks',
-        list: ofOneOwner(NETWORKS_OF_WALLETS),
+        list: ({ networkPages }) => ofOneOwner(networkPages.ofWallets),
         filter: id,
         viewOf: networkView,
       });

@@ -13,7 +13,7 @@ import {
 } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, uuidInput } from '../../../lib/input.ts';
 import { type Instant, isoFromPg, parseInstant } from '../../../lib/instants.ts';
-import { EVENTS_OF_TRANSACTIONS, ofOneOwner, TRANSACTIONS } from '../../shared/lists.ts';
+import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput } from '../kit/list-tools.ts';
 import { defineTool, found } from '../kit/tool.ts';
 
@@ -113,7 +113,12 @@ export const transactionTools = [
     output: pageOutput(transaction),
     run({ collection: of, status: named, type, updated_since, ...page }, call) {
       const filter = { collection: of, status: named && STATUS[named], type, updatedSince: updated_since };
-      return listPage(page, call, { tool: 'list_transactions', list: TRANSACTIONS, filter, viewOf: transactionView });
+      return listPage(page, call, {
+        tool: 'list_transactions',
+        list: ({ transactionPages }) => transactionPages,
+        filter,
+        viewOf: transactionView,
+      });
     },
   }),
   defineTool({
@@ -163,7 +168,7 @@ export const transactionTools = [
       found(await call.services.transactionPages.find(call.caller.nodeId, id));
       return listPage(page, call, {
         tool: 'list_transaction_events',
-        list: ofOneOwner(EVENTS_OF_TRANSACTIONS),
+        list: ({ transactionEventPages }) => ofOneOwner(transactionEventPages.ofTransactions),
         filter: id,
         viewOf: eventView,
       });

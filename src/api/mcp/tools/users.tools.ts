@@ -3,7 +3,6 @@ import { receiptView } from '../../../domain/users/erasure-receipt.ts';
 import { userView as restView, type UserRow } from '../../../domain/users/users.service.ts';
 import { objectInput, searchInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
-import { USERS } from '../../shared/lists.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool, found } from '../kit/tool.ts';
 
@@ -52,7 +51,7 @@ export const userTools = [
     run: ({ search, kyc_verified: kycVerified, ...page }, call) =>
       listPage(page, call, {
         tool: 'list_users',
-        list: USERS,
+        list: ({ userPages }) => userPages,
         filter: { search, kycVerified },
         viewOf: userView,
       }),

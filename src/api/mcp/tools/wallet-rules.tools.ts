@@ -1,19 +1,16 @@
 import { z } from 'zod';
 import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
-import type {
-  RuleAuthor,
-  WalletRuleRow,
-  WalletRuleVersionRow,
-} from '../../../domain/wallet-rules/wallet-rules.service.ts';
+import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
+import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { AUTO_TRANSFER_TYPES, RULE_STATUSES, RULE_TYPES, TIME_PERIODS } from '../../../tables/wallet-rule-content.ts';
-import { ofOneOwner, RULES_OF_WALLETS, VERSIONS_OF_RULE } from '../../shared/lists.ts';
+import { versionsOfRule } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { decimal, instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found, type ToolCall } from '../kit/tool.ts';
+import { defineTool, found } from '../kit/tool.ts';
 
 const autoTransfer = z.strictObject({
   type: z.enum(AUTO_TRANSFER_TYPES),
@@ -94,10 +91,6 @@ function versionView(row: WalletRuleVersionRow): z.input<typeof walletRuleVersio
   return { version, ...contentView(row), deleted, subject, client_id, correlation_id, at: isoFromPg(row.at) };
 }
 
-function authorOf({ caller }: ToolCall): RuleAuthor {
-  return { ...caller, subject: caller.clientId };
-}
-
 const walletId = uuidInput().meta({ description: "The rule's wallet, from list_wallets." });
 const ruleId = uuidInput().meta({ description: 'The id, from list_wallet_rules.' });
 
@@ -142,7 +135,7 @@ export const walletRuleTools = [
       found(await call.services.walletPages.find(call.caller.nodeId, id));
       return listPage(page, call, {
         tool: 'list_wallet_rules',
-        list: ofOneOwner(RULES_OF_WALLETS),
+        list: ({ walletRulePages }) => ofOneOwner(walletRulePages.ofWallets),
         filter: id,
         viewOf: walletRuleView,
       });
@@ -171,7 +164,7 @@ export const walletRuleTools = [
     run: ({ rule_id: id, ...page }, call) =>
       listPage(page, call, {
         tool: 'list_wallet_rule_versions',
-        list: VERSIONS_OF_RULE,
+        list: versionsOfRule,
         filter: id,
         viewOf: versionView,
       }),
@@ -244,7 +237,7 @@ export const walletRuleTools = [
     missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
     run({ idempotency_key: key, ...input }, call) {
       const { wallet_id: id, rule } = input;
-      const work = async () => walletRuleView(await call.services.walletRules.create(authorOf(call), id, rule));
+      const work = async () => walletRuleView(await call.services.walletRules.create(call.caller, id, rule));
       return idempotentCall(call, { name: 'create_wallet_rule', key, input, work });
     },
   }),
@@ -269,7 +262,7 @@ export const walletRuleTools = [
       'this node has no wallet with that wallet_id, or the wallet no rule with that rule_id: list_wallet_rules has both',
     async run({ wallet_id: walletId, rule_id: id, rule, if_version: version }, call) {
       const versions = version === undefined ? undefined : [version];
-      return walletRuleView(await call.services.walletRules.replace(authorOf(call), { walletId, id }, rule, versions));
+      return walletRuleView(await call.services.walletRules.replace(call.caller, { walletId, id }, rule, versions));
     },
   }),
   defineTool({
@@ -287,6 +280,6 @@ export const walletRuleTools = [
     output: walletRule,
     missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
     run: async ({ rule_id: id, status }, call) =>
-      walletRuleView(await call.services.walletRules.setStatus(authorOf(call), id, status)),
+      walletRuleView(await call.services.walletRules.setStatus(call.caller, id, status)),
   }),
 ];

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { WalletRow } from '../../../domain/wallets/wallets.service.ts';
 import { objectInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
-import { WALLETS } from '../../shared/lists.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool, found, type ToolCaller } from '../kit/tool.ts';
 
@@ -14,8 +13,13 @@ export const wallet = z.strictObject({
 });
 
 /** Returns the view of a wallet; `account_id` is null for a caller that may not read accounts. */
-export function walletView({ id, account_id, chain, created_at }: WalletRow, { scopes }: ToolCaller) {
-  return { id, account_id: scopes.has('accounts:read') ? account_id : null, chain, created_at: isoFromPg(created_at) };
+export function walletView({ id, account_id, chain, created_at }: WalletRow, { permissions }: ToolCaller) {
+  return {
+    id,
+    account_id: permissions.has('accounts:read') ? account_id : null,
+    chain,
+    created_at: isoFromPg(created_at),
+  };
 }
 
 export const walletTools = [
@@ -34,7 +38,7 @@ export const walletTools = [
     run: ({ account_id: accountId, network_id: networkId, ...page }, call) =>
       listPage(page, call, {
         tool: 'list_wallets',
-        list: WALLETS,
+        list: ({ walletPages }) => walletPages,
         filter: { accountId, networkId },
         viewOf: (row) => walletView(row, call.caller),
       }),
