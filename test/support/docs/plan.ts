@@ -14,6 +14,7 @@ const PAGES_NOT_RUN: Readonly<Record<string, string>> = {
   'docs/configuration.md': 'made of the schema of the variables; its test compares it',
   'docs/contract.md': 'has no commands to follow: test/contract/contract-page.test.ts holds it',
   'docs/dependencies.md': 'made of the lockfile; its test compares it',
+  'docs/testing.md': 'its commands run this suite, or last for hours',
   'docs/measured.md': 'says how figures were measured: bench/ and test/long are run for that, for hours',
 };
 
