@@ -9,8 +9,8 @@ import { type PostgresClient, withPostgres } from '../support/services/pg-client
 import { describeReal } from '../support/services/real.ts';
 import { newestOf, versionsOf } from '../support/wallet-rules/versions.ts';
 
-const MIGRATION = 'migration-20261201-wallet-rule-versions';
-const BEFORE = 'migration-20261130-audit-compression';
+const MIGRATION = 'migration-20261127-version-0-2';
+const BEFORE = 'migration-20261127-outbox-traces';
 const UNKNOWN = { subject: null, client_id: null, correlation_id: null };
 
 /** Empties a database and brings it to the schema before the migration, with a wallet; gives the id of its node. */
@@ -35,7 +35,7 @@ async function asBefore(database: Database): Promise<{ nodeId: string; walletId:
   return { nodeId, walletId };
 }
 
-/** Adds a rule as the release before does, with a version that it has come to since. */
+/** Adds a rule as 0.1.0 does, with a version that it has come to since. */
 async function addRule({ db }: Database, node: { nodeId: string; walletId: string }, version: number): Promise<string> {
   const id = randomUUID();
   const logic = JSON.stringify({
@@ -98,7 +98,7 @@ describeReal('postgres', 'migrating PostgreSQL', () => {
     await keepsWhatIsThere((await opened()).database);
   });
 
-  it('D5-09: waits for a write of the release before, and keeps what that has made; later ones leave versions', async () => {
+  it('D5-09: waits for a write of 0.1.0, and keeps what that has made; later ones leave versions', async () => {
     const { database, url } = await opened();
     const id = await addRule(database, await asBefore(database), 1);
     await withPostgres(url, async (old) => {
@@ -112,11 +112,11 @@ describeReal('postgres', 'migrating PostgreSQL', () => {
       await withPostgres(url, untilSomethingWaits);
       await old.query('commit');
       await migrated;
-      await change('by the release before');
+      await change('by 0.1.0');
     });
     expect(await versionsOf(database, id)).toMatchObject([
       { version: 2, name: 'under way', ...UNKNOWN },
-      { version: 3, name: 'by the release before', ...UNKNOWN },
+      { version: 3, name: 'by 0.1.0', ...UNKNOWN },
     ]);
   });
 });
