@@ -1,16 +1,16 @@
 import { GraphQLError, type GraphQLSchema, lexicographicSortSchema, parse, printSchema, validate } from 'graphql';
 import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { createBuilder } from './kit/builder.ts';
-import { addErrorTypes } from './kit/graphql-errors.ts';
-import { addScalars } from './kit/scalars.ts';
 import { createTypeRefs } from './kit/type-refs.ts';
 import { addAccounts } from './types/accounts.graphql.ts';
 import { addAssets } from './types/assets.graphql.ts';
 import { addAuditRecords } from './types/audit-records.graphql.ts';
 import { addClients } from './types/clients.graphql.ts';
+import { addErrorTypes } from './types/errors.graphql.ts';
 import { addGasFees } from './types/gas-fees.graphql.ts';
 import { addMigrations } from './types/migrations.graphql.ts';
 import { addNetworks } from './types/networks.graphql.ts';
+import { addScalars } from './types/scalars.graphql.ts';
 import { addSupervisors } from './types/supervisors.graphql.ts';
 import { addTransactions } from './types/transactions.graphql.ts';
 import { addUsers } from './types/users.graphql.ts';

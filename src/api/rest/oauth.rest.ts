@@ -25,7 +25,7 @@ import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
 import { CachedFiles, JSON_TEXT, KEPT } from '../shared/served-files.ts';
 import { route } from './route.ts';
-import { serveFiles } from './serve-files.ts';
+import { serveFiles } from './static-files.rest.ts';
 
 /** The services that these routes call. */
 interface OAuthServices {

@@ -1,6 +1,5 @@
 import { listAccounts } from './accounts.rest.ts';
 import { getAsset } from './assets.rest.ts';
-import { leadToConsole, showConsole } from './console.rest.ts';
 import { getGasFees } from './gas-fee.rest.ts';
 import { graphqlRoutes } from './graphql.rest.ts';
 import { healthRoutes } from './health.rest.ts';
@@ -8,7 +7,7 @@ import { mcpRoutes } from './mcp.rest.ts';
 import { assignNetwork } from './networks.rest.ts';
 import { oauthRoutes } from './oauth.rest.ts';
 import type { Route } from './route.ts';
-import { leadToSwagger, showSwagger } from './swagger.rest.ts';
+import { pageRoutes } from './static-files.rest.ts';
 import { userMigrationRoutes } from './user-migrations.rest.ts';
 import { walletRuleRoutes } from './wallet-rules.rest.ts';
 import { webhookRoutes } from './webhooks.rest.ts';
@@ -22,10 +21,7 @@ const routes = [
   listAccounts,
   getAsset,
   ...healthRoutes,
-  leadToConsole,
-  showConsole,
-  leadToSwagger,
-  showSwagger,
+  ...pageRoutes,
   getGasFees,
   ...mcpRoutes,
   ...graphqlRoutes,

@@ -1,9 +1,8 @@
 import { listAccounts } from '../../api/rest/accounts.rest.ts';
-import { showConsole } from '../../api/rest/console.rest.ts';
 import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { issueToken } from '../../api/rest/oauth.rest.ts';
-import { showSwagger } from '../../api/rest/swagger.rest.ts';
+import { showConsole, showSwagger } from '../../api/rest/static-files.rest.ts';
 import { notifyTransaction } from '../../api/rest/webhooks.rest.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Demo } from './demo.ts';

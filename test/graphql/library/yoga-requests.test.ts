@@ -4,7 +4,7 @@ import { GraphQLNonNull, GraphQLObjectType, GraphQLScalarType, GraphQLSchema, Gr
 import { createYoga } from 'graphql-yoga';
 import { afterEach, describe, expect, it } from 'vitest';
 import { UPLOAD_LIMITS } from '../../../src/api/graphql/execution/upload-form.ts';
-import { Upload } from '../../../src/api/graphql/kit/scalars.ts';
+import { Upload } from '../../../src/api/graphql/kit/upload.ts';
 import type { OperationAudits } from '../../../src/api/graphql/plugins/audit-masking.ts';
 import {
   type GraphqlHttpRequest,

@@ -10,7 +10,7 @@ import { countBody, leaveBody } from '../../../gateway/exchange/incomplete-bodie
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
 import { isObject, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
 import { AppError, invalidRequest, payloadTooLarge, serviceUnavailable } from '../../../platform/errors.ts';
-import { Upload } from '../kit/scalars.ts';
+import { Upload } from '../kit/upload.ts';
 import { KNOWN_MEMBERS } from './operation-request.ts';
 
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;

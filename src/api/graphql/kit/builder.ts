@@ -9,7 +9,7 @@ import type { Instant } from '../../../lib/instants.ts';
 import type { ExactNumber } from '../../../lib/json.ts';
 import type { GraphqlContext } from './graphql-context.ts';
 import { badInputError, ForbiddenError, forbiddenError, inputIssues, ValidationError } from './graphql-errors.ts';
-import type { Upload } from './scalars.ts';
+import type { Upload } from './upload.ts';
 
 interface SchemaTypes {
   Context: GraphqlContext;

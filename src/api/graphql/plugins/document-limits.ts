@@ -65,10 +65,12 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
       }
       let cost = operation ? passed.get(operation) : undefined;
       if (cost === undefined) {
-        const measured = measure(schema, documentAST, operationName ?? undefined, variables ?? {});
-        cost = measured.cost + COST_OF_A_COUNT * measured.counts;
-        refuseExcess(measured);
-        if (cost > maxCost) throw limitError(`the cost is ${cost}, at most ${maxCost} is allowed`);
+        cost = Math.max(
+          0,
+          ...operationsOf(documentAST)
+            .filter(({ name }) => !operation || name?.value === operation.name?.value)
+            .map((one) => costOf(measure(schema, documentAST, one, variables ?? {}), maxCost)),
+        );
         const repeats = mostRepeats(documentAST);
         if (repeats > MAX_REPEATS) {
           throw limitError(`a field stands ${repeats} times in one selection, at most ${MAX_REPEATS} are allowed`);
@@ -84,7 +86,11 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
   };
 }
 
-function refuseExcess(measured: Measure): void {
+/**
+ * Returns the cost of an operation.
+ * @throws GraphQLError `LIMIT_EXCEEDED` when it is over a limit.
+ */
+function costOf(measured: Measure, maxCost: number): number {
   const { depth, aliases, directives, introspections, largestPage, smallestPage } = measured;
   if (depth > MAX_DEPTH) throw limitError(`the depth is ${depth}, at most ${MAX_DEPTH} is allowed`);
   if (aliases > MAX_ALIASES) throw limitError(`there are ${aliases} aliases, at most ${MAX_ALIASES} are allowed`);
@@ -98,6 +104,9 @@ function refuseExcess(measured: Measure): void {
     const size = smallestPage < 0 ? smallestPage : largestPage;
     throw limitError(`first or last is ${size}, 0 to ${MAX_PAGE_SIZE} are allowed`);
   }
+  const cost = measured.cost + COST_OF_A_COUNT * measured.counts;
+  if (cost > maxCost) throw limitError(`the cost is ${cost}, at most ${maxCost} is allowed`);
+  return cost;
 }
 
 /** The size of an operation, with its fragments unfolded. */
@@ -150,31 +159,23 @@ const NOTHING: Measure = {
 };
 
 /**
- * Measures the named operation; without such a name, measures all operations and takes the maximum of each number. The
- * document need not be valid: unknown fields count as scalars or objects by their form, and a fragment inside itself
- * counts as empty.
+ * Measures an operation. The document need not be valid: unknown fields count as scalars or objects by their form, and a
+ * fragment inside itself counts as empty.
  */
 function measure(
   schema: GraphQLSchema,
   document: DocumentNode,
-  operationName: string | undefined,
+  operation: OperationDefinitionNode,
   given: Variables,
 ): Measure {
-  const fragments = fragmentsOf(document);
-  const operations = operationsOf(document);
-  const named = operations.filter((operation) => operation.name?.value === operationName);
-  return (named.length > 0 ? named : operations)
-    .map((operation) => {
-      const { variableDefinitions = [], selectionSet } = operation;
-      const defaults = variableDefinitions.flatMap(({ variable, defaultValue }) =>
-        defaultValue?.kind === Kind.INT ? [[variable.name.value, Number(defaultValue.value)]] : [],
-      );
-      const variables = { ...Object.fromEntries(defaults), ...given };
-      const walk: Walk = { schema, fragments, variables, measured: new Map() };
-      const asked = ofSelections(walk, selectionSet, schema.getRootType(operation.operation) ?? undefined);
-      return [operation, ...variableDefinitions].reduce(plusDirectives, asked);
-    })
-    .reduce(highest, NOTHING);
+  const { variableDefinitions = [], selectionSet } = operation;
+  const defaults = variableDefinitions.flatMap(({ variable, defaultValue }) =>
+    defaultValue?.kind === Kind.INT ? [[variable.name.value, Number(defaultValue.value)]] : [],
+  );
+  const variables = { ...Object.fromEntries(defaults), ...given };
+  const walk: Walk = { schema, fragments: fragmentsOf(document), variables, measured: new Map() };
+  const asked = ofSelections(walk, selectionSet, schema.getRootType(operation.operation) ?? undefined);
+  return [operation, ...variableDefinitions].reduce(plusDirectives, asked);
 }
 
 function ofSelections(walk: Walk, { selections }: SelectionSetNode, parent: GraphQLCompositeType | undefined): Measure {
@@ -258,23 +259,12 @@ function plusDirectives(measured: Measure, { directives = [] }: Pick<FieldNode, 
 
 function plus(a: Measure, b: Measure): Measure {
   return {
-    ...highest(a, b),
+    depth: Math.max(a.depth, b.depth),
     aliases: a.aliases + b.aliases,
     directives: a.directives + b.directives,
     introspections: a.introspections + b.introspections,
     cost: a.cost + b.cost,
     counts: a.counts + b.counts,
-  };
-}
-
-function highest(a: Measure, b: Measure): Measure {
-  return {
-    depth: Math.max(a.depth, b.depth),
-    aliases: Math.max(a.aliases, b.aliases),
-    directives: Math.max(a.directives, b.directives),
-    introspections: Math.max(a.introspections, b.introspections),
-    cost: Math.max(a.cost, b.cost),
-    counts: Math.max(a.counts, b.counts),
     largestPage: Math.max(a.largestPage, b.largestPage),
     smallestPage: Math.min(a.smallestPage, b.smallestPage),
   };

@@ -11,7 +11,20 @@ import {
   ValidationError,
 } from '../kit/graphql-errors.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
-import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
+
+/** Adds the enum of a rule's status. */
+export function walletRuleStatusEnum(builder: Builder) {
+  return builder.enumType('WalletRuleStatus', {
+    description: 'Whether a rule can fire.',
+    values: {
+      ACTIVE: { value: 'active', description: 'It fires when its conditions hold.' },
+      DISABLED: { value: 'disabled', description: 'It is kept and never fires.' },
+    } as const,
+  });
+}
+
+/** The enum that `walletRuleStatusEnum` returns. */
+export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
 
 /** Adds the input type of a rule, with the REST members in camelCase. */
 export function walletRuleInputType(builder: Builder) {

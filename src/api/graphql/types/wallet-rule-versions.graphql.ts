@@ -6,7 +6,7 @@ import { versionsOfRule } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
-import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
+import type { WalletRuleStatusEnum } from './wallet-rule-mutations.graphql.ts';
 
 /** Returns a stored decimal as a JSON number with every digit; a text that is none as it is, so that the rule is shown. */
 function exactOf(text: string): unknown {

@@ -8,22 +8,8 @@ import type { Builder } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import { addPreview } from './preview.graphql.ts';
-import { addWalletRuleMutations, walletRuleInputType } from './wallet-rule-mutations.graphql.ts';
+import { addWalletRuleMutations, walletRuleInputType, walletRuleStatusEnum } from './wallet-rule-mutations.graphql.ts';
 import { addWalletRuleVersions, ruleLogicView } from './wallet-rule-versions.graphql.ts';
-
-/** Adds the enum of a rule's status. */
-function walletRuleStatusEnum(builder: Builder) {
-  return builder.enumType('WalletRuleStatus', {
-    description: 'Whether a rule can fire.',
-    values: {
-      ACTIVE: { value: 'active', description: 'It fires when its conditions hold.' },
-      DISABLED: { value: 'disabled', description: 'It is kept and never fires.' },
-    } as const,
-  });
-}
-
-/** The enum that `walletRuleStatusEnum` returns. */
-export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
 
 /** Adds the types of wallet rules, their queries, the preview and the mutations. */
 export function addWalletRules(builder: Builder, refs: TypeRefs): void {

@@ -1,0 +1,65 @@
+import type { Builder } from '../kit/builder.ts';
+import {
+  DuplicateError,
+  ForbiddenError,
+  type InputIssue,
+  NotFoundError,
+  PreconditionError,
+  ValidationError,
+} from '../kit/graphql-errors.ts';
+
+/** Adds the error types that the unions of mutations share. */
+export function addErrorTypes(builder: Builder): void {
+  const error = builder.interfaceRef<Error>('Error').implement({
+    description: 'Why a mutation was not done. Nothing was changed.',
+    fields: (t) => ({
+      message: t.exposeString('message', { description: 'In English, for people; programs should use the type.' }),
+    }),
+  });
+  const issue = builder.objectRef<InputIssue>('InputIssue').implement({
+    description: 'What was wrong with one member of an input.',
+    fields: (t) => ({
+      path: t.exposeStringList('path', {
+        description: "The path from the input's root: member names, and list positions from 0.",
+      }),
+      message: t.exposeString('message', { description: 'What to send instead.' }),
+    }),
+  });
+  builder.objectType(ValidationError, {
+    name: 'ValidationError',
+    description: 'The input is not valid, by the same rules as in REST; `issues` lists everything that is wrong.',
+    interfaces: [error],
+    fields: (t) => ({ issues: t.expose('issues', { type: [issue], description: 'Every invalid member.' }) }),
+  });
+  builder.objectType(NotFoundError, {
+    name: 'NotFoundError',
+    description: 'A given id is unknown or of another node; the two are not told apart.',
+    interfaces: [error],
+  });
+  builder.objectType(ForbiddenError, {
+    name: 'ForbiddenError',
+    description: 'The token lacks a permission, or may not be used for this one thing.',
+    interfaces: [error],
+    fields: (t) => ({
+      permission: t.exposeString('permission', {
+        description: 'The permission that is needed, such as `accounts:read`.',
+      }),
+    }),
+  });
+  builder.objectType(DuplicateError, {
+    name: 'DuplicateError',
+    description: 'Something else has the same identity already.',
+    interfaces: [error],
+    fields: (t) => ({
+      reason: t.exposeString('reason', {
+        description:
+          'What is taken: `duplicate_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet` or `duplicate_username`.',
+      }),
+    }),
+  });
+  builder.objectType(PreconditionError, {
+    name: 'PreconditionError',
+    description: 'The input is valid, but the current state does not allow the change: the message says why.',
+    interfaces: [error],
+  });
+}
