@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -28,11 +29,12 @@ const LIMITS = { freshMs: 1_000, maxEntries: 10_000 };
  */
 export class FreshCache<Value> {
   readonly #options: FreshCacheOptions<Value>;
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entries: BoundedMap<string, Entry<Value>>;
   readonly #loads = new Map<string, Promise<Value>>();
 
   constructor(options: FreshCacheOptions<Value>) {
     this.#options = options;
+    this.#entries = new BoundedMap(options.maxEntries);
   }
 
   /** Returns the value of a key, synchronously when it is fresh. Rejects when it cannot be loaded. */
@@ -59,7 +61,7 @@ export class FreshCache<Value> {
       (value) => {
         if (this.#loads.get(key) === loading) {
           this.#loads.delete(key);
-          this.#remember(key, { value, loadedAtMs });
+          this.#entries.set(key, { value, loadedAtMs });
         }
         return value;
       },
@@ -70,15 +72,6 @@ export class FreshCache<Value> {
     );
     this.#loads.set(key, loading);
     return loading;
-  }
-
-  #remember(key: string, entry: Entry<Value>): void {
-    this.#entries.delete(key);
-    if (this.#entries.size >= this.#options.maxEntries) {
-      const oldest = this.#entries.keys().next();
-      if (!oldest.done) this.#entries.delete(oldest.value);
-    }
-    this.#entries.set(key, entry);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Admin, IHeaders, Kafka, KafkaMessage, LogEntry, RetryOptions } from 'kafkajs';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { restWhenNothingWaits } from '../../lib/fast/kafka-timers.ts';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
 
@@ -76,20 +77,19 @@ function saslOptions({ mechanism, username, password }: NonNullable<KafkaConnect
 }
 
 /** When each line was last logged, for each log function, since the clients of one bus share one. */
-const lastLogged = new WeakMap<BusLog, Map<string, number>>();
+const lastLogged = new WeakMap<BusLog, BoundedMap<string, number>>();
 
 /**
  * Returns a kafkajs log function that logs each line at most once in 30 s: while a broker is down, kafkajs repeats them
  * several times a second.
  */
 function quietly(log: BusLog): (entry: LogEntry) => void {
-  const loggedAt = lastLogged.get(log) ?? new Map<string, number>();
+  const loggedAt = lastLogged.get(log) ?? new BoundedMap<string, number>(MAX_REMEMBERED_LINES);
   lastLogged.set(log, loggedAt);
   return ({ namespace, log: { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } }) => {
     const text = `kafkajs ${namespace}: ${message}`;
     const now = performance.now();
     if (now - (loggedAt.get(text) ?? Number.NEGATIVE_INFINITY) < REPEATED_LOG_MS) return;
-    if (loggedAt.size >= MAX_REMEMBERED_LINES) loggedAt.clear();
     loggedAt.set(text, now);
     log('warn', text, fields);
   };

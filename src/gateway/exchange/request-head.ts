@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { plainAddress } from '../../lib/ip-address.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
@@ -26,11 +27,10 @@ const PROXY_HEADER = /^(?:x[^a-z\d])?forwarded|^x[^a-z\d]real[^a-z\d]ip|^ssl[^a-
 /** Compiles the entries of `TRUST_PROXY`: addresses, networks, and the names loopback, linklocal, uniquelocal. */
 export function compileTrust(peers: readonly string[]): TrustedPeers {
   const trusts = proxyAddr.compile([...peers]);
-  const known = new Map<string, boolean>();
+  const known = new BoundedMap<string, boolean>(KNOWN_PEERS);
   return function trustsPeer(address, index) {
     const before = known.get(address);
     if (before !== undefined) return before;
-    if (known.size >= KNOWN_PEERS) known.clear();
     const verdict = trusts(address, index);
     known.set(address, verdict);
     return verdict;

@@ -22,6 +22,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { compileQuery, isCompiledQuery } from 'graphql-jit';
+import { BoundedMap } from '../bounded-map.ts';
 
 /** The maximum number of fields of an operation that is compiled; longer code would take too long to generate. */
 const MAX_FIELDS = 150;
@@ -138,9 +139,10 @@ export class CompiledOperations {
   readonly #parts: CompiledOperationsParts;
   readonly #runs = new WeakMap<OperationDefinitionNode, number>();
   readonly #refused = new WeakSet<OperationDefinitionNode>();
-  /** The compiled operations, the least recently used first. */
-  readonly #compiled = new Map<OperationDefinitionNode, Compiled>();
-  #fieldsKept = 0;
+  readonly #compiled = new BoundedMap<OperationDefinitionNode, Compiled>(MAX_FIELDS_KEPT, {
+    weightOf: ({ fields }) => fields,
+    onDropped: (operation) => this.#runs.delete(operation),
+  });
 
   constructor(parts: CompiledOperationsParts) {
     this.#parts = parts;
@@ -170,30 +172,15 @@ export class CompiledOperations {
 
   #runOf(operation: OperationDefinitionNode, args: ExecutionArgs): Run | undefined {
     const known = this.#compiled.get(operation);
-    if (known) {
-      this.#compiled.delete(operation);
-      this.#compiled.set(operation, known);
-      return known.run;
-    }
+    if (known) return known.run;
     if (this.#refused.has(operation)) return undefined;
     const runs = (this.#runs.get(operation) ?? 0) + 1;
     this.#runs.set(operation, runs);
     if (runs <= RUNS_BEFORE) return undefined;
     const compiled = compile(this.#parts.fragmentsOf(args.document), operation, args);
-    if (compiled) this.#keep(operation, compiled);
+    if (compiled) this.#compiled.set(operation, compiled);
     else this.#refused.add(operation);
     return compiled?.run;
-  }
-
-  #keep(operation: OperationDefinitionNode, compiled: Compiled): void {
-    this.#compiled.set(operation, compiled);
-    this.#fieldsKept += compiled.fields;
-    for (const [oldest, { fields }] of this.#compiled) {
-      if (this.#fieldsKept <= MAX_FIELDS_KEPT) return;
-      this.#compiled.delete(oldest);
-      this.#runs.delete(oldest);
-      this.#fieldsKept -= fields;
-    }
   }
 }
 

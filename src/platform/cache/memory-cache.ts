@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { Cache, NodeSessions, SessionState } from './cache.ts';
 import {
   type CountedFailure,
@@ -51,22 +52,19 @@ export class MemoryFailureCounts {
 const MAX_CLIENTS = 10_000;
 
 /**
- * The requests that one process has counted, for at most 10,000 clients: beyond that, the client counted first is
- * forgotten.
+ * The requests that one process has counted, for at most 10,000 clients: beyond that, the client whose last request was
+ * longest ago is forgotten.
  */
 export class MemoryRequestCounts {
-  readonly #counts = new Map<string, RequestCounts>();
-  readonly #maxClients: number;
+  readonly #counts: BoundedMap<string, RequestCounts>;
 
   constructor(maxClients = MAX_CLIENTS) {
-    this.#maxClients = maxClients;
+    this.#counts = new BoundedMap(maxClients);
   }
 
   count(clientId: string, limits: RequestLimits, nowMs: number, seed: number | undefined): CountedRequest {
-    const stored = this.#counts.get(clientId);
-    const counted = countRequest(stored ?? NOTHING_COUNTED, limits, nowMs, seed);
+    const counted = countRequest(this.#counts.get(clientId) ?? NOTHING_COUNTED, limits, nowMs, seed);
     if (counted.outcome !== 'counted' && seed === undefined) return counted;
-    if (!stored && this.#counts.size >= this.#maxClients) this.#forgetOldest();
     this.#counts.set(clientId, counted);
     return counted;
   }
@@ -78,13 +76,6 @@ export class MemoryRequestCounts {
   /** Forgets the counts of a client. Returns false if there were none. */
   forget(clientId: string): boolean {
     return this.#counts.delete(clientId);
-  }
-
-  #forgetOldest(): void {
-    for (const clientId of this.#counts.keys()) {
-      this.#counts.delete(clientId);
-      return;
-    }
   }
 }
 
