@@ -25,9 +25,10 @@ export function mayNameSecret(text: string): boolean {
   return SECRET_WORD.test(text);
 }
 
-// Matches a secret's name, then quotes, escapes or a bracket, then `:` or `=`, unless a mask is all that follows.
+// Matches a secret's name, then quotes, brackets, escapes or escaped white space, then `:` or `=`, unless a mask is all
+// that follows.
 const SECRET_ASSIGNMENT =
-  /(?:secret|password|token|authorization)["'\\\s[\]]*[:=](?!["'\\\s]*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
+  /(?:secret|password|token|authorization)(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
 
 /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
 export function secretValueAt(text: string): number {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { JsonScanner } from './json-scanner.ts';
 import { inTurn } from './turns.ts';
 
 // ES2026; TypeScript's library does not declare it yet.
@@ -102,22 +103,22 @@ export function parsePlainJson(text: string): unknown {
   }
 }
 
-/** Matches strings, to skip them, and each place where a value must begin but does not. */
-const NO_VALUE = /"[^"\\]*(?:\\.[^"\\]*)*"|(?:^|[,:]|\[(?![ \t\r\n]*\]))[ \t\r\n]*(?![ \t\r\n"{[\d-]|true|false|null)/g;
+const ENDS: ReadonlySet<string> = new Set(['complete', 'cut', 'error']);
 
 /** The longest text that is searched for the place of its fault. */
 const MAX_SEARCHED = 65_536;
 
 /**
- * Returns the place of a syntax error: the engine's message ends in it, or else a value is missing there. Of a longer
- * text that the engine says nothing about, the place is not told.
+ * Returns the place of a syntax error: the engine's message ends in it, or else it is searched for. Of a longer text that
+ * the engine says nothing about, the place is not told.
  */
 function placeOf(text: string, message: string): string {
   const [, told] = /\((line \d+ column \d+)\)$/.exec(message) ?? [];
   if (told !== undefined) return ` at ${told}`;
   if (text.length > MAX_SEARCHED) return '';
-  const fault = text.matchAll(NO_VALUE).find(([found]) => !found.startsWith('"'));
-  const lines = text.slice(0, fault && fault.index + fault[0].length).split('\n');
+  const scanner = new JsonScanner(text);
+  while (!ENDS.has(scanner.next()));
+  const lines = text.slice(0, scanner.start).split('\n');
   return ` at line ${lines.length} column ${(lines.at(-1) ?? '').length + 1}`;
 }
 
@@ -126,16 +127,11 @@ function placeOf(text: string, message: string): string {
  * result is arbitrary.
  */
 export function isNestedBeyond(text: string, levels: number): boolean {
-  // Each level needs at least one character.
-  if (text.length <= levels) return false;
-  let depth = 0;
-  for (let at = 0; at < text.length && depth <= levels; at += 1) {
-    const char = text[at];
-    if (char === '"') at = endOfText(text, at);
-    else if (char === '[' || char === '{') depth += 1;
-    else if (char === ']' || char === '}') depth -= 1;
-  }
-  return depth > levels;
+  // Each level needs a bracket, and most texts have few.
+  if (text.split(/[[{]/, levels + 2).length <= levels + 1) return false;
+  const scanner = new JsonScanner(text);
+  while (scanner.depth <= levels && !ENDS.has(scanner.next()));
+  return scanner.depth > levels;
 }
 
 /**
@@ -192,27 +188,25 @@ function refuseRepeats(value: unknown, known: KnownMembers): void {
   for (const [name, members] of Object.entries(known)) refuseRepeats(Reflect.get(Object(value), name), members);
 }
 
-/** An object or array that a scan is in: its value, the names in it so far, and the member at hand. */
+/** An object or array that a scan is in: its value, the names in it so far, and the name or index of the last member. */
 interface Level {
   outer: Level | undefined;
   value: object;
   names: Set<string> | undefined;
-  at: PropertyKey;
+  at: string | number;
 }
-
-const STRUCTURE = /"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[{}[\],]/g;
 
 /** Notes the members that objects in a JSON text repeat, for `repeatedIn`. Returns the value of the text. */
 export function noteRepeats<Value>(text: string, value: Value): Value {
-  let level: Level = { outer: undefined, value: [value], names: undefined, at: 0 };
-  let from = 0;
-  while (STRUCTURE.test(text)) {
-    const last = text[STRUCTURE.lastIndex - 1];
-    if (last === ':') takeName(level, text.slice(from, STRUCTURE.lastIndex - 1).trim());
-    else if (last === ',') level.at = Number(level.at) + 1;
-    else if (last === '[' || last === '{') level = innerOf(level);
-    else if (last === ']' || last === '}') level = level.outer ?? level;
-    from = STRUCTURE.lastIndex;
+  let level: Level = { outer: undefined, value: [value], names: undefined, at: -1 };
+  const scanner = new JsonScanner(text);
+  for (let token = scanner.next(); !ENDS.has(token); token = scanner.next()) {
+    if (token === 'name') takeName(level, scanner.string);
+    else if (token === ']' || token === '}') level = level.outer ?? level;
+    else {
+      if (typeof level.at === 'number') level.at += 1;
+      if (token === '[' || token === '{') level = innerOf(level);
+    }
   }
   return value;
 }
@@ -221,11 +215,10 @@ export function noteRepeats<Value>(text: string, value: Value): Value {
 function innerOf(outer: Level): Level {
   const { value, at } = outer;
   const inner: unknown = Object.hasOwn(value, at) ? Reflect.get(value, at) : undefined;
-  return { outer, value: Object(inner), names: undefined, at: 0 };
+  return { outer, value: Object(inner), names: undefined, at: -1 };
 }
 
-function takeName(level: Level, quoted: string): void {
-  const name = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1);
+function takeName(level: Level, name: string): void {
   level.at = name;
   level.names ??= new Set();
   if (level.names.has(name)) {
@@ -250,22 +243,27 @@ export function integerOf(value: unknown): bigint | undefined {
 // match, since a quote precedes them; a needless match only costs time.
 const MAY_HOLD_INEXACT = /(?:^|[\s,:[])-?(?:\d[\d.]{15}|[\d.]+[eE][+-]?\d{3})/;
 
-// Matches strings, and those numbers outside of them that may be inexact: many short numbers cost no call each.
-const TEXT_OR_SUSPECT = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:\d[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]+[eE][+-]?\d{3,})/g;
+// The length of the shortest number that may be inexact.
+const MIN_INEXACT = 5;
 
 // A reviver would overflow the stack on deep nesting. Instead, each inexact number is replaced by a string with a
 // random prefix, and the result is walked without recursion.
 function parseExact(text: string, value: unknown): unknown {
   const tag = randomUUID();
-  let count = 0;
-  const tagged = text.replace(TEXT_OR_SUSPECT, (token) => {
-    if (token.startsWith('"') || !isInexact(token)) return token;
-    count += 1;
-    if (count <= MAX_EXACT_NUMBERS) return `"${tag}${token}"`;
-    throw new JsonLimitError(`must not have more than ${MAX_EXACT_NUMBERS} numbers that need more than a double`);
-  });
-  if (count === 0) return value;
-  const root = { value: JSON.parse(tagged) as unknown };
+  const tagged: string[] = [];
+  let keptFrom = 0;
+  const scanner = new JsonScanner(text);
+  for (let token = scanner.next(); !ENDS.has(token); token = scanner.next()) {
+    if (token !== 'scalar' || scanner.end - scanner.start < MIN_INEXACT) continue;
+    const literal = text.slice(scanner.start, scanner.end);
+    if (!MAY_HOLD_INEXACT.test(literal) || !isInexact(literal)) continue;
+    tagged.push(text.slice(keptFrom, scanner.start), `"${tag}${literal}"`);
+    keptFrom = scanner.end;
+    if (tagged.length > 2 * MAX_EXACT_NUMBERS)
+      throw new JsonLimitError(`must not have more than ${MAX_EXACT_NUMBERS} numbers that need more than a double`);
+  }
+  if (tagged.length === 0) return value;
+  const root = { value: JSON.parse(tagged.join('') + text.slice(keptFrom)) as unknown };
   const open: unknown[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const members = node as Record<string, unknown>;
@@ -279,13 +277,6 @@ function parseExact(text: string, value: unknown): unknown {
     }
   }
   return root.value;
-}
-
-/** Returns the index of the closing quote of the string that begins at `from`. */
-function endOfText(text: string, from: number): number {
-  let at = from + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at;
 }
 
 function isInexact(literal: string): boolean {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, inject, it, vi } from 'vitest';
 import type * as Form from '../../src/audit/mask-form.ts';
 import { maskHeaders } from '../../src/audit/mask-headers.ts';
-import type * as Scanner from '../../src/audit/mask-json.ts';
+import type * as Json from '../../src/audit/mask-json.ts';
 import type * as Keys from '../../src/audit/mask-keys.ts';
 import { recordedHead, recordedTarget } from '../../src/gateway/exchange/audit.ts';
 import { percent, traceIn } from '../support/audit/secret-traces.ts';
@@ -33,8 +33,8 @@ vi.mock('../../src/audit/mask-form.ts', async (original) => {
   return { ...form, maskQuery: counting(form.maskQuery), decode: counting(form.decode) };
 });
 vi.mock('../../src/audit/mask-json.ts', async (original) => {
-  const scanner = await original<typeof Scanner>();
-  return { ...scanner, scanJson: counting(scanner.scanJson) };
+  const json = await original<typeof Json>();
+  return { ...json, maskEmbedded: counting(json.maskEmbedded) };
 });
 
 const SECRET = 'ZQXJKVZQXJKV';
