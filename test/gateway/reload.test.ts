@@ -50,14 +50,14 @@ describe('SIGHUP', () => {
     hangUp(instance);
     await becomes([404, 503, 503], '/there', '/new', '/newer');
     const line = await logLine(instance, /"endpoints_added":2,"endpoints_removed":1/);
-    expect(line).toMatchObject({ level: 30, file: file.path, services_changed: 0 });
+    expect(line).toMatchObject({ level: 'info', file: file.path, services_changed: 0 });
   });
 
   it('a file at fault keeps the table, and says file, line and field as a start does', async () => {
     const faulty = tableWith('/new').replace('{', '{\n\n"pernissions": 1,').replace('"/new"', '\n"new"');
     await file.replace(faulty);
     hangUp(instance);
-    const { faults } = await logLine(instance, /"level":50.*pernissions/);
+    const { faults } = await logLine(instance, /"level":"error".*pernissions/);
     const { err: told } = await portcullis(['config', 'check'], { GATEWAY_CONFIG: file.path });
     expect((faults as string[]).map((fault) => `${fault}\n`).join('')).toBe(told);
     expect(told).toMatch(/gateway\.yaml:4: endpoints\.\d+\.path: must be a path/);
@@ -65,7 +65,7 @@ describe('SIGHUP', () => {
     expect(await statusesOf('/new', '/newer')).toEqual([503, 503]);
     await rm(file.path);
     hangUp(instance);
-    await logLine(instance, /"level":50.*cannot be read \(ENOENT\)/);
+    await logLine(instance, /"level":"error".*cannot be read \(ENOENT\)/);
     expect(await statusesOf('/new', '/newer')).toEqual([503, 503]);
     const metrics = await (await fetch(`${instance.adminUrl}/metrics`)).text();
     expect(metrics).toContain('portcullis_gateway_file_in_force 0');
@@ -87,7 +87,7 @@ it('in the embedded run a changed file comes in force by itself: in place, renam
   await file.replace(tableWith('/renamed'));
   await becomes([404, 503], '/in-place', '/renamed');
   await writeFile(file.path, tableWith('/half').slice(0, -7));
-  await logLine(instance, /"level":50.*not valid YAML/);
+  await logLine(instance, /"level":"error".*not valid YAML/);
   expect(await statusesOf('/renamed', '/half')).toEqual([503, 404]);
   await writeFile(file.path, tableWith('/half'));
   await becomes([404, 503], '/renamed', '/half');

@@ -49,7 +49,7 @@ it.each<[string, Partial<SoakFacts>, string]>([
   ['a pace that was not kept', { paced: { planned: 100, answered: 89 } }, '89 of 100 requests'],
   ['a kind that never was answered', { silent: ['mcp'] }, 'nothing of mcp was answered'],
   ['what is left of a queue', { left: { lag: 0, outbox: 3 } }, 'outbox: 3 are left'],
-  ['an error in the log', { errorLines: ['{"level":50}'] }, 'the log has an error'],
+  ['an error in the log', { errorLines: ['{"level":"error"}'] }, 'the log has an error'],
   ['memory that grows', { memory: [...flat(30), ...flat(10, 230)] }, 'memory grew by 12.0 %: 250 MB'],
   ['too few samples', { memory: flat(7) }, '7 samples of memory are too few'],
 ])('%s is a fault', (_name, facts, says) => {

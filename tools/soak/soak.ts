@@ -15,7 +15,6 @@ const DEFAULTS = { minutes: '20', rate: '100' };
 const SAMPLE_MS = 10_000;
 const SETTLE_MS = 500;
 const SETTLE_TIMES = 60;
-const ERROR_LEVEL = 50;
 const SHOWN_LINES = 5;
 
 /**
@@ -172,7 +171,7 @@ async function auditOf(tally: Tally, gauges: Gauges): Promise<SoakFacts['audit']
 }
 
 function errorLines(stdout: string): string[] {
-  const lines = stdout.split('\n').filter((line) => Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0) >= ERROR_LEVEL);
+  const lines = stdout.split('\n').filter((line) => /^\{"level":"(?:error|fatal)"/.test(line));
   return lines.slice(0, SHOWN_LINES);
 }
 

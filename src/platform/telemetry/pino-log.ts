@@ -12,17 +12,22 @@ export interface FlushableLog extends Log {
 /** Opens the log of a running process: JSON lines on standard output, or human-readable lines if that is a terminal. */
 export async function pinoLog(level: string): Promise<FlushableLog> {
   const { default: pino } = await import('pino');
+  const options = {
+    level,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
   if (process.stdout.isTTY) {
     const { default: pretty } = await import('pino-pretty');
     const stream = pretty({ ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
-    return withFlush(pino({ level }, stream), () => undefined);
+    return withFlush(pino(options, stream), () => undefined);
   }
   const destination = pino.destination({ dest: 1, sync: false, minLength: MAX_BUFFERED_BYTES });
   // Without this, lines would wait until later ones fill the buffer.
   setInterval(() => destination.flush(), FLUSH_EVERY_MS).unref();
   const flush = () => destination.flushSync();
   process.once('exit', flush);
-  return withFlush(pino({ level }, destination), flush);
+  return withFlush(pino(options, destination), flush);
 }
 
 function withFlush(logger: Log, flush: () => void): FlushableLog {
