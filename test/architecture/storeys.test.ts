@@ -41,7 +41,7 @@ function upward(imports: readonly Import[]): string[] {
 
 const FAST = 'lib/fast/';
 
-/** Files of `lib` that serve one storey alone: they belong to it. Those of `lib/fast` stand there whomever they serve. */
+/** Files of `lib` that serve one storey alone: they belong to it. What lib uses itself serves all that lib does. Those of `lib/fast` stand there whomever they serve. */
 function lonely(files: readonly string[], imports: readonly Import[]): string[] {
   return files
     .filter((file) => storeyOf(file) === 'lib' && !file.startsWith(FAST))
@@ -49,7 +49,7 @@ function lonely(files: readonly string[], imports: readonly Import[]): string[] 
       const storeys = imports
         .filter(([, imported]) => imported === file)
         .map(([importer]) => (importer.startsWith(FAST) ? FAST : storeyOf(importer)));
-      return new Set(storeys.filter((storey) => storey !== 'lib')).size < 2;
+      return new Set(storeys).size < 2;
     });
 }
 
