@@ -108,6 +108,11 @@ function exposed(name: string) {
   return { extensions: { pothosExposedField: name } };
 }
 
+/** Returns the options of a field that needs a permission, which its description names. */
+export function needs(permission: Permission, description: string, more = '') {
+  return { description: `${description} Needs ${permission}. ${more}`.trimEnd(), authScopes: { permission } };
+}
+
 /** The schema builder, to which each noun adds its types and fields. */
 export type Builder = ReturnType<typeof createBuilder>;
 

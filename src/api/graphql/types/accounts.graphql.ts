@@ -1,5 +1,5 @@
 import { searchInput, textInput } from '../../../lib/input.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -41,8 +41,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     accounts: t.field({
       type: connection,
-      description: "The node's accounts, oldest first. Needs accounts:read.",
-      authScopes: { permission: 'accounts:read' },
+      ...needs('accounts:read', "The node's accounts, oldest first."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the accounts; by default all that are not deleted.' }),
         ...t.arg.connectionArgs(),
@@ -56,9 +55,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
     account: t.field({
       type: refs.account,
       nullable: true,
-      description:
-        'One account, deleted or not; null for an id that is unknown or of another node. Needs accounts:read.',
-      authScopes: { permission: 'accounts:read' },
+      ...needs('accounts:read', 'One account, deleted or not; null for an id that is unknown or of another node.'),
       args: { id: t.arg.id({ required: true, description: "The account's UUID." }) },
       resolve: rowResolver(({ accountPages }, nodeId, id) => accountPages.find(nodeId, id)),
     }),

@@ -1,4 +1,4 @@
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -29,8 +29,7 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     assets: t.field({
       type: connection,
-      description: "The node's tokenized assets, oldest first. Needs tokens:read.",
-      authScopes: { permission: 'tokens:read' },
+      ...needs('tokens:read', "The node's tokenized assets, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver(
         'assets',
@@ -41,8 +40,7 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
     asset: t.field({
       type: refs.asset,
       nullable: true,
-      description: 'One tokenized asset; null for an id that is unknown or of another node. Needs tokens:read.',
-      authScopes: { permission: 'tokens:read' },
+      ...needs('tokens:read', 'One tokenized asset; null for an id that is unknown or of another node.'),
       args: { id: t.arg.id({ required: true, description: "The asset's UUID." }) },
       resolve: rowResolver(async ({ assets }, nodeId, id) => (await assets.byIds(nodeId, [id]))[0]),
     }),

@@ -1,7 +1,7 @@
 import type { AuditFilter } from '../../../audit/audit-pages.service.ts';
 import { textInput } from '../../../lib/input.ts';
 import { pgFromInstant } from '../../../lib/instants.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -30,11 +30,10 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
         description: 'Milliseconds until the response was complete.',
         resolve: (row) => Number(row.elapsed),
       }),
-      headers: t.field({
+      headers: t.expose('headers', {
         type: 'JSON',
         description:
           'The headers of the request; under `:reason` why it was refused, where its response does not say it.',
-        resolve: (row) => row.headers,
       }),
       remoteAddress: t.exposeString('remote_address', {
         description: 'The address at the other end of the connection: a proxy, where there is one.',
@@ -71,8 +70,7 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     auditRecords: t.field({
       type: connection,
-      description: 'The requests of the node and their responses, newest first. Needs audit:read.',
-      authScopes: { permission: 'audit:read' },
+      ...needs('audit:read', 'The requests of the node and their responses, newest first.'),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the records; all by default.' }),
         ...t.arg.connectionArgs(),

@@ -1,7 +1,7 @@
 import { clientInput, GRANT_TYPES, rotationInput } from '../../../access/administration/client.input.ts';
 import type { ClientWithSecret } from '../../../access/administration/client-administration.service.ts';
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../../access/clients/clients.service.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
@@ -130,8 +130,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     clients: t.field({
       type: connection,
-      description: "The node's clients, active or not, oldest first. Needs clients:manage.",
-      authScopes: { permission: 'clients:manage' },
+      ...needs('clients:manage', "The node's clients, active or not, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver(
         'clients',
@@ -142,8 +141,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
     client: t.field({
       type: refs.client,
       nullable: true,
-      description: 'One client; null for an id that is unknown or of another node. Needs clients:manage.',
-      authScopes: { permission: 'clients:manage' },
+      ...needs('clients:manage', 'One client; null for an id that is unknown or of another node.'),
       args: { id: t.arg.id({ required: true, description: 'The `client_id`.' }) },
       resolve: rowResolver(({ clientPages }, nodeId, id) => clientPages.find(nodeId, id)),
     }),

@@ -3,7 +3,7 @@ import type { MigrationProgressRow } from '../../../domain/user-migrations/migra
 import type { SkipReason } from '../../../domain/user-migrations/migration-outcome.rules.ts';
 import type { MigrationRowRow } from '../../../domain/user-migrations/migration-pages.service.ts';
 import { notFoundRefusal } from '../../../platform/errors.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import {
@@ -27,8 +27,7 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   builder.objectField(refs.migration, 'rows', (t) =>
     t.field({
       type: connection,
-      description: 'Its rows in order, each with its outcome. Needs users:read.',
-      authScopes: { permission: 'users:read' },
+      ...needs('users:read', 'Its rows in order, each with its outcome.'),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
     }),
@@ -68,8 +67,7 @@ function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
     fields: (t) => ({
       migration: t.field({
         type: refs.migration,
-        description: 'The migration as it is now. Needs users:read.',
-        authScopes: { permission: 'users:read' },
+        ...needs('users:read', 'The migration as it is now.'),
         resolve: (row) => row.migration,
       }),
       processed: t.exposeInt('processed', { description: 'How many rows have an outcome.' }),
@@ -91,8 +89,7 @@ function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
   builder.subscriptionField('migrationProgress', (t) =>
     t.field({
       type: progress,
-      description: 'The progress of a migration: at once, then after each step, until it is done. Needs users:read.',
-      authScopes: { permission: 'users:read' },
+      ...needs('users:read', 'The progress of a migration: at once, then after each step, until it is done.'),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       subscribe: (_root, { id }, context) => follow(id, context),
       resolve: (row) => row,
@@ -125,7 +122,7 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
     description: 'A request to migrate users, or a file of them.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID.' }),
-      status: t.field({ type: status, description: 'Its status.', resolve: (row) => row.status }),
+      status: t.expose('status', { type: status, description: 'Its status.' }),
       total: t.exposeInt('total', { description: 'How many rows it has.' }),
       success: t.exposeInt('success', { description: 'How many rows created a user.' }),
       skipped: t.exposeInt('skipped', {
@@ -152,8 +149,7 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     migrations: t.field({
       type: connection,
-      description: "The node's migrations of users, newest first. Needs users:read.",
-      authScopes: { permission: 'users:read' },
+      ...needs('users:read', "The node's migrations of users, newest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver(
         'migrations',
@@ -164,15 +160,12 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
     migration: t.field({
       type: refs.migration,
       nullable: true,
-      description: 'One migration; null for an id that is unknown or of another node. Needs users:read.',
-      authScopes: { permission: 'users:read' },
+      ...needs('users:read', 'One migration; null for an id that is unknown or of another node.'),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       resolve: rowResolver(({ migrationPages }, nodeId, id) => migrationPages.find(nodeId, id)),
     }),
   }));
 }
-
-const authScopes = { permission: 'users:migrate' } as const;
 
 /** Adds the mutations that migrate one user, or up to 500 users. */
 function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
@@ -197,8 +190,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
   builder.mutationFields((t) => ({
     migrateUser: t.field({
       type: refs.user,
-      description: 'Migrates a user who has a wallet already. Needs users:migrate. Takes an `Idempotency-Key`.',
-      authScopes,
+      ...needs('users:migrate', 'Migrates a user who has a wallet already.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
         'MigrateUserResult',
         [ValidationError, DuplicateError, NotFoundError, ForbiddenError],
@@ -216,9 +208,11 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
     }),
     migrateUsers: t.field({
       type: refs.migration,
-      description:
-        'Migrates 1 to 500 users; the rows of the migration have the outcome of each. Needs users:migrate. Takes an `Idempotency-Key`.',
-      authScopes,
+      ...needs(
+        'users:migrate',
+        'Migrates 1 to 500 users; the rows of the migration have the outcome of each.',
+        'Takes an `Idempotency-Key`.',
+      ),
       errors: errorsOf(
         'MigrateUsersResult',
         [ValidationError, NotFoundError, ForbiddenError],
@@ -250,9 +244,10 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
   builder.mutationFields((t) => ({
     startUserMigration: t.field({
       type: refs.migration,
-      description:
-        'Stores a CSV file of users, with any number of rows, and migrates them in the background; migrationProgress has the progress. Needs users:migrate.',
-      authScopes,
+      ...needs(
+        'users:migrate',
+        'Stores a CSV file of users, with any number of rows, and migrates them in the background; migrationProgress has the progress.',
+      ),
       errors: errorsOf(
         'StartUserMigrationResult',
         [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
@@ -271,8 +266,7 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
     }),
     cancelUserMigration: t.field({
       type: refs.migration,
-      description: 'Stops a migration before its last row; the users created so far stay. Needs users:migrate.',
-      authScopes,
+      ...needs('users:migrate', 'Stops a migration before its last row; the users created so far stay.'),
       errors: errorsOf(
         'CancelUserMigrationResult',
         [ValidationError, NotFoundError, PreconditionError, ForbiddenError],

@@ -1,4 +1,4 @@
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -45,9 +45,11 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
   builder.mutationField('assignNetwork', (t) =>
     t.field({
       type: refs.wallet,
-      description:
-        'Assigns a network of its chain to a wallet; repeating it has no effect. Needs wallets:write. Takes an `Idempotency-Key`.',
-      authScopes: { permission: 'wallets:write' },
+      ...needs(
+        'wallets:write',
+        'Assigns a network of its chain to a wallet; repeating it has no effect.',
+        'Takes an `Idempotency-Key`.',
+      ),
       errors: errorsOf(
         'AssignNetworkResult',
         [ValidationError, NotFoundError, ForbiddenError],

@@ -1,6 +1,6 @@
 import type { Evaluation, Explanation } from '../../../domain/wallet-rules/evaluate.rules.ts';
 import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import type { WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 
@@ -50,9 +50,10 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
   builder.queryField('previewWalletRule', (t) =>
     t.field({
       type: preview,
-      description:
-        'Whether a rule would fire for the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
-      authScopes: { permission: 'wallet-rules:read' },
+      ...needs(
+        'wallet-rules:read',
+        'Whether a rule would fire for the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node.',
+      ),
       args: { input: t.arg({ ...parsedArgument(input, previewInput), description: 'The rule and the facts.' }) },
       resolve: (_root, { input: given }, { services, principal }) =>
         services.walletRulePreviews.preview(principal.nodeId, given),

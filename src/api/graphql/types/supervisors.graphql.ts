@@ -1,6 +1,6 @@
 import { passwordInput, roleInput, supervisorInput } from '../../../access/administration/supervisor.input.ts';
 import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { tenantAndAdministrator } from '../kit/graphql-context.ts';
 import {
@@ -86,8 +86,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
     }),
     revokeSessions: t.field({
       type: refs.supervisor,
-      description: 'Ends every session of a supervisor at once. Needs clients:manage.',
-      authScopes,
+      ...needs('clients:manage', 'Ends every session of a supervisor at once.'),
       errors: errorsOf('RevokeSessionsResult', errorTypes, changed),
       args: { supervisorId: t.arg.id(idOptions) },
       resolve: (_root, { supervisorId }, context) =>
@@ -158,11 +157,7 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
         description: 'What the role allows, such as `accounts:read`.',
         resolve: ({ role }) => [...permissionsOfRole(role)],
       }),
-      status: t.field({
-        type: status,
-        description: 'Whether the supervisor can log in.',
-        resolve: (row) => row.status,
-      }),
+      status: t.expose('status', { type: status, description: 'Whether the supervisor can log in.' }),
       lockedUntil: t.field({
         type: 'DateTime',
         nullable: true,
@@ -180,8 +175,7 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
   builder.queryField('supervisors', (t) =>
     t.field({
       type: connection,
-      description: "The node's supervisors, active or not, oldest first. Needs clients:manage.",
-      authScopes: { permission: 'clients:manage' },
+      ...needs('clients:manage', "The node's supervisors, active or not, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver(
         'supervisors',

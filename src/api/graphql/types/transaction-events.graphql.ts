@@ -16,7 +16,7 @@ import type { LoggedEvent } from '../../../events/streams/event-log.ts';
 import { textInput } from '../../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../../lib/instants.ts';
 import { notFoundRefusal } from '../../../platform/errors.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { badInputError } from '../kit/graphql-errors.ts';
@@ -194,8 +194,7 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: Tr
   builder.objectField(refs.transaction, 'events', (t) =>
     t.field({
       type: connection,
-      description: 'Each applied change, in the order of the log. Needs transactions:read.',
-      authScopes: { permission: 'transactions:read' },
+      ...needs('transactions:read', 'Each applied change, in the order of the log.'),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver(
         'transaction-events',
@@ -228,8 +227,7 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
       }),
       transaction: t.field({
         type: refs.transaction,
-        description: 'The transaction after the change. Needs transactions:read.',
-        authScopes: { permission: 'transactions:read' },
+        ...needs('transactions:read', 'The transaction after the change.'),
         resolve: (event) => viewOfLogged(event.transaction),
       }),
       previousStatus: t.field({
@@ -248,9 +246,10 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
   builder.subscriptionFields((t) => ({
     transactionUpdates: t.field({
       type: update,
-      description:
-        'Each change of the status of a transaction, as it is logged. On SSE each has its cursor as `id`, and `Last-Event-ID` outranks `after`. Errors `cursor_expired` (what came after the cursor is kept no more) and `slow_consumer` end it. Needs transactions:read.',
-      authScopes: { permission: 'transactions:read' },
+      ...needs(
+        'transactions:read',
+        'Each change of the status of a transaction, as it is logged. On SSE each has its cursor as `id`, and `Last-Event-ID` outranks `after`. Errors `cursor_expired` (what came after the cursor is kept no more) and `slow_consumer` end it.',
+      ),
       args: {
         filter: t.arg({ type: filter, description: 'Which transactions, as of the change; all by default.' }),
         after: t.arg.string({
@@ -263,9 +262,10 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
     }),
     transaction: t.field({
       type: refs.transaction,
-      description:
-        'A transaction: its state at once, then each change, until it is DONE or ERROR. NOT_FOUND for an id that is unknown or of another node. Needs transactions:read.',
-      authScopes: { permission: 'transactions:read' },
+      ...needs(
+        'transactions:read',
+        'A transaction: its state at once, then each change, until it is DONE or ERROR. NOT_FOUND for an id that is unknown or of another node.',
+      ),
       args: {
         id: t.arg.id({ required: true, description: "The chain processor's id.", validate: { schema: textInput() } }),
       },

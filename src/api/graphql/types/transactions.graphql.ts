@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import {
   DuplicateError,
@@ -48,9 +48,11 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
   builder.mutationField('registerTransaction', (t) =>
     t.field({
       type: refs.transaction,
-      description:
-        'Registers a transaction for the node; repeating it has no effect. Needs transactions:write. Takes an `Idempotency-Key`.',
-      authScopes: { permission: 'transactions:write' },
+      ...needs(
+        'transactions:write',
+        'Registers a transaction for the node; repeating it has no effect.',
+        'Takes an `Idempotency-Key`.',
+      ),
       errors: errorsOf(
         'RegisterTransactionResult',
         [ValidationError, DuplicateError, ForbiddenError, NotFoundError],
@@ -80,8 +82,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     transactions: t.field({
       type: connection,
-      description: "The node's transactions, in the order of their registration. Needs transactions:read.",
-      authScopes: { permission: 'transactions:read' },
+      ...needs('transactions:read', "The node's transactions, in the order of their registration."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the transactions; all by default.' }),
         ...t.arg.connectionArgs(),
@@ -95,8 +96,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
     transaction: t.field({
       type: refs.transaction,
       nullable: true,
-      description: 'One transaction; null for an id that is unknown or of another node. Needs transactions:read.',
-      authScopes: { permission: 'transactions:read' },
+      ...needs('transactions:read', 'One transaction; null for an id that is unknown or of another node.'),
       args: {
         id: t.arg.id({ required: true, description: "The chain processor's id.", validate: { schema: textInput() } }),
       },

@@ -2,7 +2,7 @@ import type { ErasureReceipt } from '../../../domain/users/erasure-receipt.ts';
 import type { ErasedUser } from '../../../domain/users/user-erasure.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
@@ -71,9 +71,10 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
   builder.mutationField('eraseUser', (t) =>
     t.field({
       type: refs.user,
-      description:
-        "Erases a user's personal data for good: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user. Needs users:erase.",
-      authScopes: { permission: 'users:erase' },
+      ...needs(
+        'users:erase',
+        "Erases a user's personal data for good: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user.",
+      ),
       errors: errorsOf(
         'EraseUserResult',
         [ValidationError, NotFoundError, ForbiddenError],
@@ -100,8 +101,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     users: t.field({
       type: connection,
-      description: "The node's users, oldest first. Needs users:read.",
-      authScopes: { permission: 'users:read' },
+      ...needs('users:read', "The node's users, oldest first."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the users; all by default.' }),
         ...t.arg.connectionArgs(),
@@ -115,8 +115,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     user: t.field({
       type: refs.user,
       nullable: true,
-      description: 'One user; null for an id that is unknown or of another node. Needs users:read.',
-      authScopes: { permission: 'users:read' },
+      ...needs('users:read', 'One user; null for an id that is unknown or of another node.'),
       args: { id: t.arg.id(idOptions) },
       resolve: rowResolver(({ userPages }, nodeId, id) => userPages.find(nodeId, id)),
     }),

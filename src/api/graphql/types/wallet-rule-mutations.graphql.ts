@@ -1,5 +1,5 @@
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf } from '../kit/graphql-context.ts';
 import {
@@ -86,7 +86,6 @@ interface MutationParts {
   status: WalletRuleStatusEnum;
 }
 
-const authScopes = { permission: 'wallet-rules:write' } as const;
 const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
 
 /** Adds the mutations that create, replace and enable or disable wallet rules. */
@@ -98,8 +97,7 @@ export function addWalletRuleMutations(
   builder.mutationFields((t) => ({
     createWalletRule: t.field({
       type: walletRule,
-      description: 'Creates an active rule. Needs wallet-rules:write. Takes an `Idempotency-Key`.',
-      authScopes,
+      ...needs('wallet-rules:write', 'Creates an active rule.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
         'CreateWalletRuleResult',
         errorTypes,
@@ -114,9 +112,11 @@ export function addWalletRuleMutations(
     }),
     replaceWalletRule: t.field({
       type: walletRule,
-      description:
-        'Replaces a rule in full and raises its version; its status stays. Needs wallet-rules:write. Takes an `Idempotency-Key`.',
-      authScopes,
+      ...needs(
+        'wallet-rules:write',
+        'Replaces a rule in full and raises its version; its status stays.',
+        'Takes an `Idempotency-Key`.',
+      ),
       errors: errorsOf(
         'ReplaceWalletRuleResult',
         [...errorTypes, PreconditionError],
@@ -138,8 +138,7 @@ export function addWalletRuleMutations(
     }),
     setWalletRuleStatus: t.field({
       type: walletRule,
-      description: 'Enables or disables a rule; a change raises its version. Needs wallet-rules:write.',
-      authScopes,
+      ...needs('wallet-rules:write', 'Enables or disables a rule; a change raises its version.'),
       errors: errorsOf(
         'SetWalletRuleStatusResult',
         errorTypes,

@@ -3,7 +3,7 @@ import { hasDecimalForm } from '../../../lib/decimal.ts';
 import { ExactNumber } from '../../../lib/json.ts';
 import type { RuleLogic } from '../../../tables/wallet-rule-content.ts';
 import { versionsOfRule } from '../../shared/lists.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import type { WalletRuleStatusEnum } from './wallet-rule-mutations.graphql.ts';
@@ -45,7 +45,7 @@ function versionType(builder: Builder, status: WalletRuleStatusEnum) {
           'The rule in full, as a body of REST: what was not sent is not there, operators are in the short form. To put it back, send it by PUT.',
         resolve: restBodyOf,
       }),
-      status: t.field({ type: status, description: 'Whether it could fire.', resolve: (row) => row.status }),
+      status: t.expose('status', { type: status, description: 'Whether it could fire.' }),
       deleted: t.exposeBoolean('deleted', {
         description: 'Whether this is the end of the rule, which went with its wallet; `rule` is what it was last.',
       }),
@@ -69,7 +69,6 @@ function versionType(builder: Builder, status: WalletRuleStatusEnum) {
 
 /** Adds the type of versions, the field of rules that lists them, and the query for those of a rule that may be gone. */
 export function addWalletRuleVersions(builder: Builder, refs: TypeRefs, status: WalletRuleStatusEnum): void {
-  const authScopes = { permission: 'wallet-rules:read' } as const;
   const connection = builder.connectionObject(
     { type: versionType(builder, status), name: 'WalletRuleVersionConnection', description: 'A page of versions.' },
     { name: 'WalletRuleVersionEdge', description: 'A version and its cursor.' },
@@ -77,8 +76,7 @@ export function addWalletRuleVersions(builder: Builder, refs: TypeRefs, status: 
   builder.objectField(refs.walletRule, 'versions', (t) =>
     t.field({
       type: connection,
-      description: 'Its versions, newest first. Needs wallet-rules:read.',
-      authScopes,
+      ...needs('wallet-rules:read', 'Its versions, newest first.'),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('versionsOfRule', ({ walletRulePages }) => walletRulePages.versions),
     }),
@@ -86,9 +84,10 @@ export function addWalletRuleVersions(builder: Builder, refs: TypeRefs, status: 
   builder.queryField('walletRuleVersions', (t) =>
     t.field({
       type: connection,
-      description:
-        "A rule's versions, newest first; of one that went with its wallet too. NOT_FOUND for a rule that is unknown or of another node. Needs wallet-rules:read.",
-      authScopes,
+      ...needs(
+        'wallet-rules:read',
+        "A rule's versions, newest first; of one that went with its wallet too. NOT_FOUND for a rule that is unknown or of another node.",
+      ),
       args: { ruleId: t.arg.id({ required: true, description: "The rule's UUID." }), ...t.arg.connectionArgs() },
       resolve: connectionResolver('walletRuleVersions', versionsOfRule, ({ ruleId }) => ruleId.toLowerCase()),
     }),

@@ -4,7 +4,7 @@ import type {
   SignAndApproveRule,
 } from '../../../tables/wallet-rule-content.ts';
 import { rulesOfWallet } from '../../shared/lists.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import { addPreview } from './preview.graphql.ts';
@@ -31,25 +31,21 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   const signAndApprove = builder.objectRef<SignAndApproveRule>('SignAndApproveRule').implement({
     description: 'Who must approve.',
     fields: (t) => ({
-      mandatoryUserId: t.id({
+      mandatoryUserId: t.exposeID('mandatory_user_id', {
         nullable: true,
         description: 'A user who must be among them, as sent.',
-        resolve: (rule) => rule.mandatory_user_id,
       }),
-      minPriority: t.int({
+      minPriority: t.exposeInt('min_priority', {
         nullable: true,
         description: 'The lowest priority of an approver, 1 to 100.',
-        resolve: (rule) => rule.min_priority,
       }),
-      maxPriority: t.int({
+      maxPriority: t.exposeInt('max_priority', {
         nullable: true,
         description: 'The highest priority of an approver, 1 to 100.',
-        resolve: (rule) => rule.max_priority,
       }),
-      minUserCount: t.int({
+      minUserCount: t.exposeInt('min_user_count', {
         nullable: true,
         description: 'How many must approve, at least 1.',
-        resolve: (rule) => rule.min_user_count,
       }),
     }),
   });
@@ -71,25 +67,22 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
       networkId: t.exposeID('network_id', { description: 'The network that it is for, as sent.' }),
       networkCurrencyId: t.exposeID('network_currency_id', { description: 'The currency that it is for, as sent.' }),
       priority: t.exposeInt('priority', { nullable: true, description: '1 to 100; kept as sent.' }),
-      status: t.field({ type: status, description: 'Whether it can fire.', resolve: (row) => row.status }),
+      status: t.expose('status', { type: status, description: 'Whether it can fire.' }),
       version: t.exposeInt('version', { description: 'Raised by every change; the entity tag in REST.' }),
-      autoTransferRule: t.field({
+      autoTransferRule: t.expose('auto_transfer_rule', {
         type: autoTransfer,
         nullable: true,
         description: 'When and what to transfer; null where it was not sent.',
-        resolve: (row) => row.auto_transfer_rule,
       }),
-      signAndApproveRule: t.field({
+      signAndApproveRule: t.expose('sign_and_approve_rule', {
         type: signAndApprove,
         nullable: true,
         description: 'Who must approve; null where it was not sent.',
-        resolve: (row) => row.sign_and_approve_rule,
       }),
-      permissionlessTransferLimitRule: t.field({
+      permissionlessTransferLimitRule: t.expose('permissionless_transfer_limit_rule', {
         type: limit,
         nullable: true,
         description: 'How much may be transferred in a window of time; null where it was not sent.',
-        resolve: (row) => row.permissionless_transfer_limit_rule,
       }),
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
       updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
@@ -98,7 +91,6 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   addPreview(builder, input);
   addWalletRuleMutations(builder, refs, { input, status });
   addWalletRuleVersions(builder, refs, status);
-  const authScopes = { permission: 'wallet-rules:read' } as const;
   const connection = builder.connectionObject(
     { type: refs.walletRule, name: 'WalletRuleConnection', description: 'A page of wallet rules.' },
     { name: 'WalletRuleEdge', description: 'A rule and its cursor.' },
@@ -106,8 +98,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   builder.objectField(refs.wallet, 'rules', (t) =>
     t.field({
       type: connection,
-      description: "The wallet's rules, oldest first. Needs wallet-rules:read.",
-      authScopes,
+      ...needs('wallet-rules:read', "The wallet's rules, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('rulesOfWallet', ({ walletRulePages }) => walletRulePages.ofWallets),
     }),
@@ -115,9 +106,10 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     walletRules: t.field({
       type: connection,
-      description:
-        "A wallet's rules, active or not, oldest first. NOT_FOUND for a wallet that is unknown or of another node. Needs wallet-rules:read.",
-      authScopes,
+      ...needs(
+        'wallet-rules:read',
+        "A wallet's rules, active or not, oldest first. NOT_FOUND for a wallet that is unknown or of another node.",
+      ),
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         ...t.arg.connectionArgs(),
@@ -127,8 +119,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     walletRule: t.field({
       type: refs.walletRule,
       nullable: true,
-      description: 'One rule; null for an id that is unknown or of another node. Needs wallet-rules:read.',
-      authScopes,
+      ...needs('wallet-rules:read', 'One rule; null for an id that is unknown or of another node.'),
       args: { id: t.arg.id({ required: true, description: "The rule's UUID." }) },
       resolve: rowResolver(({ walletRulePages }, nodeId, id) => walletRulePages.find(nodeId, id)),
     }),

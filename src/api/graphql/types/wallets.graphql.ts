@@ -1,6 +1,6 @@
 import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
 import { uuidInput } from '../../../lib/input.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
@@ -18,8 +18,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
       account: t.field({
         type: refs.account,
-        description: 'The account that it belongs to. Needs accounts:read.',
-        authScopes: { permission: 'accounts:read' },
+        ...needs('accounts:read', 'The account that it belongs to.'),
         resolve: ({ account_id: id }, _args, context) => accounts(context).load(id),
       }),
       chain: t.exposeString('chain', { description: "The chain's name." }),
@@ -30,7 +29,6 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
     { type: refs.wallet, name: 'WalletConnection', description: 'A page of wallets.' },
     { name: 'WalletEdge', description: 'A wallet and its cursor.' },
   );
-  const authScopes = { permission: 'wallets:read' } as const;
   const filter = builder.inputType('WalletFilter', {
     description: 'Filters wallets; every given member must match.',
     fields: (t) => ({
@@ -41,8 +39,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     wallets: t.field({
       type: connection,
-      description: "The node's wallets, oldest first. Needs wallets:read.",
-      authScopes,
+      ...needs('wallets:read', "The node's wallets, oldest first."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the wallets; all by default.' }),
         ...t.arg.connectionArgs(),
@@ -56,8 +53,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
     wallet: t.field({
       type: refs.wallet,
       nullable: true,
-      description: 'One wallet; null for an id that is unknown or of another node. Needs wallets:read.',
-      authScopes,
+      ...needs('wallets:read', 'One wallet; null for an id that is unknown or of another node.'),
       args: { id: t.arg.id({ required: true, description: "The wallet's UUID." }) },
       resolve: rowResolver(({ walletPages }, nodeId, id) => walletPages.find(nodeId, id)),
     }),
@@ -65,8 +61,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
   builder.objectField(refs.account, 'wallets', (t) =>
     t.field({
       type: connection,
-      description: "The account's wallets, oldest first. Needs wallets:read.",
-      authScopes: { permission: 'wallets:read' },
+      ...needs('wallets:read', "The account's wallets, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('accountWallets', ({ walletPages }) => walletPages.ofAccounts),
     }),
