@@ -47,7 +47,7 @@ function expectAnswer({ expected }: Attack, outcome: Outcome): void {
 const STAND_INS: Record<string, string> = {
   'a list of 19,000 strings': 'a list of 19,000 different strings',
   'a list of 300,000 empty objects': 'lists of 150,000 members within a list',
-  '50,000 that are not declared': 'an object of 50,000 members',
+  '50,000 variables that are not declared': 'an object of 50,000',
 };
 const launched = ATTACKS.filter(({ name }) => inject('isThorough') || !Object.hasOwn(STAND_INS, name));
 

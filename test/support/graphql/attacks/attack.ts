@@ -11,8 +11,6 @@ interface Described {
   group: string;
   /** What it is, within its group. */
   name: string;
-  /** What it would do where nobody refused it. */
-  tries: string;
   /** Whether it is sent to an instance of production, which tells nothing of its schema. */
   isProduction?: boolean;
 }
@@ -38,14 +36,21 @@ export interface SocketAttack extends Described {
 
 export type Attack = HttpAttack | SocketAttack;
 
-type Row = [name: string, tries: string, request: () => HttpRequest, status: number, says: RegExp];
+interface Answer extends Partial<HttpAttack> {
+  status?: number;
+}
 
-/** The attacks of a group, a row for each. */
-export function httpGroup(group: string, rows: readonly Row[], more: Partial<HttpAttack> = {}): HttpAttack[] {
-  return rows.map(([name, tries, request, status, says]) => ({
-    ...{ transport: 'http', group, name, tries, request, expected: { status, says } },
-    ...more,
-  }));
+/** The attacks of a group that are answered alike, by name; a text is the document of a POST. */
+export function httpGroup(
+  group: string,
+  says: RegExp,
+  rows: Record<string, string | (() => HttpRequest)>,
+  { status = 400, ...more }: Answer = {},
+): HttpAttack[] {
+  return Object.entries(rows).map(([name, sent]) => {
+    const request = typeof sent === 'string' ? post(sent) : sent;
+    return { transport: 'http', group, name, request, expected: { status, says }, ...more };
+  });
 }
 
 interface Operation {
@@ -62,9 +67,14 @@ export function post(query: string, { headers, ...operation }: Operation = {}): 
   return () => raw(JSON.stringify({ query, ...operation }), { ...JSON_HEADERS, ...headers });
 }
 
+/** An operation whose variables are JSON as it stands. */
+export function given(query: string, variables: string, behind = ''): () => HttpRequest {
+  return () => raw(`{"query":${JSON.stringify(query)},"variables":${variables}${behind}}`);
+}
+
 /** A subscription over server-sent events. */
-export function stream(query: string): () => HttpRequest {
-  return post(query, { headers: { accept: 'text/event-stream' } });
+export function stream(query: string, operation: Operation = {}): () => HttpRequest {
+  return post(query, { ...operation, headers: { accept: 'text/event-stream' } });
 }
 
 /** A POST of whatever body. */

@@ -1,230 +1,197 @@
 import { gzipSync } from 'node:zlib';
-import { type FormPart, filePart, formHeaders, formOf, mapPart, operationsPart } from '../upload-requests.ts';
-import { type Attack, get, type HttpRequest, httpGroup, post, raw, times } from './attack.ts';
+import {
+  type FormPart,
+  filePart,
+  formHeaders,
+  formOf,
+  MAP,
+  mapPart,
+  OPERATIONS,
+  operationsPart,
+} from '../upload-requests.ts';
+import { type Attack, get, type HttpRequest, httpGroup, nested, post, raw, stream, times } from './attack.ts';
 
 const COSTLY = '{ accounts(first: 100) { edges { node { wallets(first: 100) { edges { node { id } } } } } } }';
 const LIVE = 'subscription { transactionUpdates { cursor } }';
-const batch = (operations: readonly unknown[]) => () => raw(JSON.stringify(operations));
-const of = (count: number, query: string) => Array.from({ length: count }, () => ({ query }));
-const BODY = JSON.stringify({ query: '{ me { nodeId } }' });
-const typed =
-  (type: string, body: string | Buffer = BODY) =>
-  () =>
-    raw(body, { 'content-type': type });
-const encoded = (encoding: string, body: Buffer) => () =>
-  raw(body, { 'content-type': 'application/json', 'content-encoding': encoding });
+const ME = '{ me { nodeId } }';
+const BODY = JSON.stringify({ query: ME });
 const MUTATION = 'mutation { eraseUser(id: "aaaaaaaa-0000-4000-8000-000000000001") { __typename } }';
-const TYPE = /must be application\/json/;
-const NO_JSON = /must be (?:JSON|in UTF-8)/;
+const JSON_TYPE = { 'content-type': 'application/json' };
 const { authorization: _token, ...FORM_HEADERS } = formHeaders('');
+
+const body = (text: string | Buffer) => () => raw(text);
+const batch =
+  (operations: readonly unknown[], more = {}) =>
+  () =>
+    raw(JSON.stringify(operations), { ...JSON_TYPE, ...more });
+const of = (count: number, query: string) => Array.from({ length: count }, () => ({ query }));
+const typed =
+  (type: string, text = BODY) =>
+  () =>
+    raw(text, { 'content-type': type });
+const encoded = (encoding: string, bytes: () => Buffer) => () =>
+  raw(bytes(), { ...JSON_TYPE, 'content-encoding': encoding });
 
 /** A form with these parts. */
 function form(parts: readonly FormPart[]): () => HttpRequest {
   return () => raw(formOf(parts), FORM_HEADERS);
 }
 
-export const REQUESTS_ATTACKS: readonly Attack[] = [
-  ...httpGroup('batches', [
-    [
-      'of 11',
-      'more than a request may bring',
-      batch(of(11, '{ me { nodeId } }')),
-      400,
-      /batch has 11 operations, at most 10/,
-    ],
-    [
-      'of 100,000',
-      'more than a request may bring',
-      () => raw(`[${Array(100_000).fill('{"a":1}').join(',')}]`),
-      400,
-      /batch has 100000 operations, at most 10/,
-    ],
-    ['of none', 'an answer to nothing', batch([]), 400, /the batch is empty/],
-    [
-      'of batches',
-      'ten times ten',
-      batch(Array(10).fill(of(10, '{ me { nodeId } }'))),
-      200,
-      /Expected params to be an object/,
-    ],
-    ['of nulls and numbers', 'a crash', batch([null, 1, 'x', true]), 200, /Expected params to be an object/],
-    [
-      'with a subscription',
-      'a batch without an end',
-      batch([{ query: LIVE }, { query: '{ me { nodeId } }' }]),
-      200,
-      /a batch has a subscription/,
-    ],
-    [
-      'of subscriptions, streamed',
-      'a batch without an end',
-      () => raw(JSON.stringify(of(10, LIVE)), { 'content-type': 'application/json', accept: 'text/event-stream' }),
-      200,
-      /a batch has a subscription/,
-    ],
-    [
-      'of ten that are too costly',
-      'ten times the limit',
-      batch(of(10, COSTLY)),
-      200,
-      /the cost is 20301, at most 5000/,
-    ],
-    [
-      'of ten that overlap',
-      'ten validations',
-      batch(Array.from({ length: 10 }, (_, at) => ({ query: `{ a${at}: me { ${'nodeId '.repeat(970)} you } }` }))),
-      200,
-      /a field stands 970 times/,
-    ],
-    [
-      'of ten of 100 KB of comments',
-      'ten parsers',
-      batch(of(10, `${'#\n'.repeat(33_000)}{ you }`)),
-      200,
-      /more than 1000 comments/,
-    ],
-  ]),
-  ...httpGroup('forged', [
-    ['text/plain', 'a form of another site', typed('text/plain'), 400, TYPE],
-    [
-      'a form',
-      'a form of another site',
-      typed('application/x-www-form-urlencoded', `query=${encodeURIComponent(MUTATION)}`),
-      400,
-      TYPE,
-    ],
-    ['application/graphql', 'a parser that is not there', typed('application/graphql', MUTATION), 400, TYPE],
-    [
-      'text/plain with JSON behind it',
-      'a check that looks for a part',
-      typed('text/plain; application/json'),
-      400,
-      TYPE,
-    ],
-    ['no content type', 'a request that browsers send unasked', () => raw(Buffer.from(BODY), {}), 400, TYPE],
-    ['a mutation by GET', 'a change by an image', get({ query: MUTATION }), 405, /mutation/i],
-    [
-      'a mutation by GET, chosen by its name',
-      'a change by an image',
-      get({ query: `query A { me { nodeId } } ${MUTATION.replace('mutation', 'mutation B')}`, operationName: 'B' }),
-      405,
-      /mutation/i,
-    ],
-    [
-      'a mutation by GET, as a stream',
-      'a change by an image',
-      get({ query: MUTATION }, { accept: 'text/event-stream' }),
-      405,
-      /mutation/i,
-    ],
-    [
-      'a GET that overrides its method',
-      'a change by an image',
-      get({ query: MUTATION, _method: 'POST' }, { 'x-http-method-override': 'POST', 'x-http-method': 'POST' }),
-      405,
-      /mutation/i,
-    ],
-    [
-      'a GET with a body',
-      'an operation that is not looked at',
-      get({ query: MUTATION }, { 'content-type': 'application/json' }),
-      405,
-      /mutation/i,
-    ],
-    ['a batch by GET', 'a change by an image', get({ query: JSON.stringify(of(2, MUTATION)) }), 400, /Syntax Error/],
-    [
-      'PUT',
-      'a method that nobody checks',
-      () => ({ method: 'PUT', headers: { 'content-type': 'application/json' }, body: BODY }),
-      404,
-      /./,
-    ],
-  ]),
+const operations = (value: string) => form([{ ...operationsPart, value }, mapPart, filePart]);
+const map = (value: string) => form([operationsPart, { ...mapPart, value }, filePart]);
+const files = (count: number): FormPart[] => Array.from({ length: count }, (_, at) => ({ ...filePart, name: `${at}` }));
+const query = (document: string) => operations(JSON.stringify({ query: document, variables: { file: null } }));
+const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+const MANY_FILES = `{${times(1_000, (at) => `"${at}":["variables.file"]`, ',')}}`;
+
+/** What a request would do by its form, not by its operation. */
+export const REQUEST_ATTACKS: readonly Attack[] = [
+  ...httpGroup('batches', /batch has \d+ operations, at most 10|the batch is empty/, {
+    'of 11': batch(of(11, ME)),
+    'of 100,000': body(`[${Array(100_000).fill('{"a":1}').join(',')}]`),
+    'of none': batch([]),
+  }),
+  ...httpGroup(
+    'batches that are answered',
+    /Expected params to be an object|a batch has a subscription|the cost is 20301, at most 5000|stands 970 times|more than 1000 comments/,
+    {
+      'of batches': batch(Array(10).fill(of(10, ME))),
+      'of nulls and numbers': batch([null, 1, 'x', true]),
+      'with a subscription': batch([{ query: LIVE }, { query: ME }]),
+      'of subscriptions, streamed': batch(of(10, LIVE), { accept: 'text/event-stream' }),
+      'of ten that are too costly': batch(of(10, COSTLY)),
+      'of ten that overlap': batch(
+        Array.from({ length: 10 }, (_, at) => ({ query: `{ a${at}: me { ${'nodeId '.repeat(970)} you } }` })),
+      ),
+      'of ten of 100 KB of comments': batch(of(10, `${'#\n'.repeat(33_000)}{ you }`)),
+    },
+    { status: 200 },
+  ),
+  ...httpGroup('forged', /must be application\/json/, {
+    'text/plain': typed('text/plain'),
+    'a form': typed('application/x-www-form-urlencoded', `query=${encodeURIComponent(MUTATION)}`),
+    'application/graphql': typed('application/graphql', MUTATION),
+    'text/plain with JSON behind it': typed('text/plain; application/json'),
+    'no content type': () => raw(Buffer.from(BODY), {}),
+  }),
+  ...httpGroup(
+    'a mutation by GET',
+    /mutation/i,
+    {
+      alone: get({ query: MUTATION }),
+      'chosen by its name': get({
+        query: `query A { me { nodeId } } ${MUTATION.replace('mutation', 'mutation B')}`,
+        operationName: 'B',
+      }),
+      'as a stream': get({ query: MUTATION }, { accept: 'text/event-stream' }),
+      'that overrides its method': get(
+        { query: MUTATION, _method: 'POST' },
+        { 'x-http-method-override': 'POST', 'x-http-method': 'POST' },
+      ),
+      'with a type': get({ query: MUTATION }, JSON_TYPE),
+    },
+    { status: 405 },
+  ),
+  ...httpGroup('methods', /./, { PUT: () => ({ method: 'PUT', headers: JSON_TYPE, body: BODY }) }, { status: 404 }),
   ...httpGroup(
     'strangers',
-    [
-      ['a costly operation without a token', 'work for nobody', post(COSTLY), 401, /unauthorized/],
-      [
-        'a megabyte without a token',
-        'a parser for nobody',
-        () => raw(`{"query":"${'x'.repeat(1_000_000)}"}`),
-        401,
-        /unauthorized/,
-      ],
-      ['text/plain without a token', 'a form of another site', typed('text/plain'), 401, /unauthorized/],
-      [
-        'a form without a token',
-        'a form of another site',
-        form([operationsPart, mapPart, filePart]),
-        401,
-        /unauthorized/,
-      ],
-      [
-        'an operation with a token of a megabyte',
-        'a signature of a megabyte',
-        () => raw(BODY, { 'content-type': 'application/json', authorization: `Bearer ${'x'.repeat(12_000)}` }),
-        401,
-        /unauthorized/,
-      ],
-    ],
-    { isAnonymous: true },
+    /unauthorized/,
+    {
+      'a costly operation': post(COSTLY),
+      'a megabyte': body(`{"query":"${'x'.repeat(1_000_000)}"}`),
+      'text/plain': typed('text/plain'),
+      'a form': form([operationsPart, mapPart, filePart]),
+      'a token of 12 KB': () => raw(BODY, { ...JSON_TYPE, authorization: `Bearer ${'x'.repeat(12_000)}` }),
+    },
+    { status: 401, isAnonymous: true },
   ),
-  ...httpGroup('bodies', [
-    ['no JSON', 'a crash', () => raw('nonsense'), 400, NO_JSON],
-    ['half of JSON', 'a crash', () => raw(BODY.slice(0, -3)), 400, NO_JSON],
-    ['nothing', 'a crash', () => raw(''), 400, NO_JSON],
-    ['no UTF-8', 'text that was never sent', () => raw(Buffer.from([0x7b, 0xff, 0xfe])), 400, NO_JSON],
-    ['UTF-16', 'text that was never sent', () => raw(Buffer.from(BODY, 'utf16le')), 400, NO_JSON],
-    ['a string', 'a crash', () => raw('"{ me { nodeId } }"'), 400, /must be an object|Expected params to be an object/],
-    ['no query', 'a crash', () => raw('{}'), 400, /query/],
-    ['a query that is an object', 'a crash', () => raw('{"query":{"toString":null}}'), 400, /query/],
-    ['a query that is a list', 'a crash', () => raw('{"query":["{ me { nodeId } }"]}'), 400, /query/],
-    [
-      '1,000 unknown members',
-      'a crash',
-      () => raw(`{"query":"{you}",${times(1_000, (at) => `"m${at}":1`, ',')}}`),
-      400,
-      /Cannot query field|[Uu]nexpected|parameter/,
-    ],
-    [
-      'a megabyte of white space',
-      'a long time in the parser',
-      () => raw(`${' '.repeat(1_000_000)}${BODY.replace('nodeId', 'you')}`),
-      400,
-      /Cannot query field/,
-    ],
-    [
-      'a megabyte of escapes',
-      'a long time in the parser',
-      () => raw(`{"query":"{you}","a":"${'\\u0041'.repeat(170_000)}"}`),
-      400,
-      /Cannot query field|[Uu]nexpected|parameter/,
-    ],
-    ['over a megabyte', 'memory', () => raw(`{"query":"${' '.repeat(1_100_000)}"}`), 413, /payload_too_large/],
-    ['gzip of 100 megabytes', 'memory', encoded('gzip', gzipSync(Buffer.alloc(100_000_000))), 400, /must be identity/],
-    ['br', 'memory', encoded('br', Buffer.alloc(100)), 400, /must be identity/],
-    [
-      'gzip twice',
-      'memory',
-      encoded('gzip, gzip', gzipSync(gzipSync(Buffer.alloc(1_000_000)))),
-      400,
-      /must be identity/,
-    ],
-    ['a GET of 15 KB', 'a parser as long', get({ query: `{ me { ${'nodeId '.repeat(1_500)}} }` }), 400, /tokens/],
-    ['a GET of 100 KB', 'memory', get({ query: 'x'.repeat(100_000) }), 400, /Syntax Error/],
-    [
-      'a GET with variables that are no JSON',
-      'a crash',
-      get({ query: '{ me { nodeId } }', variables: '{' }),
-      400,
-      /variables/,
-    ],
-    [
-      'a GET with two queries',
-      'one checked, the other run',
-      () => ({ method: 'GET', query: `?query={you}&query=${encodeURIComponent(MUTATION)}`, headers: {} }),
-      400,
-      /Cannot query field/,
-    ],
-  ]),
+  ...httpGroup(
+    'bodies',
+    /must be (?:JSON|in UTF-8|an object)|must be identity|Expected params to be an object|query|levels within/,
+    {
+      'no JSON': body('nonsense'),
+      'half of JSON': body(BODY.slice(0, -3)),
+      nothing: body(''),
+      'no UTF-8': body(Buffer.from([0x7b, 0xff, 0xfe])),
+      'UTF-16': body(Buffer.from(BODY, 'utf16le')),
+      'a string': body('"{ me { nodeId } }"'),
+      'no query': body('{}'),
+      'a query that is an object': body('{"query":{"toString":null}}'),
+      'a query that is a list': body('{"query":["{ me { nodeId } }"]}'),
+      'gzip of 100 megabytes': encoded('gzip', () => gzipSync(Buffer.alloc(100_000_000))),
+      br: encoded('br', () => Buffer.alloc(100)),
+      'gzip twice': encoded('gzip, gzip', () => gzipSync(gzipSync(Buffer.alloc(1_000_000)))),
+      '500,000 lists': body(deep(500_000)),
+      '100,000 objects': body(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`),
+    },
+  ),
+  ...httpGroup('long bodies', /Cannot query field|[Uu]nexpected|parameter|tokens|Syntax Error/, {
+    '1,000 unknown members': body(`{"query":"{you}",${times(1_000, (at) => `"m${at}":1`, ',')}}`),
+    'a megabyte of white space': body(`${' '.repeat(1_000_000)}${BODY.replace('nodeId', 'you')}`),
+    'a megabyte of escapes': body(`{"query":"{you}","a":"${'\\u0041'.repeat(170_000)}"}`),
+    'a GET of 15 KB': get({ query: `{ me { ${'nodeId '.repeat(1_500)}} }` }),
+    'a GET of 100 KB': get({ query: 'x'.repeat(100_000) }),
+    'a GET of a batch': get({ query: JSON.stringify(of(2, MUTATION)) }),
+    'a GET with two queries': () => ({
+      method: 'GET',
+      query: `?query={you}&query=${encodeURIComponent(MUTATION)}`,
+      headers: {},
+    }),
+  }),
+  ...httpGroup(
+    'bodies',
+    /payload_too_large/,
+    { 'over a megabyte': body(`{"query":"${' '.repeat(1_100_000)}"}`) },
+    { status: 413 },
+  ),
+  ...httpGroup(
+    'uploads',
+    /with one member|more than it may|out of place|must name|too much before|levels within|with its boundary|at most 1 MiB/,
+    {
+      '1,000 files in the map': form([operationsPart, { ...mapPart, value: MANY_FILES }, ...files(1_000)]),
+      '1,000 files behind the first': form([operationsPart, mapPart, ...files(1_000)]),
+      '1,000 fields before the file': form([
+        ...Array.from({ length: 1_000 }, (_, at) => ({ name: `f${at}`, value: 'x' })),
+        filePart,
+      ]),
+      'a file for a path of 100,000 steps': map(`{"0":["variables${'.a'.repeat(100_000)}"]}`),
+      'a file for 60,000 places': map(`{"0":[${Array(60_000).fill('"variables.file"').join(',')}]}`),
+      'operations 100,000 deep': operations(`{"query":"{you}","variables":{"file":null,"a":${deep(100_000)}}}`),
+      'two megabytes of hyphens': () => raw(Buffer.alloc(2_000_000, '\r\n--a-boundar'), FORM_HEADERS),
+      'no form at all': typed('multipart/form-data'),
+      'a map of another megabyte': map(MAP.padEnd(1_100_000)),
+    },
+  ),
+  ...httpGroup('operations of uploads', /Cannot query field|aliases|is never used|only a mutation/, {
+    'a megabyte': operations(OPERATIONS.padEnd(1_048_000).replace('startUserMigration', 'you')),
+    'many fields': query(
+      `mutation ($file: File!) { ${times(40, (at) => `a${at}: startUserMigration(file: $file) { __typename }`)} }`,
+    ),
+    'a subscription': query('subscription ($file: File) { transactionUpdates { cursor } }'),
+  }),
+  ...httpGroup('uploads', /./, {
+    'a boundary of 10 KB': typed(
+      `multipart/form-data; boundary=${'x'.repeat(10_000)}`,
+      String(formOf([operationsPart, mapPart, filePart])),
+    ),
+  }),
+  ...httpGroup('streams', /the cost is|the depth is|is required/, {
+    'a costly query': stream(COSTLY),
+    'a subscription whose first event is deep': stream(
+      `subscription { transaction(id: "x") { ${nested(Array(20).fill('events'), 'cursor')} } }`,
+    ),
+    'a mutation without its input': stream('mutation { registerTransaction { __typename } }'),
+  }),
+  ...httpGroup(
+    'streams',
+    /^$/,
+    { 'a subscription to a client that takes none': post(LIVE, { headers: { accept: 'application/json' } }) },
+    { status: 406 },
+  ),
+  ...httpGroup(
+    'streams',
+    /NOT_FOUND/,
+    { 'a subscription to what is not there': stream('subscription { transaction(id: "nothing") { id } }') },
+    { status: 200 },
+  ),
 ];

@@ -1,281 +1,185 @@
-import { type Attack, get, type HttpRequest, httpGroup, post, raw } from './attack.ts';
+import { type Attack, get, given, httpGroup, post, stream, times } from './attack.ts';
 
 const SEARCH = 'query ($s: String) { accounts(filter: { search: $s }) { totalCount } }';
-const USERS =
-  'mutation ($u: [MigrateUserInput!]!) { migrateUsers(users: $u) { __typename ... on ValidationError { issues { path message } } } }';
-const PREVIEW = `query ($i: PreviewWalletRuleInput!) { previewWalletRule(input: $i) { fires } }`;
+const ISSUES = '{ __typename ... on ValidationError { issues { path message } } }';
+const USERS = `mutation ($u: [MigrateUserInput!]!) { migrateUsers(users: $u) ${ISSUES} }`;
+const CLIENT = `mutation ($i: ClientInput!) { createClient(input: $i) ${ISSUES} }`;
+const PREVIEW = 'query ($i: PreviewWalletRuleInput!) { previewWalletRule(input: $i) { fires } }';
 const CHEAP = 'query ($a: Int) { accounts(first: $a) { you } }';
-const UNKNOWN = /Cannot query field/;
+const GOOD = CHEAP.replace('you', 'totalCount');
+const ME = '{ me { nodeId } }';
+const YOU = '{ you }';
 const ID = 'aaaaaaaa-0000-4000-8000-000000000001';
 const TRANSFER = `{"amount":1,"at":"2026-11-21T10:00:00Z","networkCurrencyId":"${ID}"}`;
-const NESTED = /more than 20000 levels within each other/;
 const DIGITS = '9'.repeat(100_000);
+const COST = /the cost is \d+, at most 5000 is allowed/;
+const NESTED = /more than 20000 levels within each other/;
+const NO_FIELD = /Cannot query field/;
 
-/** An operation whose variables are JSON as it stands. */
-function given(query: string, variables: string, behind = ''): () => HttpRequest {
-  return () => raw(`{"query":${JSON.stringify(query)},"variables":${variables}${behind}}`);
-}
-
-const repeated = (count: number, piece: string) => Array(count).fill(piece).join(',');
-const list = (count: number, piece: string) => `[${repeated(count, piece)}]`;
-const deep = (levels: number, inner = '1') => `${'['.repeat(levels)}${inner}${']'.repeat(levels)}`;
-const deepObject = (levels: number, key = 'a') => `${`{"${key}":`.repeat(levels)}1${'}'.repeat(levels)}`;
+const list = (count: number, piece: string) => `[${Array(count).fill(piece).join(',')}]`;
+const deep = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
+const deepObject = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+const balances = (value: string) => `{"i":{"ruleId":"${ID}","balances":[${balance(value)}]}}`;
 const balance = (value: string) => `{"field":"balance","networkCurrencyId":"${ID}","value":${value}}`;
-const rule = (logic: string) =>
-  `{"i":{"balances":[],"rule":{"name":"x","type":"auto-transfer","networkId":"${ID}","networkCurrencyId":"${ID}","autoTransferRule":{"type":"x","amount":1,"targetWalletId":"${ID}","ruleLogic":${logic}}}}}`;
-const ruleLiteral = (logic: string) =>
-  `{ previewWalletRule(input: { balances: [], rule: { name: "x", type: "auto-transfer", networkId: "${ID}", networkCurrencyId: "${ID}", autoTransferRule: { type: "x", amount: 1, targetWalletId: "${ID}", ruleLogic: ${logic} } } }) { fires } }`;
+const client = (more: string) => `{"i":{"name":"x","grantTypes":["CLIENT_CREDENTIALS"],"scopes":[]${more}}}`;
+const MOVED = `{"type":"x","amount":1,"targetWalletId":"${ID}","ruleLogic":LOGIC}`;
+const RULE = `{"balances":[],"rule":{"name":"x","type":"auto-transfer","networkId":"${ID}","networkCurrencyId":"${ID}","autoTransferRule":${MOVED}}}`;
+const rule = (logic: string) => given(PREVIEW, `{"i":${RULE.replace('LOGIC', logic)}}`);
+const literal = (logic: string) =>
+  `{ previewWalletRule(input: ${RULE.replaceAll(/"(\w+)":/g, '$1: ').replace('LOGIC', logic)}) { fires } }`;
 
-export const VALUES_ATTACKS: readonly Attack[] = [
-  ...httpGroup('numbers', [
-    [
-      'of 100,000 digits as an Int',
-      'a conversion of quadratic time',
-      given(CHEAP.replace('you', 'totalCount'), `{"a":${DIGITS}}`),
-      400,
-      /\$a/,
-    ],
-    [
-      'of 100,000 digits as a Decimal',
-      'a conversion of quadratic time',
-      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":[${balance(DIGITS)}]}}`),
-      200,
-      /significant digits/,
-    ],
-    [
-      'of 100,000 zeros behind the point',
-      'a conversion of quadratic time',
-      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":[${balance(`1.${'0'.repeat(100_000)}1`)}]}}`),
-      200,
-      /significant digits/,
-    ],
-    [
-      'of an exponent of a million as a Decimal',
-      'a million digits',
-      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":[${balance('1e999999')}]}}`),
-      200,
-      /significant digits/,
-    ],
-    [
-      'of an exponent of a million as a Decimal in a string',
-      'a million digits',
-      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":[${balance('"1e-999999"')}]}}`),
-      200,
-      /significant digits/,
-    ],
-    [
-      'of an exponent of a million as a literal',
-      'a million digits',
-      post(ruleLiteral('{ field: "x", op: "gt", value: 1e999999 }')),
-      200,
-      /significant digits|must/,
-    ],
-    [
-      'a list of 19,000 that a double would change',
-      'a conversion for each',
-      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":[],"transfers":${list(19_000, '12345678901234567890')}}}`),
-      400,
-      /TransferInput/,
-    ],
-    [
-      'a list of 9,000 that a double would change',
-      'a conversion for each',
-      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":${list(9_000, balance('9'.repeat(20)))}}}`),
-      200,
-      /must have at most 1000 balances/,
-    ],
-    [
-      'a preview of 8,500 transfers under thirty names',
-      'a quarter of a million evaluations',
-      given(
-        `query ($i: PreviewWalletRuleInput!) { ${Array.from({ length: 30 }, (_, n) => `a${n}: previewWalletRule(input: $i) { fires }`).join(' ')} }`,
-        `{"i":{"ruleId":"${ID}","balances":[],"transfers":${list(8_500, TRANSFER)}}}`,
+/** What values would do where nobody refused them: an overflow, a conversion of quadratic time, an error for each. */
+export const VALUE_ATTACKS: readonly Attack[] = [
+  ...httpGroup(
+    'numbers',
+    /significant digits|must/,
+    {
+      'of 100,000 digits as a Decimal': given(PREVIEW, balances(DIGITS)),
+      'of 100,000 zeros behind the point': given(PREVIEW, balances(`1.${'0'.repeat(100_000)}1`)),
+      'of an exponent of a million': given(PREVIEW, balances('1e999999')),
+      'of an exponent of a million in a string': given(PREVIEW, balances('"1e-999999"')),
+      'of an exponent of a million as a literal': literal('{ field: "x", op: "gt", value: 1e999999 }'),
+      '9,000 that a double would change': given(
+        PREVIEW,
+        `{"i":{"ruleId":"${ID}","balances":${list(9_000, balance('9'.repeat(20)))}}}`,
       ),
-      400,
-      /the cost is \d+, at most 5000 is allowed/,
-    ],
-  ]),
-  ...httpGroup('nesting', [
-    ['100,000 lists in the body', 'a stack overflow', () => raw(deep(100_000)), 400, NESTED],
-    ['500,000 lists in the body', 'a stack overflow', () => raw(deep(500_000)), 400, NESTED],
-    ['100,000 objects in the body', 'a stack overflow', () => raw(deepObject(100_000)), 400, NESTED],
-    ['10,000 lists in variables', 'a stack overflow', given('{ you }', `{"a":${deep(10_000)}}`), 400, UNKNOWN],
-    ['10,000 lists in a rule', 'a stack overflow', given(PREVIEW, rule(deep(10_000))), 200, /ruleLogic/],
-    ['100,000 lists in variables', 'a stack overflow', given('{ you }', `{"a":${deep(100_000)}}`), 400, NESTED],
-    [
-      '100,000 lists in variables of a good operation',
-      'a stack overflow',
-      given(SEARCH, `{"s":${deep(100_000)}}`),
-      400,
-      NESTED,
-    ],
-    [
-      '100,000 objects in extensions',
-      'a stack overflow',
-      given('{ you }', '{}', `,"extensions":${deepObject(100_000)}`),
-      400,
-      NESTED,
-    ],
-    ['100,000 lists in a list of an input', 'a stack overflow', given(USERS, `{"u":${deep(100_000)}}`), 400, NESTED],
-    ['90 lists in a JSON scalar', 'a stack overflow', given(PREVIEW, rule(deep(90))), 200, /ruleLogic/],
-    ['100,000 lists in a JSON scalar', 'a stack overflow', given(PREVIEW, rule(deep(100_000))), 400, NESTED],
-    [
-      '100,000 groups in a rule',
-      'a stack overflow',
-      given(PREVIEW, rule(`${'{"not":'.repeat(100_000)}{}${'}'.repeat(100_000)}`)),
-      400,
-      NESTED,
-    ],
-    [
-      'a rule of 19,000 conditions',
-      'an issue for each',
-      given(PREVIEW, rule(`{"and":${list(19_000, '{}')}}`)),
-      200,
-      /ruleLogic|conditions/,
-    ],
-    [
-      'groups in a rule as many as tokens go',
-      'a stack overflow',
-      post(ruleLiteral(`${'{not: '.repeat(190)}{}${'}'.repeat(190)}`)),
-      200,
-      /ruleLogic|nested|deep/,
-    ],
-    [
-      'lists in a JSON literal as many as tokens go',
-      'a stack overflow',
-      post(ruleLiteral(deep(440))),
-      200,
-      /ruleLogic|nested|deep/,
-    ],
-    [
-      '__proto__ in a JSON scalar',
-      'members of every object',
-      given(PREVIEW, rule('{"__proto__":{"and":[]}}')),
-      200,
-      /ruleLogic/,
-    ],
-    [
-      'documents within strings within documents',
-      'a parse for each',
-      given(
-        '{ you }',
-        `{"a":${JSON.stringify(Array.from({ length: 12 }).reduce<string>((text) => JSON.stringify({ a: text }), '{}'))}}`,
+    },
+    { status: 200 },
+  ),
+  ...httpGroup(
+    'values of another type',
+    /\$a|TransferInput|String cannot represent|Too many errors|GrantType|walletAddress|not to be null/,
+    {
+      '100,000 digits as an Int': given(GOOD, `{"a":${DIGITS}}`),
+      'a string of a megabyte as an Int': post(GOOD, { variables: { a: 'x'.repeat(1_000_000) } }),
+      'a list of 19,000 that a double would change': given(
+        PREVIEW,
+        `{"i":{"ruleId":"${ID}","balances":[],"transfers":${list(19_000, '12345678901234567890')}}}`,
       ),
-      400,
-      UNKNOWN,
-    ],
-  ]),
-  ...httpGroup('texts', [
-    [
-      'a search of nothing but wildcards',
-      'a pattern of exponential time',
-      post(SEARCH, { variables: { s: '%_'.repeat(5_000) } }),
-      200,
-      /must have at most 1000 characters/,
-    ],
-    [
-      'a search of half a megabyte of wildcards',
-      'a pattern of exponential time',
-      post('query ($s: String) { users(filter: { search: $s }) { totalCount } }', {
-        variables: { s: '%_'.repeat(250_000) },
+      'a list of 19,000 numbers as strings': given(CLIENT, client(`,"allowedIps":${list(19_000, '1')}`)),
+      'a list of 19,000 unknown names of an enum': given(
+        CLIENT,
+        `{"i":{"name":"x","grantTypes":${list(19_000, '"PASSWORT"')},"scopes":[]}}`,
+      ),
+      'a list of 19,000 empty objects': given(USERS, `{"u":${list(19_000, '{}')}}`),
+      'a list of 19,000 nulls': given(USERS, `{"u":${list(19_000, 'null')}}`),
+      '__proto__ within an input': given(USERS, '{"u":[{"__proto__":{"walletAddress":"0x1"}}]}'),
+    },
+  ),
+  ...httpGroup('costs of values', COST, {
+    'a preview of 8,500 transfers under thirty names': given(
+      `query ($i: PreviewWalletRuleInput!) { ${times(30, (n) => `a${n}: previewWalletRule(input: $i) { fires }`)} }`,
+      `{"i":{"ruleId":"${ID}","balances":[],"transfers":${list(8_500, TRANSFER)}}}`,
+    ),
+    'a list of 300,000 empty objects': given(USERS, `{"u":${list(300_000, '{}')}}`),
+    'lists of 150,000 members within a list': given(USERS, `{"u":${list(50_000, '[1,1]')}}`),
+  }),
+  ...httpGroup('members', /object of 50000 members, at most 1000/, {
+    'an object of 50,000': given(USERS, `{"u":[{${times(50_000, (at) => `"email${at}":1`, ',')}}]}`),
+    '50,000 variables that are not declared': given(YOU, `{${times(50_000, (at) => `"v${at}":"x${at}"`, ',')}}`),
+  }),
+  ...httpGroup('nesting', NESTED, {
+    '100,000 lists in variables': given(YOU, `{"a":${deep(100_000)}}`),
+    '100,000 lists in variables of a good operation': given(SEARCH, `{"s":${deep(100_000)}}`),
+    '100,000 objects in extensions': given(YOU, '{}', `,"extensions":${deepObject(100_000)}`),
+    '100,000 lists in a list of an input': given(USERS, `{"u":${deep(100_000)}}`),
+    '100,000 lists in a JSON scalar': rule(deep(100_000)),
+    '100,000 groups in a rule': rule(`${'{"not":'.repeat(100_000)}{}${'}'.repeat(100_000)}`),
+  }),
+  ...httpGroup('variables nobody looks at', NO_FIELD, {
+    '10,000 lists': given(YOU, `{"a":${deep(10_000)}}`),
+    'documents within strings within documents': given(
+      YOU,
+      `{"a":${JSON.stringify(Array.from({ length: 12 }).reduce<string>((text) => JSON.stringify({ a: text }), '{}'))}}`,
+    ),
+    'extensions of a megabyte': post(YOU, { extensions: { a: 'x'.repeat(1_000_000) } }),
+    'constructor as a declared name': given(
+      'query ($constructor: Int) { accounts(first: $constructor) { edges { node { you } } } }',
+      '{}',
+    ),
+  }),
+  ...httpGroup(
+    'logic of a rule',
+    /ruleLogic|conditions|nested|deep/,
+    {
+      '10,000 lists': rule(deep(10_000)),
+      '90 lists': rule(deep(90)),
+      '19,000 conditions': rule(`{"and":${list(19_000, '{}')}}`),
+      'groups as many as tokens go': literal(`${'{not: '.repeat(190)}{}${'}'.repeat(190)}`),
+      'lists in a literal as many as tokens go': literal(deep(440)),
+      __proto__: rule('{"__proto__":{"and":[]}}'),
+    },
+    { status: 200 },
+  ),
+  ...httpGroup(
+    'texts',
+    /must have at most 1000 characters|ValidationError/,
+    {
+      'a search of a megabyte': post(SEARCH, { variables: { s: 'x'.repeat(1_000_000) } }),
+      'a search of nothing but wildcards': post(SEARCH, { variables: { s: '%_'.repeat(5_000) } }),
+      'a list of 19,000 strings': given(CLIENT, client(`,"allowedIps":${list(19_000, '"x"')}`)),
+      'a list of 19,000 different strings': given(
+        CLIENT,
+        client(`,"allowedIps":[${times(19_000, (at) => `"${at}"`, ',')}]`),
+      ),
+      'a list of 19,000 users without a value': given(USERS, `{"u":${list(19_000, '{"walletAddress":""}')}}`),
+    },
+    { status: 200 },
+  ),
+  ...httpGroup(
+    'texts that find nothing',
+    /"totalCount":0|"account":null|"totalCount":25|"errors"/,
+    {
+      'a search of backslashes': post(SEARCH, { variables: { s: '\\'.repeat(999) } }),
+      'lone surrogates and zeros': given(SEARCH, '{"s":"\\ud800\\u0000"}'),
+      'a path of the audit of wildcards': post(
+        'query ($s: String) { auditRecords(filter: { path: $s }) { totalCount } }',
+        { variables: { s: '%_'.repeat(5_000) } },
+      ),
+      'an id of a megabyte': post('query ($i: ID!) { account(id: $i) { id } }', {
+        variables: { i: 'x'.repeat(1_000_000) },
       }),
-      200,
-      /must have at most 1000 characters/,
-    ],
-    [
-      'a search of backslashes',
-      'a pattern without its end',
-      post(SEARCH, { variables: { s: '\\'.repeat(999) } }),
-      200,
-      /"totalCount":0/,
-    ],
-    [
-      'a path of the audit of wildcards',
-      'a pattern of exponential time',
-      post('query ($s: String) { auditRecords(filter: { path: $s }) { totalCount } }', {
-        variables: { s: '%_'.repeat(5_000) },
-      }),
-      200,
-      /"totalCount":0/,
-    ],
-    [
-      'a cursor of a megabyte',
-      'a signature of a megabyte',
-      post('query ($c: String) { accounts(after: $c) { totalCount edges { cursor } } }', {
+      'a time of a megabyte': post(
+        'query ($t: DateTime) { transactions(filter: { updatedSince: $t }) { totalCount } }',
+        { variables: { t: `2026-01-01T00:00:00.${'0'.repeat(1_000_000)}Z` } },
+      ),
+      '__proto__ as a name': given(GOOD, '{"__proto__":{"a":101},"constructor":{"prototype":{"a":101}}}'),
+    },
+    { status: 200 },
+  ),
+  ...httpGroup(
+    'cursors',
+    /cursor|CURSOR/,
+    {
+      'of a megabyte': post('query ($c: String) { accounts(after: $c) { edges { cursor } } }', {
         variables: { c: 'A'.repeat(1_000_000) },
       }),
-      200,
-      /cursor/,
-    ],
-    [
-      'a forged cursor',
-      'rows of others',
-      post('{ accounts(after: "AAAAAAAAAAAyMDI2LTAxLTAxfHg") { edges { cursor } } }'),
-      200,
-      /cursor/,
-    ],
-    [
-      'a cursor that is no base64',
-      'a crash',
-      post('{ accounts(after: "%00\\u0000") { edges { cursor } } }'),
-      200,
-      /cursor/,
-    ],
-    [
-      'a cursor of events that is no number',
-      'a crash',
-      post('subscription { transactionUpdates(after: "1e999999") { cursor } }', {
-        headers: { accept: 'text/event-stream' },
-      }),
-      200,
-      /cursor|CURSOR/,
-    ],
-    [
-      'a cursor of events of 100,000 digits',
-      'a conversion of quadratic time',
-      post('subscription ($c: String) { transactionUpdates(after: $c) { cursor } }', {
+      'that are forged': '{ accounts(after: "AAAAAAAAAAAyMDI2LTAxLTAxfHg") { edges { cursor } } }',
+      'that are no base64': '{ accounts(after: "%00\\u0000") { edges { cursor } } }',
+      'of events that are no number': stream('subscription { transactionUpdates(after: "1e999999") { cursor } }'),
+      'of events of 100,000 digits': stream('subscription ($c: String) { transactionUpdates(after: $c) { cursor } }', {
         variables: { c: DIGITS },
-        headers: { accept: 'text/event-stream' },
       }),
-      200,
-      /cursor|CURSOR/,
-    ],
-    [
-      'an id of a megabyte',
-      'a conversion as long',
-      post('query ($i: ID!) { account(id: $i) { id } }', { variables: { i: 'x'.repeat(1_000_000) } }),
-      200,
-      /"account":null/,
-    ],
-    [
-      'a time of a megabyte',
-      'a parser of exponential time',
-      post('query ($t: DateTime) { transactions(filter: { updatedSince: $t }) { totalCount } }', {
-        variables: { t: `2026-01-01T00:00:00.${'0'.repeat(1_000_000)}Z` },
+    },
+    { status: 200 },
+  ),
+  ...httpGroup(
+    'variables',
+    /[Vv]ariables|must have each member once|first or last is 101|__proto__|PersistedQueryNotSupported/,
+    {
+      'that are a list': given(ME, '[1]'),
+      'that are a string': given(ME, '"x"'),
+      '__proto__ as a declared name': given(
+        'query ($__proto__: Int) { accounts(first: $__proto__) { totalCount } }',
+        '{"__proto__":101}',
+      ),
+      'one that is named twice': given(GOOD, '{"a":1,"a":101}'),
+      'named twice themselves': given(GOOD, '{"a":1}', ',"variables":{"a":101}'),
+      'deep ones of a GET': get({ query: YOU, variables: deep(5_000) }),
+      'no JSON in a GET': get({ query: ME, variables: '{' }),
+      'extensions for stored operations': post('', {
+        extensions: { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } },
       }),
-      200,
-      /"totalCount":0/,
-    ],
-    [
-      'extensions of a megabyte',
-      'a copy of them',
-      post('{ you }', { extensions: { a: 'x'.repeat(1_000_000) } }),
-      400,
-      UNKNOWN,
-    ],
-    [
-      'extensions for stored operations',
-      'an operation that nobody stored',
-      post('', { extensions: { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } } }),
-      400,
-      /PersistedQueryNotSupported/,
-    ],
-    [
-      'a GET whose variables are deep',
-      'a stack overflow',
-      get({ query: '{ you }', variables: deep(5_000) }),
-      400,
-      /variables/,
-    ],
-  ]),
+    },
+  ),
 ];
