@@ -9,6 +9,7 @@ import {
   visit,
 } from 'graphql';
 import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
+import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { isShort, limitedJson } from '../../../lib/json-slices.ts';
 import { heldResults } from '../../../platform/database/tenant-db.ts';
 import { isOverload } from '../../../platform/errors.ts';
@@ -50,10 +51,10 @@ class SharedResult {
   }
 }
 
+/** Where a result is kept. */
 interface Kept {
   event: object;
   key: string;
-  weight: number;
 }
 
 /** Checks whether a part of a result was refused because of overload. */
@@ -92,9 +93,12 @@ export function sharedOf(result: object): SharedResult | undefined {
  */
 export class SharedResults {
   readonly #answers = new WeakMap<object, Map<string, Promise<ExecutionResult>>>();
-  readonly #kept = new Set<Kept>();
+  /** How many characters each kept result takes, the oldest first. */
+  readonly #kept = new BoundedMap<Kept, number>(KEPT_CHARACTERS, {
+    weightOf: (characters) => characters,
+    onDropped: ({ event, key }) => this.#answers.get(event)?.delete(key),
+  });
   readonly #deliveryOf: (event: object) => StartDelivery | undefined;
-  #weight = 0;
 
   constructor(deliveryOf: (event: object) => StartDelivery | undefined = () => undefined) {
     this.#deliveryOf = deliveryOf;
@@ -148,15 +152,7 @@ export class SharedResults {
       this.#answers.get(event)?.delete(key);
       return result;
     }
-    const kept = { event, key, weight: OWN_WEIGHT + (shared.text?.length ?? 0) };
-    this.#kept.add(kept);
-    this.#weight += kept.weight;
-    for (const oldest of this.#kept) {
-      if (this.#weight <= KEPT_CHARACTERS) break;
-      this.#kept.delete(oldest);
-      this.#weight -= oldest.weight;
-      this.#answers.get(oldest.event)?.delete(oldest.key);
-    }
+    this.#kept.set({ event, key }, OWN_WEIGHT + (shared.text?.length ?? 0));
     return result;
   }
 }

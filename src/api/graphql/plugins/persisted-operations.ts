@@ -1,30 +1,21 @@
 import { createHash } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { isObject } from '../../../lib/json.ts';
 import { type PersistedDocuments, withoutPrefix } from '../execution/persisted-file.ts';
 
 const MAX_DOCUMENTS = 500;
 const MAX_DOCUMENT_LENGTH = 16_384;
 
-/**
- * Caches what was made from the latest 500 documents, by their text. Documents of more than 16,384 characters are not
- * cached.
- */
-export class DocumentCache<Made> {
-  readonly #made = new Map<string, Made>();
-
-  get(document: string): Made | undefined {
-    return this.#made.get(document);
+/** Caches what was made from the latest 500 documents, by their text; longer ones than 16,384 characters are not cached. */
+export class DocumentCache<Made> extends BoundedMap<string, Made> {
+  constructor() {
+    super(MAX_DOCUMENTS);
   }
 
-  set(document: string, made: Made): void {
-    if (document.length > MAX_DOCUMENT_LENGTH) return;
-    if (this.#made.size >= MAX_DOCUMENTS) {
-      const oldest = this.#made.keys().next();
-      if (!oldest.done) this.#made.delete(oldest.value);
-    }
-    this.#made.set(document, made);
+  override set(document: string, made: Made): void {
+    if (document.length <= MAX_DOCUMENT_LENGTH) super.set(document, made);
   }
 }
 
@@ -43,7 +34,6 @@ interface SentOperation {
   extensions?: unknown;
 }
 
-const MAX_SENT_LENGTH = 16_384;
 const SHA256 = /^[\da-f]{64}$/;
 
 /** Decides which documents may run, and replaces ids by their documents. */
@@ -51,7 +41,7 @@ export class PersistedOperations {
   readonly #mode: PersistedMode;
   readonly #documents: () => PersistedDocuments;
   /** The documents that clients have sent together with their hash; clients send only the hash from then on. */
-  readonly #sent = new DocumentCache<string>();
+  readonly #sent = new BoundedMap<string, string>(MAX_DOCUMENTS);
 
   /** @param documents returns the persisted documents in force; called for each operation. */
   constructor(mode: PersistedMode, documents: () => PersistedDocuments) {
@@ -96,7 +86,7 @@ export class PersistedOperations {
     if (listed !== undefined ? listed !== text : id !== createHash('sha256').update(text).digest('hex')) {
       throw refused('PersistedQueryMismatch', 'the id is not that of the document');
     }
-    if (listed === undefined && text.length <= MAX_SENT_LENGTH) this.#sent.set(id, text);
+    if (listed === undefined && text.length <= MAX_DOCUMENT_LENGTH) this.#sent.set(id, text);
   }
 }
 
