@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../platform/config/config.ts';
 import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
 import { migrate, type OnSchemaMigration } from '../platform/database/schema-migrations.ts';
 import { sqlState } from '../platform/database/sql-state.ts';
-import { OwnerError } from '../platform/errors.ts';
+import { MigrationOwnerError } from '../platform/errors.ts';
 
 /** The role of `DATABASE_URL`, where another one owns the tables. */
 export interface ServiceRole {
@@ -30,7 +30,7 @@ const PAGE = 'see docs/operations/database-roles.md';
 /**
  * Migrates the schema. If the owner of the tables has a URL of its own, the owner does it, and then grants the role of
  * `DATABASE_URL` what a service needs. Sets the retention that the database enforces.
- * @throws ConfigError if the two URLs do not fit together, OwnerError if the database refuses something to the owner.
+ * @throws ConfigError if the two URLs do not fit together, MigrationOwnerError if the database refuses something to the owner.
  */
 export async function migrateByOwner({ config, database, onMigration }: MigrateParts): Promise<Migrated> {
   const { databaseUrl = '', migrateDatabaseUrl: url, auditRetentionDays } = config;
@@ -50,7 +50,7 @@ export async function migrateByOwner({ config, database, onMigration }: MigrateP
       return { migrations, service: { name } };
     });
   } catch (error) {
-    throw error instanceof ConfigError ? error : new OwnerError(error);
+    throw error instanceof ConfigError ? error : new MigrationOwnerError(error);
   }
 }
 

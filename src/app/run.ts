@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { type Config, ConfigError, readConfig } from '../platform/config/config.ts';
 import { readSecrets } from '../platform/config/secrets.ts';
-import { OwnerError, StartError } from '../platform/errors.ts';
+import { MigrationOwnerError, StartError } from '../platform/errors.ts';
 import { type FlushableLog, pinoLog } from '../platform/telemetry/pino-log.ts';
 import type { Service } from './service.ts';
 
@@ -36,7 +36,7 @@ const SILENCE = /^timeout exceeded|^connection terminated/i;
 /** Returns why a start failed, in one sentence for the operator; undefined if only a stack trace can explain it. */
 export function startFailure(error: unknown, config: Config | undefined): string | undefined {
   if (error instanceof StartError) return error.message;
-  if (error instanceof OwnerError)
+  if (error instanceof MigrationOwnerError)
     return startFailure(error.cause, config && { ...config, databaseUrl: config.migrateDatabaseUrl })?.replace(
       'DATABASE_URL',
       'MIGRATE_DATABASE_URL',

@@ -7,7 +7,7 @@ import { correlation, headFault, normalTarget } from './exchange/request-head.ts
 import { NOT_HTTP } from './exchange/unparsed.ts';
 import type { EndpointTable, Services } from './routing.ts';
 
-/** One stage of the chain: adds to the exchange, or refuses the request by throwing an `AppError`. */
+/** One stage of the chain: adds to the exchange, or refuses the request by throwing an `Refusal`. */
 export type Stage = (exchange: Exchange) => void | Promise<void>;
 
 /** Handles requests to the services of this process, after they have passed the chain. */
@@ -101,7 +101,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
 
 /**
  * Refuses a head that two recipients could read differently. Its connection takes no further request.
- * @throws AppError 400 for such a head.
+ * @throws Refusal 400 for such a head.
  */
 function refuseBadHead({ req, res, upgrade, isBroken }: Exchange): void {
   const fault = isBroken ? NOT_HTTP : headFault(req, upgrade !== undefined);
@@ -123,7 +123,7 @@ function targetServer({ req }: Exchange): string | undefined {
 /**
  * Finds the endpoint and the service of a request. A request that cannot be recorded in the audit is refused only here,
  * because clients of endpoints with `statuses: closed` do not know 503.
- * @throws AppError 404 when nothing matches, 503 when the request cannot be recorded.
+ * @throws Refusal 404 when nothing matches, 503 when the request cannot be recorded.
  */
 function matchEndpoint(
   exchange: Exchange,

@@ -2,8 +2,9 @@ import type { ClientRecord } from '../access/identity/client-record.ts';
 import type { Principal } from '../access/identity/principal.ts';
 import { type ClientGuards, checkOrigin, type Origin } from '../access/limits/guards.ts';
 import { type LimitHeaders, setLimitHeaders } from '../access/limits/limits.rules.ts';
-import { AppError } from '../platform/errors.ts';
+import { Refusal } from '../platform/errors.ts';
 import type { Exchange } from './exchange/exchange.ts';
+import { statusOf } from './exchange/refusals.ts';
 
 /**
  * Runs the client guards for the API token of a request; login tokens are checked only when they are issued. If the
@@ -32,7 +33,7 @@ export async function guardOperation(guards: ClientGuards, exchange: Exchange, p
 
 /**
  * Checks the certificate and address of a WebSocket's client. Counts nothing, because its operations are counted.
- * @throws AppError 403 when the client may not connect from there.
+ * @throws Refusal 403 when the client may not connect from there.
  */
 export async function guardSocket(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
   const client = await guards.clientOf(principal);
@@ -81,7 +82,7 @@ async function guardKnown(
 
 function refuseRequest({ req, found }: Exchange, error: unknown): void {
   const mayBeBatch = req.method === 'POST' && found.endpoint?.flags?.batch === true;
-  if (!mayBeBatch || !(error instanceof AppError && error.status === 429)) throw error;
+  if (!mayBeBatch || !(error instanceof Refusal && statusOf(error) === 429)) throw error;
   found.limitRefusal = error;
 }
 

@@ -14,8 +14,8 @@ it('D2-13: a body that does not come to its end within five minutes is a 400 tha
   vi.useFakeTimers();
   const [slow, quick] = [new PassThrough(), new PassThrough()];
   const refused = expect(read(slow)).rejects.toMatchObject({
-    status: 400,
-    issues: [{ path: '', message: 'must come within five minutes' }],
+    code: 'invalid_request',
+    details: { issues: [{ path: '', message: 'must come within five minutes' }] },
   });
   const body = read(quick);
   slow.write('a');

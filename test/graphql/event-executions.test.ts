@@ -148,7 +148,7 @@ it('D6-24: one that leaves while it waits for its turn, or pauses, is not execut
 
 it('D6-24: an overload error has no stack, and neither has the error of a field that it refuses', () => {
   for (const overload of [serviceUnavailable(), gatewayTimeout()]) {
-    expect(overload.stack).toBe(`AppError: ${overload.message}`);
+    expect(overload.stack).toBe(`Refusal: ${overload.message}`);
     expect(new GraphQLError('refused', { originalError: overload }).stack).toBe(overload.stack);
   }
   expect(new Error('another').stack).toContain('event-executions.test.ts');

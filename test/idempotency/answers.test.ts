@@ -6,7 +6,7 @@ import {
   type StoredResponse,
 } from '../../src/domain/idempotency/idempotent-responses.ts';
 import type { Db } from '../../src/platform/database/database.ts';
-import { AppError, notFound } from '../../src/platform/errors.ts';
+import { notFound, serviceUnavailable } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -62,7 +62,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
       throw error;
     };
     await expect(answers().respond(given, work(new Error('fault')))).rejects.toThrow('fault');
-    const unavailable = new AppError(503, 'service_unavailable');
+    const unavailable = serviceUnavailable();
     await expect(answers().respond(given, work(unavailable))).rejects.toBe(unavailable);
     const refusal = notFound();
     await expect(answers().respond(given, work(refusal))).rejects.toBe(refusal);
@@ -107,7 +107,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
     });
     await entered.promise;
     await expect(answers(200).respond(given, async () => CREATED)).rejects.toMatchObject({
-      status: 409,
+      code: 'idempotency_conflict',
       message: 'idempotency_conflict',
     });
     held.resolve(CREATED);
@@ -133,7 +133,9 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
     const hasty = answers(50);
     const stuck = Promise.withResolvers<StoredResponse>();
     const slow = alone(hasty, given, () => stuck.promise);
-    await expect(alone(hasty, given, async () => said('never'))).rejects.toMatchObject({ status: 409 });
+    await expect(alone(hasty, given, async () => said('never'))).rejects.toMatchObject({
+      code: 'idempotency_conflict',
+    });
     stuck.reject(new Error('fault'));
     await expect(slow).rejects.toThrow('fault');
     expect(await alone(hasty, given, async () => said('after'))).toEqual(said('after'));
@@ -143,7 +145,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
     const given = request();
     await answers().respond(given, async () => CREATED);
     const other = { ...given, bytes: Buffer.from('{ }') };
-    await expect(answers().respond(other, async () => CREATED)).rejects.toMatchObject({ status: 409 });
+    await expect(answers().respond(other, async () => CREATED)).rejects.toMatchObject({ code: 'idempotency_conflict' });
     expect(await answers().respond(given, async () => CREATED)).toEqual(CREATED);
   });
 });

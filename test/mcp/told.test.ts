@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import { TOOLS } from '../../src/api/mcp/tools.ts';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
-import { invalidRequest, notFoundRefusal, RefusalError } from '../../src/platform/errors.ts';
+import { invalidInput, invalidRequest, notFound, Refusal } from '../../src/platform/errors.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { type Agent, callOf, connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
@@ -136,15 +136,11 @@ describe('what is refused', () => {
   });
 
   it.each<[name: string, error: Error, code: string]>([
-    ['what is not found', notFoundRefusal(), 'not_found'],
-    ['forbidden', new RefusalError({ kind: 'forbidden', permission: 'x', message: 'not for you' }), 'forbidden'],
-    [
-      'a duplicate',
-      new RefusalError({ kind: 'duplicate', reason: 'duplicate_name', message: 'taken' }),
-      'duplicate_name',
-    ],
-    ['a precondition', new RefusalError({ kind: 'precondition', message: 'has moved on' }), 'precondition_failed'],
-    ['invalid', new RefusalError({ kind: 'invalid', path: 'rule.name', message: 'no' }), 'invalid_arguments'],
+    ['what is not found', notFound(), 'not_found'],
+    ['forbidden', new Refusal('forbidden', { permission: 'x', message: 'not for you' }), 'forbidden'],
+    ['a duplicate', new Refusal('duplicate', { taken: 'duplicate_name', message: 'taken' }), 'duplicate_name'],
+    ['a precondition', new Refusal('precondition_failed', { message: 'has moved on' }), 'precondition_failed'],
+    ['invalid', invalidInput('rule.name', 'no'), 'invalid_arguments'],
     ['another status of the interface', invalidRequest([{ path: 'rule', message: 'no' }]), 'internal_error'],
     ['a fault', new Error('broken'), 'internal_error'],
   ])(

@@ -168,7 +168,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
       const locked = withPostgres(database.url, async (client) => {
         await client.query('begin');
         await client.query('lock table access_changes in access exclusive mode');
-        await expect(changes.current()).rejects.toMatchObject({ status: 503 });
+        await expect(changes.current()).rejects.toMatchObject({ code: 'service_unavailable' });
       });
       await locked;
       // The read that was waiting for the lock goes on by itself.

@@ -10,6 +10,7 @@ import {
   UNBOUND,
 } from '../../src/access/administration/administration.ts';
 import type { Principal } from '../../src/access/identity/principal.ts';
+import { Refusal } from '../../src/platform/errors.ts';
 
 const OWN = 'aaaaaaaa-0000-4000-8000-00000000000a';
 const OTHER = 'bbbbbbbb-0000-4000-8000-00000000000b';
@@ -41,9 +42,9 @@ describe('who may administer', () => {
     expect(administrationRefusal(weak, change, { scopes: ['accounts:read'] })).toBeUndefined();
     expect(administrationRefusal(weak, change, { scopes: [] })).toBeUndefined();
     const scopes = ['accounts:read', 'audit:read', 'users:read'];
-    expect(administrationRefusal(weak, change, { scopes })).toEqual({
-      kind: 'forbidden',
-      permission: 'audit:read',
+    expect(administrationRefusal(weak, change, { scopes })).toMatchObject({
+      code: 'forbidden',
+      details: { permission: 'audit:read' },
       message: 'the permission audit:read is missing',
     });
   });
@@ -54,14 +55,16 @@ describe('who may administer', () => {
 
   it.each([...GIVE, ...END])('D3-26: nobody may %s without clients:manage', (change) => {
     const by = administratorOf(principal({ permissions: new Set(['accounts:read']) }));
-    expect(administrationRefusal(by, change, { scopes: [] })).toMatchObject({ permission: 'clients:manage' });
+    expect(administrationRefusal(by, change, { scopes: [] })).toMatchObject({
+      details: { permission: 'clients:manage' },
+    });
   });
 
   it.each(['replace', 'rotate', 'enable', 'disable'] as const)(
     "D3-26: a client's own token may not %s that client, a login made through it may",
     (change) => {
       const target = { clientId: OWN, scopes: [] };
-      expect(administrationRefusal(api, change, target)).toMatchObject({ kind: 'forbidden' });
+      expect(administrationRefusal(api, change, target)).toMatchObject({ code: 'forbidden' });
       expect(administrationRefusal(api, change, { ...target, clientId: OTHER })).toBeUndefined();
       expect(administrationRefusal(weak, change, target)).toBeUndefined();
     },
@@ -70,9 +73,9 @@ describe('who may administer', () => {
   it.each(GIVE)("D3-30: to %s by a client's own token takes no freedom that the client has not", (change) => {
     const maker = { ...UNBOUND, monthly_limit: 5 };
     const freer = { scopes: [], bounds: UNBOUND };
-    expect(administrationRefusal(api, change, freer, maker)).toEqual({
-      kind: 'forbidden',
-      permission: 'clients:manage',
+    expect(administrationRefusal(api, change, freer, maker)).toMatchObject({
+      code: 'forbidden',
+      details: { permission: 'clients:manage' },
       message: "a client's own token gives nobody more freedom than it has: set a monthly limit within the maker's",
     });
     expect(administrationRefusal(api, change, { scopes: [] }, maker)).toMatchObject({
@@ -93,7 +96,7 @@ describe('who may administer', () => {
     ['of the legacy class', { tokenClass: 'legacy' as const }],
   ])("D3-26: a client's own token is known %s", (_name, settings) => {
     const by = administratorOf(principal({ tokenUse: 'api', ...settings }));
-    expect(administrationRefusal(by, 'disable', { clientId: OWN, scopes: [] })).toMatchObject({ kind: 'forbidden' });
+    expect(administrationRefusal(by, 'disable', { clientId: OWN, scopes: [] })).toMatchObject({ code: 'forbidden' });
   });
 
   it('D3-26: the operator may do everything', () => {
@@ -120,7 +123,7 @@ describe('the last active admin of a node', () => {
   const second: Standing = { id: 'b', role: 'admin', status: 'active' };
   const gone: Standing = { id: 'c', role: 'admin', status: 'disabled' };
   const viewer: Standing = { id: 'd', role: 'viewer', status: 'active' };
-  const stays = { kind: 'precondition', message: 'the last active admin of a node stays' };
+  const stays = new Refusal('precondition_failed', { message: 'the last active admin of a node stays' });
 
   it.each([
     ['is not disabled', { ...admin, status: 'disabled' }, [admin], stays],

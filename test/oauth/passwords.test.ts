@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';
 import { Passwords } from '../../src/access/credentials/passwords.ts';
-import { AppError } from '../../src/platform/errors.ts';
+import { Refusal } from '../../src/platform/errors.ts';
 import { cheapHash } from '../support/oauth/cheap-hash.ts';
 
 const AT_ONCE = Math.max(1, availableParallelism() - 1);
@@ -37,8 +37,8 @@ it('D3-17: runs as many at once as cores less one, queues 64, refuses the next w
   const answers = tried.map((password) => passwords.verify('node', password, hash));
   for (const call of [passwords.hash('x', 'node'), passwords.verify('node', 'right', hash)]) {
     const error = await call.catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(AppError);
-    expect(error).toMatchObject({ status: 503, message: 'service_unavailable', headers: { 'Retry-After': '1' } });
+    expect(error).toBeInstanceOf(Refusal);
+    expect(error).toMatchObject({ code: 'service_unavailable', details: { retryAfterSeconds: 1 } });
   }
   expect(passwords.runs - before).toBe(AT_ONCE);
   expect(await Promise.all(answers)).toEqual(tried.map((password) => password === 'right'));
@@ -54,7 +54,7 @@ it('D2-25: a node that has filled the queue keeps half of it once another comes,
     passwords.verify(nodeId, 'right', hash).then(
       () => ended.push(nodeId),
       (error: unknown) => {
-        expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+        expect(error).toMatchObject({ code: 'service_unavailable', details: { retryAfterSeconds: 1 } });
         return ended.push(`${nodeId} refused`);
       },
     );

@@ -13,7 +13,7 @@ interface Stand {
   throttle: Throttle;
   clock: { nowMs: number };
   /** The statuses of so many failures. */
-  fail(times: number, address?: string, clientId?: string | null): Promise<number[]>;
+  fail(times: number, address?: string, clientId?: string | null): Promise<string[]>;
 }
 
 function stand(cache: Pick<Cache, 'countFailure'>): Stand {
@@ -23,16 +23,16 @@ function stand(cache: Pick<Cache, 'countFailure'>): Stand {
     throttle,
     clock,
     async fail(times, address = ADDRESS, clientId: string | null = 'client') {
-      const statuses: number[] = [];
+      const codes: string[] = [];
       for (let i = 0; i < times; i += 1) {
-        statuses.push(
+        codes.push(
           await throttle.failed(address, clientId ?? undefined).then(
-            () => 401,
-            (error) => error.status,
+            () => 'refused',
+            (error) => error.code,
           ),
         );
       }
-      return statuses;
+      return codes;
     },
   };
 }
@@ -47,23 +47,22 @@ describe.each([
 ] as const)('wrong client secrets, counted %s', (_name, cache) => {
   it('D3-18: from the twenty-first in a minute on they are 429 rate_limit_exceeded with Retry-After', async () => {
     const { throttle, clock, fail } = stand(cache());
-    expect(await fail(20)).toEqual(Array(20).fill(401));
+    expect(await fail(20)).toEqual(Array(20).fill('refused'));
     clock.nowMs += 17_500;
     await expect(throttle.failed(ADDRESS, 'client')).rejects.toMatchObject({
-      status: 429,
-      message: 'rate_limit_exceeded',
-      headers: { 'Retry-After': '43' },
+      code: 'rate_limit_exceeded',
+      details: { retryAfterSeconds: 43 },
     });
     clock.nowMs = NOON + 60_000;
-    expect(await fail(21)).toEqual([...Array(20).fill(401), 429]);
+    expect(await fail(21)).toEqual([...Array(20).fill('refused'), 'rate_limit_exceeded']);
   });
 
   it('D3-18: are counted apart for each address and each client, and for none', async () => {
     const { fail } = stand(cache());
     await fail(21);
-    expect(await fail(1, '198.51.100.8')).toEqual([401]);
-    expect(await fail(1, ADDRESS, 'other')).toEqual([401]);
-    expect(await fail(1, ADDRESS, null)).toEqual([401]);
+    expect(await fail(1, '198.51.100.8')).toEqual(['refused']);
+    expect(await fail(1, ADDRESS, 'other')).toEqual(['refused']);
+    expect(await fail(1, ADDRESS, null)).toEqual(['refused']);
   });
 });
 
@@ -72,8 +71,8 @@ describeReal('redis', 'wrong client secrets, counted for all replicas', () => {
     await using redis = await freshRedis();
     const caches = [await RedisCache.open({ url: redis.url }), await RedisCache.open({ url: redis.url })];
     const [first, second] = caches.map(stand);
-    expect(await first?.fail(12)).toEqual(Array(12).fill(401));
-    expect(await second?.fail(10)).toEqual([...Array(8).fill(401), 429, 429]);
+    expect(await first?.fail(12)).toEqual(Array(12).fill('refused'));
+    expect(await second?.fail(10)).toEqual([...Array(8).fill('refused'), 'rate_limit_exceeded', 'rate_limit_exceeded']);
     for (const cache of caches) await cache.stop();
   });
 });

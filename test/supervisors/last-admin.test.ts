@@ -6,7 +6,7 @@ import { LoginLocks } from '../../src/access/credentials/login-locks.ts';
 import { AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { Sessions } from '../../src/access/revocation/sessions.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
-import { RefusalError } from '../../src/platform/errors.ts';
+import { Refusal } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -58,8 +58,8 @@ describeReal('postgres', 'two admins who turn on each other', () => {
       const settled = await Promise.allSettled([doTo(deeds[0], nodeId, second), doTo(deeds[1], nodeId, first)]);
       const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
       expect(refused).toHaveLength(1);
-      expect(refused[0]).toBeInstanceOf(RefusalError);
-      expect(refused[0].refusal.kind).toBe('precondition');
+      expect(refused[0]).toBeInstanceOf(Refusal);
+      expect(refused[0].code).toBe('precondition_failed');
       const admins = await database.db
         .forNode(nodeId)
         .run((k) =>
@@ -75,7 +75,7 @@ describeReal('postgres', 'two admins who turn on each other', () => {
       administration.create(nodeId, OPERATOR, { username, password: 'correct horse battery', role: 'viewer' });
     const settled = await Promise.allSettled([make('Grace'), make('GRACE'), make('grace')]);
     expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.refusal] : []));
-    expect(refused.map(({ reason }) => reason)).toEqual(['duplicate_username', 'duplicate_username']);
+    const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.details] : []));
+    expect(refused.map(({ taken }) => taken)).toEqual(['duplicate_username', 'duplicate_username']);
   });
 });

@@ -163,7 +163,8 @@ describe('a file that is refused', () => {
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db);
     await expect(files.start(caller, fileOf(content, 100_000))).rejects.toMatchObject({
-      refusal: { kind: 'invalid', path: 'file', message: expect.stringContaining(message) },
+      code: 'invalid_input',
+      details: { issues: [{ path: 'file', message: expect.stringContaining(message) }] },
     });
     const { migrations, chunks } = await stateOf(database.db, caller.nodeId);
     expect({ migrations, chunks }).toEqual({ migrations: [], chunks: [] });
@@ -223,10 +224,11 @@ describe('a migration that runs', () => {
     const { id, caller, files } = await migrated(csvOf(1));
     const other = await newNode(database.db);
     await expect(files.cancel(caller.nodeId, id)).rejects.toMatchObject({
-      refusal: { kind: 'precondition', message: 'the migration has ended already: it is done' },
+      code: 'precondition_failed',
+      message: 'the migration has ended already: it is done',
     });
     for (const missing of [id, other.nodeId, 'x']) {
-      await expect(files.cancel(other.nodeId, missing)).rejects.toMatchObject({ refusal: { kind: 'not_found' } });
+      await expect(files.cancel(other.nodeId, missing)).rejects.toMatchObject({ code: 'not_found' });
     }
   });
 

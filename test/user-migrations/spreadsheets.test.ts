@@ -240,7 +240,8 @@ describe('D7-12: a file in another format is refused with the cause and what to 
     const { files } = filesOn(database.db);
     for (const partBytes of [100_000, 3]) {
       await expect(files.start(caller, fileOf(file, partBytes))).rejects.toMatchObject({
-        refusal: { kind: 'invalid', path: 'file', message: expect.stringMatching(cause) },
+        code: 'invalid_input',
+        details: { issues: [{ path: 'file', message: expect.stringMatching(cause) }] },
       });
     }
     const { migrations, chunks } = await stateOf(database.db, caller.nodeId);
@@ -256,7 +257,7 @@ describe('D7-12: a file in another format is refused with the cause and what to 
   ])('%s is not mistaken for one of them', async (_name, file, cause) => {
     const { files } = filesOn(database.db);
     await expect(files.start(await newNode(database.db), fileOf(file))).rejects.toMatchObject({
-      refusal: { message: expect.stringMatching(cause) },
+      message: expect.stringMatching(cause),
     });
   });
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MAX_WAITING_CHUNKS } from '../../src/domain/user-migrations/migration-store.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
-import { RefusalError } from '../../src/platform/errors.ts';
+import { Refusal } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { csvOf, fileOf, filesOn, newNode, stateOf } from '../support/user-migrations/files-stand.ts';
@@ -33,7 +33,8 @@ describeReal('postgres', 'files that wait', () => {
   }
   const chunksOf = async (nodeId: string) => (await stateOf(database.db, nodeId)).chunks.length;
   const refusal = expect.objectContaining({
-    refusal: { kind: 'precondition', message: expect.stringMatching(/4 GiB: wait .* or cancel/) },
+    code: 'precondition_failed',
+    message: expect.stringMatching(/4 GiB: wait .* or cancel/),
   });
 
   it('DG-09: uploads to two processes together never store more of a tenant than 4 GiB', async () => {
@@ -53,7 +54,7 @@ describeReal('postgres', 'files that wait', () => {
     async function* endless() {
       for (; sent < 100; sent += 1) yield Buffer.from(csvOf(10_000));
     }
-    await expect(filesOn(database.db).files.start(caller, endless())).rejects.toThrow(RefusalError);
+    await expect(filesOn(database.db).files.start(caller, endless())).rejects.toThrow(Refusal);
     expect(sent).toBeLessThan(10);
     expect(await chunksOf(caller.nodeId)).toBe(MAX_WAITING_CHUNKS - 2);
   });
@@ -63,11 +64,11 @@ describeReal('postgres', 'files that wait', () => {
     const { files, jobs } = filesOn(database.db);
     const { id } = await files.start(caller, fileOf(csvOf(1)));
     const another = () => files.start(caller, fileOf(csvOf(1)));
-    await expect(another()).rejects.toThrow(RefusalError);
+    await expect(another()).rejects.toThrow(Refusal);
     await files.start(await newNode(database.db), fileOf(csvOf(1)));
     await files.start(caller, fileOf(csvOf(1)), () => jobs.lease());
     await files.cancel(caller.nodeId, id);
-    await expect(another()).rejects.toThrow(RefusalError);
+    await expect(another()).rejects.toThrow(Refusal);
     const [job] = (await stateOf(database.db, caller.nodeId)).jobs;
     await files.cancel(caller.nodeId, job?.migration_id ?? '');
     expect(await another()).toMatchObject({ status: 'running' });

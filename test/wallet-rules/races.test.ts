@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { NetworkAssignments } from '../../src/domain/networks/networks.service.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
-import { RefusalError } from '../../src/platform/errors.ts';
+import { Refusal } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { seedTwoNodes, type TwoNodes } from '../support/tenancy/two-nodes.ts';
@@ -46,8 +46,8 @@ describeReal('postgres', 'several at once', () => {
       expect(done.map(({ value }) => value.version)).toEqual([version + 1]);
       for (const outcome of outcomes) {
         if (outcome.status === 'fulfilled') continue;
-        expect(outcome.reason).toBeInstanceOf(RefusalError);
-        expect(outcome.reason.refusal.kind).toBe('precondition');
+        expect(outcome.reason).toBeInstanceOf(Refusal);
+        expect(outcome.reason.code).toBe('precondition_failed');
       }
       const [row] = await door().run((k) => k.selectFrom('wallet_rules').select('name').where('id', '=', id));
       expect(row?.name).toBe(done[0]?.value.name);
@@ -95,7 +95,7 @@ describeReal('postgres', 'several at once', () => {
       return work.then(
         ({ version, name, status }) => ({ version, name, status, correlation_id: String(index) }),
         (error) => {
-          expect(error.refusal).toEqual({ kind: 'not_found' });
+          expect(error.code).toBe('not_found');
           return undefined;
         },
       );
@@ -118,7 +118,7 @@ describeReal('postgres', 'several at once', () => {
       ...Array.from({ length: AT_ONCE }, () => rules.create(author(nodeId), walletId, content('late'))),
     ]);
     for (const outcome of outcomes) {
-      if (outcome.status === 'rejected') expect(outcome.reason.refusal).toEqual({ kind: 'not_found' });
+      if (outcome.status === 'rejected') expect(outcome.reason.code).toBe('not_found');
     }
     expect(
       await door().run((k) => k.selectFrom('wallet_rules').select('id').where('wallet_id', '=', walletId)),

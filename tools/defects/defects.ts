@@ -108,7 +108,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'grants: a client may use any',
     file: 'src/access/token-endpoint/token-endpoint.ts',
-    find: "  if (!client.grantTypes.includes(grant.grantType)) throw new OAuthError(403, 'unauthorized_client');\n",
+    find: "  if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');\n",
     replacement: '',
     caughtBy: ['test/oauth/token-refusals.test.ts', 'test/oauth/standard-refusals.test.ts'],
   },
@@ -150,7 +150,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'networks: one of another chain can be assigned',
     file: 'src/domain/networks/networks.service.ts',
-    find: '    if (!isOfChain) throw new RefusalError(OTHER_CHAIN);\n',
+    find: "    if (!isOfChain) throw invalidInput('network_id', \"must be a network of the wallet's chain\");\n",
     replacement: '',
     caughtBy: ['test/networks/rest.test.ts'],
   },

@@ -1,6 +1,6 @@
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { type Refusal, RefusalError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 import type { ClientRow } from '../clients/clients.service.ts';
 import { type Permission, permissionsOfRole } from '../identity/permissions.rules.ts';
 import type { Principal } from '../identity/principal.ts';
@@ -115,16 +115,17 @@ export function administrationRefusal(
   const needed = givesHold(change) ? [NEEDED, ...scopes] : [NEEDED];
   const missing = needed.find((scope) => !by.holds(scope));
   if (missing !== undefined) {
-    return { kind: 'forbidden', permission: missing, message: `the permission ${missing} is missing` };
+    return new Refusal('forbidden', { permission: missing, message: `the permission ${missing} is missing` });
   }
   if (clientId !== undefined && clientId === by.ownClientId) {
-    return { kind: 'forbidden', permission: NEEDED, message: "a client's own token never changes that client" };
+    const message = "a client's own token never changes that client";
+    return new Refusal('forbidden', { permission: NEEDED, message });
   }
   const wanting = maker && givesHold(change) ? freerThanMaker(maker, bounds ?? UNBOUND) : [];
   if (wanting.length === 0) return undefined;
   const way = bounds ? wanting.join('; ') : "use a supervisor's login";
   const message = `a client's own token gives nobody more freedom than it has: ${way}`;
-  return { kind: 'forbidden', permission: NEEDED, message };
+  return new Refusal('forbidden', { permission: NEEDED, message });
 }
 
 /** Checks whether a role exists. */
@@ -152,7 +153,7 @@ export function lastAdminRefusal(after: Standing, all: readonly Standing[]): Ref
   const admins = all.filter(isActiveAdmin);
   const wasAdmin = admins.some(({ id }) => id === after.id);
   if (!wasAdmin || isActiveAdmin(after) || admins.length > 1) return undefined;
-  return { kind: 'precondition', message: 'the last active admin of a node stays' };
+  return new Refusal('precondition_failed', { message: 'the last active admin of a node stays' });
 }
 
 function givesHold(change: AdministrativeChange): boolean {
@@ -175,7 +176,7 @@ function givesHold(change: AdministrativeChange): boolean {
 
 /**
  * Reads the restrictions of the administering client and applies the rules of administration.
- * @throws RefusalError when they forbid the change.
+ * @throws Refusal when they forbid the change.
  */
 export async function refuseAdministration(
   db: Db,
@@ -185,7 +186,7 @@ export async function refuseAdministration(
   target: AdministeredTarget,
 ): Promise<void> {
   const refusal = administrationRefusal(by, change, target, await boundsOf(db, nodeId, by.ownClientId));
-  if (refusal) throw new RefusalError(refusal);
+  if (refusal) throw refusal;
 }
 
 async function boundsOf(db: Db, nodeId: string, clientId: string | undefined): Promise<ClientBounds | undefined> {

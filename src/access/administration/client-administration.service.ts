@@ -4,7 +4,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { notFoundRefusal } from '../../platform/errors.ts';
+import { notFound } from '../../platform/errors.ts';
 import { type ClientRow, hashClientSecret } from '../clients/clients.service.ts';
 import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
 import type { DatabaseClock } from '../revocation/database-clock.ts';
@@ -36,7 +36,7 @@ export interface ClientWithSecret {
 }
 
 /**
- * Creates and changes the clients of a tenant. Each method throws a RefusalError: `not_found` when the tenant has no
+ * Creates and changes the clients of a tenant. Each method throws a Refusal: `not_found` when the tenant has no
  * such client, `forbidden` by the rules of administration.
  */
 export class ClientAdministration {
@@ -56,12 +56,12 @@ export class ClientAdministration {
     try {
       return await db.transaction(async () => {
         const [client] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
-        if (!client) throw notFoundRefusal();
+        if (!client) throw notFound();
         return { client, secret: await this.#addSecret(client) };
       });
     } catch (error) {
       // A violated foreign key means that the tenant does not exist.
-      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
     }
   }
 
@@ -133,13 +133,13 @@ export class ClientAdministration {
     id: string,
     work: (before: ClientRow, ended: (change: AccessChange) => void) => Promise<Result>,
   ): Promise<Result> {
-    if (!isUuid(id)) throw notFoundRefusal();
+    if (!isUuid(id)) throw notFound();
     const { db, changes } = this.#parts;
     return changes.commit(async (ended) => {
       const [before] = await db
         .forNode(nodeId)
         .run((k) => k.selectFrom('clients').selectAll().where('id', '=', id.toLowerCase()).forUpdate());
-      if (!before) throw notFoundRefusal();
+      if (!before) throw notFound();
       ended({ kind: 'client', nodeId, subject: before.id, item: null });
       return work(before, ended);
     });
@@ -147,7 +147,7 @@ export class ClientAdministration {
 
   /**
    * Applies the rules of administration to a change that leaves scopes and restrictions as they are.
-   * @throws RefusalError when they forbid it.
+   * @throws Refusal when they forbid it.
    */
   #refuse(by: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
     const target = { clientId: client.id, scopes: client.scopes, bounds: client };
@@ -164,7 +164,7 @@ export class ClientAdministration {
         .where('id', '=', id)
         .returningAll(),
     );
-    if (!client) throw notFoundRefusal();
+    if (!client) throw notFound();
     return client;
   }
 

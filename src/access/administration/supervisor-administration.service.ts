@@ -2,7 +2,7 @@ import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
+import { notFound, Refusal } from '../../platform/errors.ts';
 import type { LoginLocks } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
 import { permissionsOfRole } from '../identity/permissions.rules.ts';
@@ -37,8 +37,8 @@ interface Change {
 }
 
 /**
- * Creates and changes the supervisors of a tenant. Each method throws a RefusalError: `not_found` when the tenant has
- * no such supervisor, `forbidden` and `precondition` by the rules of administration. Every change except unlocking
+ * Creates and changes the supervisors of a tenant. Each method throws a Refusal: `not_found` when the tenant has
+ * no such supervisor, `forbidden` and `precondition_failed` by the rules of administration. Every change except unlocking
  * revokes the supervisor's sessions.
  */
 export class SupervisorAdministration {
@@ -50,8 +50,8 @@ export class SupervisorAdministration {
 
   /**
    * Creates an active supervisor.
-   * @throws RefusalError `duplicate` when the tenant has the username, ignoring case.
-   * @throws AppError 503 when too many passwords are being hashed.
+   * @throws Refusal `duplicate` when the tenant has the username, ignoring case.
+   * @throws Refusal `service_unavailable` when too many passwords are being hashed.
    */
   async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
     const { username, role } = input;
@@ -71,16 +71,15 @@ export class SupervisorAdministration {
       )
       .catch((error: unknown) => {
         // A violated foreign key means that the tenant does not exist.
-        throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+        throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
       });
-    if (!row)
-      throw new RefusalError({ kind: 'duplicate', reason: 'duplicate_username', message: 'the username is taken' });
+    if (!row) throw new Refusal('duplicate', { taken: 'duplicate_username', message: 'the username is taken' });
     return row;
   }
 
   /**
    * Enables or disables a supervisor.
-   * @throws RefusalError `precondition` when it would disable the last active admin.
+   * @throws Refusal `precondition_failed` when it would disable the last active admin.
    */
   setStatus(nodeId: string, by: Administrator, id: string, status: SupervisorRow['status']): Promise<SupervisorRow> {
     const change = status === 'active' ? 'enable' : 'disable';
@@ -89,7 +88,7 @@ export class SupervisorAdministration {
 
   /**
    * Changes the role of a supervisor.
-   * @throws RefusalError `precondition` when the last active admin would lose the role.
+   * @throws Refusal `precondition_failed` when the last active admin would lose the role.
    */
   setRole(nodeId: string, by: Administrator, id: string, role: string): Promise<SupervisorRow> {
     return this.#change({ nodeId, by, id, change: 'set_role', set: { role } });
@@ -97,7 +96,7 @@ export class SupervisorAdministration {
 
   /**
    * Sets a supervisor's password.
-   * @throws AppError 503 when too many passwords are being hashed.
+   * @throws Refusal `service_unavailable` when too many passwords are being hashed.
    */
   async setPassword(nodeId: string, by: Administrator, id: string, password: string): Promise<SupervisorRow> {
     // Checked before the hash is computed, because hashing takes too long for a transaction.
@@ -126,10 +125,10 @@ export class SupervisorAdministration {
     return changes.commit(async (ended) => {
       const locked = await this.#lock(nodeId, id);
       const before = locked.find((row) => row.id === id.toLowerCase());
-      if (!before) throw notFoundRefusal();
+      if (!before) throw notFound();
       await this.#refuse(nodeId, by, change, [before.role, set.role ?? before.role]);
       const refusal = lastAdminRefusal({ ...before, ...set }, locked);
-      if (refusal) throw new RefusalError(refusal);
+      if (refusal) throw refusal;
       await sessions.end(nodeId, { supervisorId: before.id }, ended);
       return change === 'revoke_sessions' ? before : this.#update(nodeId, before.id, set);
     });
@@ -140,7 +139,7 @@ export class SupervisorAdministration {
    * disable each other then run one after the other, instead of both seeing the other one active.
    */
   async #lock(nodeId: string, id: string): Promise<SupervisorRow[]> {
-    if (!isUuid(id)) throw notFoundRefusal();
+    if (!isUuid(id)) throw notFound();
     return this.#parts.db.forNode(nodeId).run((k) =>
       k
         .selectFrom('supervisors')
@@ -154,17 +153,17 @@ export class SupervisorAdministration {
   }
 
   async #find(nodeId: string, id: string): Promise<SupervisorRow> {
-    if (!isUuid(id)) throw notFoundRefusal();
+    if (!isUuid(id)) throw notFound();
     const [row] = await this.#parts.db
       .forNode(nodeId)
       .run((k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS).where('id', '=', id.toLowerCase()));
-    if (!row) throw notFoundRefusal();
+    if (!row) throw notFound();
     return row;
   }
 
   /**
    * Applies the rules of administration; `roles` are those that the supervisor has or will have.
-   * @throws RefusalError when they forbid the change.
+   * @throws Refusal when they forbid the change.
    */
   #refuse(nodeId: string, by: Administrator, change: AdministrativeChange, roles: readonly string[]): Promise<void> {
     return refuseAdministration(this.#parts.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
@@ -179,7 +178,7 @@ export class SupervisorAdministration {
         .where('id', '=', id)
         .returning(SUPERVISOR_COLUMNS),
     );
-    if (!row) throw notFoundRefusal();
+    if (!row) throw notFound();
     return row;
   }
 }

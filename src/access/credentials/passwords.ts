@@ -39,7 +39,7 @@ export class Passwords {
   /**
    * Returns the hash of a password as a PHC string. `nodeId` is the tenant in whose queue the computation waits, if
    * any.
-   * @throws AppError 503 when the queue is full.
+   * @throws Refusal `service_unavailable` when the queue is full.
    */
   async hash(password: string, nodeId?: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
@@ -50,7 +50,7 @@ export class Passwords {
   /**
    * Checks whether a password matches a hash. Without a hash (an unknown user), or with a malformed one, it does the
    * same work and returns false.
-   * @throws AppError 503 when the tenant's queue is full.
+   * @throws Refusal `service_unavailable` when the tenant's queue is full.
    */
   async verify(nodeId: string, password: string, hash: string | undefined): Promise<boolean> {
     const known = hash === undefined ? null : PHC.exec(hash);

@@ -1,4 +1,4 @@
-import { AppError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 
 /**
  * The reason for which an access token is refused. `malformed`: not a JWT in its one spelling. `signature`: made with
@@ -24,8 +24,8 @@ const DESCRIPTIONS: Partial<Record<TokenFault, string>> = {
   revoked: 'the token has been revoked',
 };
 
-/** Thrown when an access token is refused: 401 `invalid_token` (RFC 6750 section 3.1). */
-export class InvalidTokenError extends AppError {
+/** Thrown when an access token is refused: `invalid_token` (RFC 6750 section 3.1). */
+export class InvalidTokenError extends Refusal {
   /** The reason in words for the caller. */
   readonly description: string;
 
@@ -33,13 +33,13 @@ export class InvalidTokenError extends AppError {
   constructor(reason: TokenFault, detail = '') {
     const description = `${DESCRIPTIONS[reason] ?? 'the token is not valid'}${detail}`;
     const challenge = `Bearer error="invalid_token", error_description="${description}"`;
-    super(401, 'unauthorized', { reason, headers: { 'WWW-Authenticate': challenge } });
+    super('unauthorized', { reason, challenge });
     this.description = description;
   }
 
   /** How a token that was valid before has ended. */
   get end(): 'expired' | 'revoked' {
-    return this.reason === 'expired' ? 'expired' : 'revoked';
+    return this.details.reason === 'expired' ? 'expired' : 'revoked';
   }
 }
 

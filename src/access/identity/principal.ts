@@ -47,7 +47,7 @@ export function missingPermissions({ permissions }: Principal, needed: readonly 
 
 /**
  * Returns the bearer token of an Authorization header (RFC 6750 section 2.1).
- * @throws AppError 401 when there is no token or when it contains white space.
+ * @throws Refusal `unauthorized` when there is no token or when it contains white space.
  */
 export function bearerOf(authorization: string | undefined): string {
   const shown = /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1];

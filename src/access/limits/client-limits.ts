@@ -70,7 +70,7 @@ export class ClientLimits {
   /**
    * Counts a request against the rates and the quota of its client, or against none if one is exceeded, and adds the
    * limit headers. Synchronous when the cache is.
-   * @throws AppError 503 when neither the cache nor the database can return the quota's count.
+   * @throws Refusal `service_unavailable` when neither the cache nor the database can return the quota's count.
    */
   check(client: ClientRecord, headers: LimitHeaders): LimitVerdict | Promise<LimitVerdict> {
     const { cache } = this.#parts;
@@ -130,7 +130,7 @@ export class ClientLimits {
 
   /**
    * Returns the count saved in the database; if reading takes too long and this process has a count, returns that one.
-   * @throws AppError 503 when the database fails and this process has no count.
+   * @throws Refusal `service_unavailable` when the database fails and this process has no count.
    */
   async #savedCount(use: QuotaCount, monthAt: number): Promise<number> {
     const saved = this.#uses.sync(use, monthAt);

@@ -1,5 +1,5 @@
 import { Counter } from 'prom-client';
-import { AppError } from '../../platform/errors.ts';
+import { isOverload, Refusal } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
 import { isAllowedAddress } from './ip-allowlist.ts';
@@ -64,7 +64,7 @@ export class ClientGuards {
   /**
    * Runs the guards for a request; synchronous as long as the limits are. It adds the client's limit headers to
    * `headers`, for the response whatever its status.
-   * @throws AppError 403 or 429 from the guard that refuses.
+   * @throws Refusal from the guard that refuses.
    */
   run(client: ClientRecord, origin: Origin, headers: LimitHeaders): void | Promise<void> {
     const { certificate, ip_allowlist, rate_limit } = this.#counts;
@@ -95,7 +95,7 @@ export class ClientGuards {
 
 /**
  * Runs only the guards that count nothing: certificate and addresses.
- * @throws AppError 403 from the guard that refuses.
+ * @throws Refusal from the guard that refuses.
  */
 export function checkOrigin(client: ClientRecord, origin: Origin): void {
   checkCertificate(client, origin);
@@ -110,24 +110,24 @@ export function plainFingerprint(fingerprint: string | undefined): string {
 function checkCertificate({ requireCertificate, certFingerprint }: ClientRecord, { fingerprint }: Origin): void {
   if (!requireCertificate) return;
   const expected = plainFingerprint(certFingerprint);
-  if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new AppError(403, 'mtls_required');
+  if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new Refusal('mtls_required');
 }
 
 function checkAddress(client: ClientRecord, { address }: Origin): void {
   if (client.allowedIps.length === 0) return;
-  if (address === undefined || !isAllowedAddress(client, address)) throw new AppError(403, 'ip_not_allowed');
+  if (address === undefined || !isAllowedAddress(client, address)) throw new Refusal('ip_not_allowed');
 }
 
 function refuseBeyond(limit: LimitVerdict['refusal'], { refusal, retryAfterSeconds }: LimitVerdict): void {
   if (!refusal || refusal !== limit) return;
-  throw new AppError(429, refusal, { headers: { 'Retry-After': String(retryAfterSeconds) } });
+  throw new Refusal(refusal, { retryAfterSeconds });
 }
 
 function none(): Decisions {
   return { passed: 0, refused: 0, failed: 0 };
 }
 
-/** Runs a guard, which lets a request pass or refuses it by throwing an AppError, and counts its decision. */
+/** Runs a guard, which lets a request pass or refuses it by throwing a Refusal, and counts its decision. */
 function counted(decisions: Decisions, guard: () => void): void {
   try {
     guard();
@@ -138,6 +138,6 @@ function counted(decisions: Decisions, guard: () => void): void {
 }
 
 function countThrown(decisions: Decisions, error: unknown): never {
-  decisions[error instanceof AppError && error.status < 500 ? 'refused' : 'failed'] += 1;
+  decisions[error instanceof Refusal && !isOverload(error) ? 'refused' : 'failed'] += 1;
   throw error;
 }

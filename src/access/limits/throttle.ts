@@ -4,7 +4,7 @@ import { callerAddress } from '../../lib/ip-address.ts';
 import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts';
 import type { CountedFailure } from '../../platform/cache/counts.rules.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
-import { AppError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 
 const MAX_FAILURES = 20;
 
@@ -32,14 +32,14 @@ export class Throttle {
 
   /**
    * Counts a wrong secret for a caller and, if the request named one, a client. A correct secret is never throttled.
-   * @throws AppError 429 from the twenty-first wrong secret within a minute on.
+   * @throws Refusal `rate_limit_exceeded` from the twenty-first wrong secret within a minute on.
    */
   async failed(address: string, clientId: string | undefined): Promise<void> {
     const { count, resetInSeconds } = await this.#count(keyOf(address, clientId));
     const isThrottled = count > MAX_FAILURES;
     this.wrongSecrets.inc({ outcome: isThrottled ? 'throttled' : 'refused' });
     if (!isThrottled) return;
-    throw new AppError(429, 'rate_limit_exceeded', { headers: { 'Retry-After': String(resetInSeconds) } });
+    throw new Refusal('rate_limit_exceeded', { retryAfterSeconds: resetInSeconds });
   }
 
   async #count(key: string): Promise<CountedFailure> {

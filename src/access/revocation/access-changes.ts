@@ -159,7 +159,7 @@ export class AccessChanges {
   /**
    * Returns undefined if the subscribers that must not lag know all revocations up to a second ago; otherwise reads, and
    * resolves once they do.
-   * @throws AppError 503 when that takes more than two seconds; what the database throws.
+   * @throws Refusal `service_unavailable` when that takes more than two seconds; what the database throws.
    */
   current(): Promise<unknown> | undefined {
     const sinceTick = performance.now() - CURRENT_MS;

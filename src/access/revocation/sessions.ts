@@ -59,7 +59,7 @@ export class Sessions {
 
   /**
    * Checks whether the session of a login token is live.
-   * @throws AppError 503 while the cache is down or being rebuilt.
+   * @throws Refusal `service_unavailable` while the cache is down or being rebuilt.
    */
   isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
     const { nodeId, subject, sessionId } = principal;
@@ -75,7 +75,7 @@ export class Sessions {
    * Creates a session. When the supervisor then has more than `maxSessions`, those that expire first are ended. Returns
    * false when the supervisor or the client has been disabled or changed since the login was accepted, and when the
    * session exists or has existed.
-   * @throws AppError 503 when the cache does not accept it; there is no session then.
+   * @throws Refusal `service_unavailable` when the cache does not accept it; there is no session then.
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
     this.#requireCache(session);
@@ -143,7 +143,7 @@ export class Sessions {
 
   /**
    * Prolongs a live session; returns false when there is none.
-   * @throws AppError 503 when the cache does not accept it.
+   * @throws Refusal `service_unavailable` when the cache does not accept it.
    */
   async prolong(session: NewSession): Promise<boolean> {
     this.#requireCache(session);

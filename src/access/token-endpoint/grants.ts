@@ -21,8 +21,7 @@ export interface Granted {
 }
 
 /**
- * A grant of the token endpoint (RFC 6749 section 1.3). `handle` resolves with undefined when it grants nothing, which
- * gives a 401.
+ * A grant of the token endpoint (RFC 6749 section 1.3). `handle` resolves with undefined when it grants nothing.
  */
 export interface Grant {
   grantType: GrantType;

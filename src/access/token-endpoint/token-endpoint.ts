@@ -1,11 +1,10 @@
 import { isObject } from '../../lib/json.ts';
-import { invalidRequest, parsed } from '../../platform/errors.ts';
+import { BASIC_CHALLENGE, invalidRequest, parsed, Refusal } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Throttle } from '../limits/throttle.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { TokenResponse } from '../tokens/token-issuer.ts';
 import type { Grant } from './grants.ts';
-import { invalidClient, OAuthError } from './oauth-error.ts';
 import {
   type ClientCredentials,
   clientBesideBasicInput,
@@ -18,7 +17,7 @@ import {
 export interface ClientCall {
   /** The parameters of the body, from JSON or a form. */
   readonly parameters: unknown;
-  /** The credentials in HTTP Basic: undefined without it, null when no client can have them, which gives a 401. */
+  /** The credentials in HTTP Basic: undefined without it, null when no client can have them. */
   readonly basic: ClientCredentials | null | undefined;
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
@@ -41,8 +40,8 @@ interface TokenEndpointDependencies {
 
 /**
  * Returns the response of the token endpoint (RFC 6749 section 3.2; specification sections 4.1, 5.2 and 7.2).
- * @throws AppError 400 for a malformed request, 401 or 403 for a client, a grant or credentials that are refused, 429
- * after too many wrong secrets or from a client guard.
+ * @throws Refusal `invalid_request`, `invalid_client`, `unsupported_grant_type`, `unauthorized_client`, `invalid_grant`,
+ * `rate_limit_exceeded` after too many wrong secrets; or the refusal of a client guard.
  */
 export async function issueTokens(
   dependencies: TokenEndpointDependencies,
@@ -53,11 +52,11 @@ export async function issueTokens(
   audited.isApi = request.grant_type !== 'password';
   const client = await authenticateClient(dependencies, call, audited);
   const grant = dependencies.grants.find(({ grantType }) => grantType === request.grant_type);
-  if (!grant) throw new OAuthError(403, 'unsupported_grant_type');
-  if (!client.grantTypes.includes(grant.grantType)) throw new OAuthError(403, 'unauthorized_client');
+  if (!grant) throw new Refusal('unsupported_grant_type');
+  if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');
   const granted = await grant.handle(request, client);
   // The error does not disclose whether the username, the password or the token was wrong.
-  if (!granted) throw new OAuthError(401, 'invalid_grant');
+  if (!granted) throw new Refusal('invalid_grant');
   audited.isApi = granted.isApi;
   return granted.response;
 }
@@ -65,8 +64,8 @@ export async function issueTokens(
 /**
  * Returns the token to revoke or introspect, and the authenticated client (RFC 7009 section 2.1, RFC 7662 section 2.1).
  * A caller without any secret is refused before anything else about its request is disclosed.
- * @throws AppError 400 for a malformed request, 401 for a wrong or missing secret, 429 after too many wrong ones; or from
- * a client guard.
+ * @throws Refusal `invalid_request`, `invalid_client`, `rate_limit_exceeded` after too many wrong secrets; or the refusal
+ * of a client guard.
  */
 export async function tokenToManage(
   dependencies: TokenEndpointDependencies,
@@ -105,7 +104,7 @@ async function authenticateClient(
 
 /**
  * Returns the client's credentials from HTTP Basic, else from the body.
- * @throws AppError 400 when they are missing or malformed, or when the body has a second secret or another id.
+ * @throws Refusal `invalid_request` when they are missing or malformed, or when the body has a second secret or another id.
  */
 function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | null {
   if (basic === undefined) {
@@ -117,4 +116,9 @@ function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | n
     throw invalidRequest([{ path: 'client_id', message: 'must be the one of HTTP Basic' }]);
   }
   return basic;
+}
+
+/** Makes the refusal of a client that is not authenticated, with a challenge when the caller may use HTTP Basic. */
+function invalidClient(isChallenged: boolean): Refusal {
+  return new Refusal('invalid_client', isChallenged ? { challenge: BASIC_CHALLENGE } : {});
 }

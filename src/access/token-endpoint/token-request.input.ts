@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { decodeUtf8, isObject, noteRepeats, parsedOr, parsePlainJson, repeatedIn } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
-import { type AppError, invalidRequest, parsed } from '../../platform/errors.ts';
+import { invalidRequest, parsed, type Refusal } from '../../platform/errors.ts';
 
 const required = () => textInput().min(1, 'must not be empty');
 
@@ -44,7 +44,7 @@ export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_t
 
 /**
  * Parses the parameters of a grant. For an unknown grant type, `grant_type` of the result is undefined.
- * @throws AppError 400 that names each parameter that is missing or malformed.
+ * @throws Refusal `invalid_request` that names each parameter that is missing or malformed.
  */
 export function parseTokenRequest(parameters: unknown): TokenRequest {
   const grantType = grantTypeOf(parameters);
@@ -62,7 +62,7 @@ function grantTypeOf(parameters: unknown): GrantType | undefined {
 /**
  * Parses an `application/x-www-form-urlencoded` body. A parameter without a value counts as absent (RFC 6749 section
  * 3.1).
- * @throws AppError 400 when a name is repeated or an escape is malformed; Utf8Error when the text is not UTF-8.
+ * @throws Refusal `invalid_request` when a name is repeated or an escape is malformed; Utf8Error when the text is not UTF-8.
  */
 export function parseForm(bytes: Uint8Array): Record<string, string> {
   const given = new Map<string, string>();
@@ -78,8 +78,8 @@ export function parseForm(bytes: Uint8Array): Record<string, string> {
   return Object.fromEntries([...given].filter(([, value]) => value !== ''));
 }
 
-/** Returns the 400 error for a repeated parameter, with its name unless that may be a misplaced secret. */
-function repeated(name: string): AppError {
+/** Returns the refusal of a repeated parameter, with its name unless that may be a misplaced secret. */
+function repeated(name: string): Refusal {
   return invalidRequest([
     /^[a-z_]{1,32}$/.test(name)
       ? { path: name, message: 'must be given once' }
@@ -149,7 +149,7 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /**
  * Parses the body of a request to an OAuth endpoint, JSON or a form; an absent body has no parameters.
- * @throws AppError 400 for another content type, a malformed body or a repeated parameter.
+ * @throws Refusal `invalid_request` for another content type, a malformed body or a repeated parameter.
  */
 export function parametersOf({ 'content-type': type }: Headers, bytes: Buffer): unknown {
   if (type === undefined && bytes.length === 0) return {};

@@ -11,7 +11,7 @@ import type { GraphqlDeps, GraphqlRuntime } from './runtime.ts';
 export interface GraphqlServer {
   /**
    * Answers a request over HTTP, with JSON or an event stream.
-   * @throws AppError 401 without a valid token; nothing has been sent then. No page of another site can forge a request,
+   * @throws Refusal 401 without a valid token; nothing has been sent then. No page of another site can forge a request,
    * since it can send an Authorization header only after a preflight (Fetch standard, CORS-safelisted request headers).
    */
   handle(exchange: Exchange): void;

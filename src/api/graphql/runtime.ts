@@ -34,7 +34,7 @@ const MEBIBYTE = 1024 * 1024;
 export interface GraphqlDeps extends ContextDeps {
   /**
    * Verifies an access token in full and returns its principal; undefined if the token is missing or invalid.
-   * @throws AppError 403 when a client guard refuses the request.
+   * @throws Refusal 403 when a client guard refuses the request.
    */
   judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
   /** Reports when the token of an event stream or a WebSocket ends. */
@@ -68,7 +68,7 @@ export interface GraphqlDeps extends ContextDeps {
 export interface GraphqlRuntime {
   /**
    * Answers an HTTP request of a principal.
-   * @throws AppError 429 when the client has used up its rate or quota, unless the request is a batch; 413 when the
+   * @throws Refusal 429 when the client has used up its rate or quota, unless the request is a batch; 413 when the
    * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
    */
   answer(exchange: Exchange, principal: Principal): Promise<void>;

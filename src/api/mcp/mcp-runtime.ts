@@ -114,7 +114,7 @@ export interface McpRuntimeParts {
 export interface McpRuntime {
   /**
    * Answers a message of a client.
-   * @throws AppError 400 for a body that is not a JSON-RPC message.
+   * @throws Refusal 400 for a body that is not a JSON-RPC message.
    */
   answer(exchange: Exchange, client: ClientRecord, message: object): Promise<void>;
 }

@@ -47,7 +47,7 @@ export function isOriginTaken(allowed: readonly string[], origin: string | undef
 
 /**
  * Authenticates an agent: returns the client whose secret the request carries, after its client guards have passed.
- * @throws AppError 401 for a secret of no active client, 429 after too many wrong ones; 403 for a foreign Host or
+ * @throws Refusal 401 for a secret of no active client, 429 after too many wrong ones; 403 for a foreign Host or
  * Origin; otherwise the refusal of a client guard.
  */
 async function admit(parts: McpServerParts, exchange: Exchange): Promise<ClientRecord> {

@@ -4,7 +4,7 @@ import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { objectInput } from '../../lib/input.ts';
 import { isNestedBeyond, type KnownMembers } from '../../lib/json.ts';
 import { inTurn } from '../../lib/turns.ts';
-import { AppError, invalidRequest, issuesOf, notFound } from '../../platform/errors.ts';
+import { invalidRequest, issuesOf, notFound, Refusal } from '../../platform/errors.ts';
 
 /** The maximum nesting of a message; neither the protocol nor any tool needs nearly as much. */
 const MAX_NESTING = 100;
@@ -21,13 +21,16 @@ const KNOWN: KnownMembers = {
 /**
  * Reads the body of a request as JSON. Since there are neither sessions nor streams, every message is a POST and is
  * answered in its response.
- * @throws AppError 404 for a request with a session id, 405 for another method, 413 for a body over the endpoint's
+ * @throws Refusal 404 for a request with a session id, 405 for another method, 413 for a body over the endpoint's
  * limit, 400 for a body that is not a JSON object.
  */
 export async function readMessage(exchange: Exchange): Promise<object> {
   const { req } = exchange;
   if (req.headers['mcp-session-id'] !== undefined) throw notFound('there are no sessions');
-  if (req.method !== 'POST') throw new AppError(405, 'method_not_allowed', { headers: { Allow: 'POST' } });
+  if (req.method !== 'POST') {
+    exchange.res.setHeader('Allow', 'POST');
+    throw new Refusal('method_not_allowed');
+  }
   const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
   // Checked before the body is parsed and copied for the audit record. The other limits are those of all JSON.
   if (await inTurn(() => isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)))
@@ -39,7 +42,7 @@ export async function readMessage(exchange: Exchange): Promise<object> {
 }
 
 /** Returns the 400 error for a body that is not a message of the protocol. */
-export function notAMessage(expected: string): AppError {
+export function notAMessage(expected: string): Refusal {
   return invalidRequest([{ path: '', message: `must ${expected}` }]);
 }
 
@@ -50,7 +53,7 @@ const requestOutline = objectInput({
 });
 
 /** Returns the 400 error for an object that is no message, which names what it lacks or misspells. */
-export function noMessage(given: object): AppError {
+export function noMessage(given: object): Refusal {
   const { error } = requestOutline.safeParse(given);
   return error
     ? invalidRequest(issuesOf(error, given))

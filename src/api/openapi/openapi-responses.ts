@@ -1,7 +1,7 @@
 import type { oas31 } from 'zod-openapi';
-import type { OAuthErrorCode } from '../../access/token-endpoint/oauth-error.ts';
 import type { SkipReason } from '../../domain/user-migrations/migration-outcome.rules.ts';
-import type { ErrorMessage } from '../../platform/errors.ts';
+import type { ErrorMessage } from '../../gateway/exchange/refusals.ts';
+import type { OAuthErrorCode } from '../shared/oauth-errors.ts';
 import { headersOf, limitedHeadersOf } from './openapi-headers.ts';
 import { type JsonSchema, refTo } from './operation.ts';
 

@@ -83,7 +83,7 @@ function pageParameters(): oas31.ParameterObject[] {
 
 /**
  * Reads `page` (from 1) and `limit` (rows per page, 1 to 100), each in decimal digits and given at most once.
- * @throws AppError 400 that names each invalid parameter.
+ * @throws Refusal 400 that names each invalid parameter.
  */
 function pageQuery(query: Request['query']) {
   const issues: Issue[] = [];

@@ -6,7 +6,6 @@ import { parsed } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, responseOf } from '../openapi/operation.ts';
-import { orRefuse } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface AssetServices {
@@ -48,7 +47,7 @@ export const getAsset = route({
   handlers: ({ assets }: AssetServices) => [
     async (req, res) => {
       const { id } = parsed(assetPath, req.params);
-      res.json(await orRefuse(assets.view(callerOf(req).nodeId, id)));
+      res.json(await assets.view(callerOf(req).nodeId, id));
     },
   ],
 });

@@ -7,7 +7,6 @@ import { parsed } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { responseOf } from '../openapi/operation.ts';
-import { orRefuse } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface NetworkServices {
@@ -37,7 +36,7 @@ export const assignNetwork = route({
   handlers: ({ networkAssignments }: NetworkServices) => [
     async (req, res) => {
       const { wallet_id: walletId, network_id: networkId } = parsed(assignmentPath, req.params);
-      await orRefuse(networkAssignments.assign(callerOf(req).nodeId, walletId, networkId));
+      await networkAssignments.assign(callerOf(req).nodeId, walletId, networkId);
       // Node discards a body, which this endpoint does not use; if it is over the limit, the connection is closed
       // instead of reading it.
       if (!req.complete && isTooLong(req)) res.setHeader('Connection', 'close');

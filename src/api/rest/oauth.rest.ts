@@ -6,7 +6,6 @@ import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import type { Grant } from '../../access/token-endpoint/grants.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
-import { oauthEnvelope } from '../../access/token-endpoint/oauth-error.ts';
 import {
   type AuditedClient,
   type ClientCall,
@@ -18,11 +17,12 @@ import type { TokenManagement } from '../../access/tokens/token-management.ts';
 import { guardClient } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
 import { isObject } from '../../lib/json.ts';
-import { type ErrorMessage, errorEnvelope } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
+import { oauthEnvelope } from '../shared/oauth-errors.ts';
 import { CachedFiles, JSON_TEXT, KEPT } from '../shared/served-files.ts';
 import { route } from './route.ts';
 import { serveFiles } from './static-files.rest.ts';
@@ -78,7 +78,7 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
 /**
  * Runs `work` for a request that authenticates a client. Whether it succeeds or is refused, the audit record is then
  * assigned to the tenant of the client that the request names, even if that has failed to authenticate.
- * @throws AppError 400 for a body that cannot be read, else what `work` throws.
+ * @throws Refusal 400 for a body that cannot be read, else what `work` throws.
  */
 async function withClient<Result>(
   { directory, guards }: OAuthServices,

@@ -10,42 +10,13 @@ import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { sendPieces } from '../../gateway/exchange/responses.ts';
 import { isShort, jsonSlices } from '../../lib/json-slices.ts';
 import { inTurn } from '../../lib/turns.ts';
-import { AppError, forbidden, invalidRequest, notFound, type Refusal, RefusalError } from '../../platform/errors.ts';
-
-/**
- * Awaits the result of a service.
- * @throws AppError with the documented status of a RefusalError; other errors as they are.
- */
-export async function orRefuse<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work;
-  } catch (error) {
-    throw error instanceof RefusalError ? statusOf(error.refusal) : error;
-  }
-}
-
-function statusOf(refusal: Refusal): AppError {
-  switch (refusal.kind) {
-    case 'not_found':
-      return notFound();
-    case 'forbidden':
-      return forbidden();
-    case 'precondition':
-      return new AppError(412, 'precondition_failed');
-    case 'duplicate':
-      return new AppError(409, 'idempotency_conflict');
-    case 'invalid':
-      return invalidRequest([{ path: refusal.path, message: refusal.message }]);
-    default:
-      return refusal satisfies never;
-  }
-}
+import { invalidRequest } from '../../platform/errors.ts';
 
 interface Once<Input> {
   answers: IdempotentResponses;
   /**
    * Parses the body.
-   * @throws AppError 400 if the body is invalid.
+   * @throws Refusal 400 if the body is invalid.
    */
   parse(body: unknown): Input;
   /** Does the work of the request, inside a transaction if the request has an `Idempotency-Key`. */
@@ -88,7 +59,7 @@ export function sendEmpty(res: Response, status: number): void {
 
 /**
  * Returns the request that an `Idempotency-Key` stands for; undefined without the header.
- * @throws AppError 400 for a malformed key, or for several.
+ * @throws Refusal 400 for a malformed key, or for several.
  */
 function keyedRequest(req: Request): KeyedRequest | undefined {
   const given = req.headersDistinct['idempotency-key'];

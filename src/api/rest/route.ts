@@ -4,9 +4,10 @@ import express, { type RequestHandler } from 'express';
 import type { LocalServices } from '../../gateway/chain.ts';
 import type { EndpointFlags } from '../../gateway/endpoints/endpoint-flags.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import { type ErrorEnvelope, errorEnvelope, refusalHeaders, statusOf } from '../../gateway/exchange/refusals.ts';
 import { answerPreflight, refuse, sendJson } from '../../gateway/exchange/responses.ts';
 import type { Log } from '../../lib/log.ts';
-import { type AppError, type ErrorEnvelope, errorEnvelope, serviceUnavailable } from '../../platform/errors.ts';
+import { type Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import type { DescribedRoute } from '../openapi/operation.ts';
 
 /**
@@ -17,7 +18,7 @@ export interface Route<Services> extends DescribedRoute {
   /** How the gateway treats requests to the path, whatever their method; undefined for the usual treatment. */
   readonly flags?: EndpointFlags;
   /** Returns the body for an error of a handler; by default the error envelope. */
-  readonly errorBody?: (error: AppError, req: IncomingMessage) => ErrorEnvelope;
+  readonly errorBody?: (error: Refusal, req: IncomingMessage) => ErrorEnvelope;
   /** Returns the handlers that Express runs in order. */
   readonly handlers: (services: Services) => readonly RequestHandler[];
 }
@@ -70,8 +71,8 @@ export function restApplication<Services>(
 /** Answers 503, even if the endpoint's statuses are closed: only the operator can correct that it has no route. */
 function answerUnserved({ res }: Exchange): void {
   const refusal = serviceUnavailable();
-  for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
-  sendJson(res, refusal.status, errorEnvelope(refusal));
+  for (const [name, value] of Object.entries(refusalHeaders(refusal))) res.setHeader(name, value);
+  sendJson(res, statusOf(refusal), errorEnvelope(refusal));
 }
 
 /**

@@ -10,7 +10,7 @@ import { invalidRequest, parsed } from '../../platform/errors.ts';
 import { AUTO_TRANSFER, GROUPED, IDS, TRANSFER_LIMIT } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
-import { answerOnce, orRefuse, sendEmpty } from './rest-call.ts';
+import { answerOnce, sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface WalletRuleServices {
@@ -68,7 +68,7 @@ const createWalletRule = route({
         answers,
         parse: (body) => parsed(walletRuleInput, body),
         work: async (content) => {
-          const { id, version } = await orRefuse(walletRules.create(callerOf(req), walletId, content));
+          const { id, version } = await walletRules.create(callerOf(req), walletId, content);
           const Location = `${publicUrl.path}/v1/wallets/${walletId}/rules/${id}`;
           return { status: 201, headers: { Location, ETag: entityTag(version) }, body: null };
         },
@@ -101,7 +101,7 @@ const replaceWalletRule = route({
       const { wallet_id: walletId, id } = parsed(rulePath, req.params);
       const versions = versionsOf(req.headers['if-match']);
       const content = parsed(walletRuleInput, await jsonBody(req));
-      const { version } = await orRefuse(walletRules.replace(callerOf(req), { walletId, id }, content, versions));
+      const { version } = await walletRules.replace(callerOf(req), { walletId, id }, content, versions);
       res.setHeader('ETag', entityTag(version));
       sendEmpty(res, 200);
     },
@@ -114,7 +114,7 @@ export const walletRuleRoutes = [createWalletRule, replaceWalletRule];
 /**
  * Returns the versions that an `If-Match` header matches (RFC 9110, section 13.1.1); undefined if any version does, as
  * without the header. Weak tags and tags that are not a version match nothing.
- * @throws AppError 400 for a value that is neither `*` nor a list of entity tags.
+ * @throws Refusal 400 for a value that is neither `*` nor a list of entity tags.
  */
 export function versionsOf(header: string | undefined): number[] | undefined {
   if (header === undefined || header.trim() === '*') return undefined;

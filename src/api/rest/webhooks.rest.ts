@@ -8,7 +8,7 @@ import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
-import { AppError, BASIC_CHALLENGE } from '../../platform/errors.ts';
+import { BASIC_CHALLENGE, Refusal } from '../../platform/errors.ts';
 import { NOTIFICATION } from '../openapi/examples.ts';
 import { headersOf } from '../openapi/openapi-headers.ts';
 import { responses } from '../openapi/openapi-responses.ts';
@@ -125,9 +125,9 @@ export class RejectedWebhooks {
   }
 
   /** Counts a notification and returns the error to reject it with. */
-  add(reason: Rejection): AppError {
+  add(reason: Rejection): Refusal {
     this.rejections.inc({ reason });
-    return new AppError(401, 'unauthorized', { reason, headers: BASIC_CHALLENGE });
+    return new Refusal('unauthorized', { reason, challenge: BASIC_CHALLENGE });
   }
 
   /** Counts a wrong password, and logs every twentieth of one caller within a minute. */

@@ -1,7 +1,7 @@
 import type { Domain } from '../../domain/domain.ts';
 import { isUuid } from '../../lib/input.ts';
 import { type NestedList, ofOneOwner, type PagedList } from '../../platform/database/keyset-list.ts';
-import { notFoundRefusal } from '../../platform/errors.ts';
+import { notFound } from '../../platform/errors.ts';
 
 /** Returns the rules of a wallet, whose id is the filter; a wallet that does not exist is refused as `not_found`. */
 export function rulesOfWallet({ walletRulePages, walletPages }: Domain) {
@@ -24,7 +24,7 @@ function ofKnownOwner<Row>(
   return {
     ...list,
     page: async (nodeId, id, request) => {
-      if ((await find(nodeId, id)) === undefined) throw notFoundRefusal();
+      if ((await find(nodeId, id)) === undefined) throw notFound();
       return list.page(nodeId, id, request);
     },
   };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migrations/migration-pages.service.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
-import { RefusalError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 import { type CommandBody, CommandError, EXIT_FAILED, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
 import { type InputFile, openInput } from '../kit/input-file.ts';
@@ -141,7 +141,7 @@ async function store({ migrations, nodeId, input, signal, progress }: StoreOptio
     return (await migrations.migrationFiles.start(caller, shown(), () => migrations.migrationJobs.lease())).id;
   } catch (error) {
     if (signal.aborted) throw interruptedEarly();
-    throw error instanceof RefusalError ? new CommandError(`the file ${error.message}`) : error;
+    throw error instanceof Refusal ? new CommandError(`the file ${error.message}`) : error;
   } finally {
     progress.end();
   }

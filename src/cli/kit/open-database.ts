@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir } from '../../platform/config/data-dir.ts';
 import type { Database, Db } from '../../platform/database/database.ts';
 import { lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
-import { RefusalError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import type { Advice } from './running-instance.ts';
 
@@ -97,8 +97,7 @@ export async function orCommandError<Result>(absent: string, work: Promise<Resul
   try {
     return await work;
   } catch (error) {
-    if (!(error instanceof RefusalError)) throw error;
-    const { refusal } = error;
-    throw new CommandError(refusal.kind === 'not_found' ? absent : refusal.message);
+    if (!(error instanceof Refusal)) throw error;
+    throw new CommandError(error.code === 'not_found' ? absent : error.message);
   }
 }

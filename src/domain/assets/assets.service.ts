@@ -1,6 +1,6 @@
 import { isoFromPg } from '../../lib/instants.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
-import { notFoundRefusal } from '../../platform/errors.ts';
+import { notFound } from '../../platform/errors.ts';
 
 /** A tokenized asset as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export interface AssetRow {
@@ -35,11 +35,11 @@ const AssetList = keysetList({ rows: (k) => k.selectFrom('assets').select(column
 export class Assets extends AssetList {
   /**
    * Returns one asset as `assetView` shows it.
-   * @throws RefusalError `not_found` when the id is unknown or belongs to another tenant.
+   * @throws Refusal `not_found` when the id is unknown or belongs to another tenant.
    */
   async view(nodeId: string, id: string): Promise<AssetRow> {
     const row = await this.find(nodeId, id);
-    if (!row) throw notFoundRefusal();
+    if (!row) throw notFound();
     return assetView(row);
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { notedIds, noteUsers } from '../../audit/noted-users.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { AppError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 
 /** The scope of an idempotency key: the requests of one caller with one method and path. */
 interface KeyScope {
@@ -76,7 +76,7 @@ export class IdempotentResponses {
    * its response. An error rolls back what `work` did and is rethrown. Requests of this process with the same key run
    * one after another and hold no database connection while they wait. `around` wraps the transaction: waiting there,
    * before it begins, holds no connection either.
-   * @throws AppError 409 when the key was used with another body, or when another request with it does not finish in
+   * @throws Refusal `idempotency_conflict` when the key was used with another body, or when another request with it does not finish in
    * time.
    */
   async respond(
@@ -111,7 +111,7 @@ export class IdempotentResponses {
 
   /**
    * Runs `work` while no other work of this process with the same name runs.
-   * @throws AppError 409 when waiting for the others takes longer than `maxWaitMs`.
+   * @throws Refusal `idempotency_conflict` when waiting for the others takes longer than `maxWaitMs`.
    */
   async #exclusively<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const late = new AbortController();
@@ -183,8 +183,8 @@ export class IdempotentResponses {
   }
 }
 
-function conflict(): AppError {
-  return new AppError(409, 'idempotency_conflict');
+function conflict(): Refusal {
+  return new Refusal('idempotency_conflict');
 }
 
 function sha256(bytes: Uint8Array): Buffer {

@@ -4,17 +4,11 @@ import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
-import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
+import { invalidInput, notFound } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { WalletRow } from '../wallets/wallets.service.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
-const OTHER_CHAIN = {
-  kind: 'invalid',
-  path: 'network_id',
-  message: "must be a network of the wallet's chain",
-} as const;
-
 interface NetworkAssignmentsParts {
   db: Db;
   nowMs(): number;
@@ -31,11 +25,11 @@ export class NetworkAssignments {
   /**
    * Assigns a network of the wallet's chain to a wallet and returns the wallet. Repeated and concurrent calls create
    * one row.
-   * @throws RefusalError `not_found` when the wallet is not the tenant's or the network is unknown; `invalid` when the
+   * @throws Refusal `not_found` when the wallet is not the tenant's or the network is unknown; `invalid_input` when the
    * network belongs to another chain.
    */
   async assign(nodeId: string, walletId: string, networkId: string): Promise<WalletRow> {
-    if (!isUuid(walletId) || !isUuid(networkId)) throw notFoundRefusal();
+    if (!isUuid(walletId) || !isUuid(networkId)) throw notFound();
     const wallet_id = walletId.toLowerCase();
     const network_id = networkId.toLowerCase();
     const db = this.#parts.db.forNode(nodeId);
@@ -48,9 +42,9 @@ export class NetworkAssignments {
         .select((eb) => eb('networks.chain_id', '=', eb.ref('wallets.chain_id')).as('isOfChain'))
         .where('wallets.id', '=', wallet_id),
     );
-    if (!found) throw notFoundRefusal();
+    if (!found) throw notFound();
     const { isOfChain, ...wallet } = found;
-    if (!isOfChain) throw new RefusalError(OTHER_CHAIN);
+    if (!isOfChain) throw invalidInput('network_id', "must be a network of the wallet's chain");
     const created_at = new Date(this.#parts.nowMs()).toISOString();
     try {
       await db.run((k) =>
@@ -61,7 +55,7 @@ export class NetworkAssignments {
       );
     } catch (error) {
       // The wallet or the network was deleted after the query above.
-      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
     }
     return wallet;
   }

@@ -10,7 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { isRefusedValue } from '../../platform/database/sql-state.ts';
-import { AppError, invalidRequest } from '../../platform/errors.ts';
+import { invalidRequest, Refusal } from '../../platform/errors.ts';
 import { notificationOf, PoisonError, parseRegistration } from './notification.input.ts';
 import type { Transactions } from './transactions.service.ts';
 import type { TransactionTopic } from './type-codes.rules.ts';
@@ -42,7 +42,7 @@ export class NotificationPublisher {
   /**
    * Publishes the bytes of a notification, unchanged, to the admin and the user topic (specification section 6).
    * Resolves once both topics have acknowledged.
-   * @throws AppError 400 when the body is not a notification; 500 when the bus does not acknowledge within
+   * @throws Refusal `invalid_request` when the body is not a notification; `internal_error` when the bus does not acknowledge within
    * `deadlineMs`.
    */
   async publish(received: ReceivedNotification): Promise<void> {
@@ -65,7 +65,7 @@ export class NotificationPublisher {
         { deadlineMs },
       );
     } catch (error) {
-      if (error instanceof BusUnavailableError) throw new AppError(500, 'internal_error', { cause: error });
+      if (error instanceof BusUnavailableError) throw new Refusal('internal_error', { cause: error });
       throw error;
     }
   }

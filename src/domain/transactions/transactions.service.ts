@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client';
 import type { Db } from '../../platform/database/database.ts';
-import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
+import { notFound, Refusal } from '../../platform/errors.ts';
 import {
   compareKeys,
   emptyState,
@@ -45,11 +45,10 @@ interface TransactionsParts {
 }
 
 const REGISTRATION_OFF = {
-  kind: 'forbidden',
   permission: 'transactions:write',
   message: 'registration by mutation is off: whoever owns the transaction registers it first',
-} as const;
-const ID_TAKEN = { kind: 'duplicate', reason: 'duplicate_id', message: 'the id is taken' } as const;
+};
+const ID_TAKEN = { taken: 'duplicate_id', message: 'the id is taken' };
 
 /**
  * Maintains the mirror, the local copy of transactions: applies notifications to registered transactions and parks
@@ -133,19 +132,19 @@ export class Transactions {
 
   /**
    * Registers a transaction for a caller with an access token of the tenant, and returns its current state.
-   * @throws RefusalError `duplicate` when the id exists with another tenant, collection or type; `forbidden` when
+   * @throws Refusal `duplicate` when the id exists with another tenant, collection or type; `forbidden` when
    * registration by mutation is off and the id is not registered; `not_found` when the owner moves it to another tenant
    * meanwhile.
    */
   async registerByMutation(transaction: NewTransaction): Promise<TransactionSnapshot> {
     if (this.#registersByMutation && (await this.register(transaction)) === 'duplicate')
-      throw new RefusalError(ID_TAKEN);
+      throw new Refusal('duplicate', ID_TAKEN);
     const found = (await this.#store.load([transaction.id])).get(transaction.id);
     if (!this.#registersByMutation) {
-      if (!found) throw new RefusalError(REGISTRATION_OFF);
-      if (!isSame(found, transaction)) throw new RefusalError(ID_TAKEN);
+      if (!found) throw new Refusal('forbidden', REGISTRATION_OFF);
+      if (!isSame(found, transaction)) throw new Refusal('duplicate', ID_TAKEN);
     }
-    if (found?.nodeId !== transaction.nodeId) throw notFoundRefusal();
+    if (found?.nodeId !== transaction.nodeId) throw notFound();
     return snapshotOf(found.id, found.state);
   }
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { camelName } from '../../lib/camel-name.ts';
-import { RefusalError } from '../../platform/errors.ts';
+import { invalidInput } from '../../platform/errors.ts';
 import { trimmed } from '../users/identifiers.rules.ts';
 import { type MigrateUserInput, walletInput } from './migration.input.ts';
 
@@ -288,13 +288,13 @@ const SEPARATORS = /^[^\n]*[;\t|]/;
 /**
  * Returns the columns that a header names, in its order; it may use the names of REST or of GraphQL. A column with a
  * blank name is ''. `head` is the beginning of the file in Latin-1.
- * @throws RefusalError `invalid` when the header is missing or malformed, with a message that says what to change.
+ * @throws Refusal `invalid_input` when the header is missing or malformed, with a message that says what to change.
  */
 export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColumn | '')[] {
   const fileFault = (fault: string) => {
     const [, other] = OTHER_FORMATS.find(([beginning]) => beginning.test(head)) ?? [];
     const message = other ?? `${fault}${SEPARATORS.test(head) ? '; fields are separated by commas' : ''}`;
-    return new RefusalError({ kind: 'invalid', path: 'file', message });
+    return invalidInput('file', message);
   };
   if (!header) throw fileFault(`is empty: its first line names the columns, ${KNOWN}`);
   if ('fault' in header)
@@ -313,7 +313,7 @@ export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColu
 
 /**
  * Checks the line ends behind the header. `data` is the beginning of what follows it, in Latin-1.
- * @throws RefusalError `invalid` when that is a single line with a CR inside, outside of quotes. In one of several lines,
+ * @throws Refusal `invalid_input` when that is a single line with a CR inside, outside of quotes. In one of several lines,
  * such a CR is data.
  */
 export function requireLineEnds(data: string): void {
@@ -321,8 +321,7 @@ export function requireLineEnds(data: string): void {
     .replace(/"[^"]*"?/g, '"')
     .split('\n')
     .filter((text) => !BLANK.test(text));
-  if (others.length === 0 && trimmed(line).includes('\r'))
-    throw new RefusalError({ kind: 'invalid', path: 'file', message: CR_ALONE });
+  if (others.length === 0 && trimmed(line).includes('\r')) throw invalidInput('file', CR_ALONE);
 }
 
 /** Converts a CSV record into the row with this index, counted from 1. */

@@ -2,7 +2,7 @@ import { isUuid } from '../../lib/input.ts';
 import { inTurn } from '../../lib/turns.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
+import { notFound, Refusal } from '../../platform/errors.ts';
 import { CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
 import { MigrationPages, type MigrationTableRow } from './migration-pages.service.ts';
 import { FILE_CHUNK_BYTES, type Lease, MAX_WAITING_CHUNKS, MigrationStore } from './migration-store.ts';
@@ -29,7 +29,7 @@ class FileReading {
 
   /**
    * Reads the next chunk.
-   * @throws RefusalError `invalid` when the header is malformed.
+   * @throws Refusal `invalid_input` when the header is malformed.
    */
   push(chunk: Buffer): void {
     if (this.#records) this.#records.push(chunk);
@@ -44,7 +44,7 @@ class FileReading {
 
   /**
    * Ends the reading and returns the facts.
-   * @throws RefusalError `invalid` when the header is missing or malformed.
+   * @throws Refusal `invalid_input` when the header is missing or malformed.
    */
   end(): FileFacts {
     this.#records?.end();
@@ -128,7 +128,7 @@ export class MigrationFiles {
   /**
    * Stores a CSV file and starts its migration. With `lease`, only the process that holds the lease may run it at
    * first, and the tenant's other files do not limit its size; without it, any worker.
-   * @throws RefusalError `invalid` when the header is malformed; `precondition` when the tenant's waiting files have
+   * @throws Refusal `invalid_input` when the header is malformed; `precondition_failed` when the tenant's waiting files have
    * reached the maximum size.
    * @throws what the source throws. After an error nothing stays stored.
    */
@@ -154,17 +154,17 @@ export class MigrationFiles {
 
   /**
    * Cancels a running migration. Rows already applied stay; repeating the call changes nothing.
-   * @throws RefusalError `not_found`; `precondition` when the migration is done or has failed.
+   * @throws Refusal `not_found`; `precondition_failed` when the migration is done or has failed.
    */
   async cancel(nodeId: string, id: string): Promise<MigrationTableRow> {
     return this.#parts.db.transaction(async () => {
       const job = isUuid(id) ? await this.#store.lock(nodeId, id) : undefined;
       if (job) return this.#store.finish(job, 'cancelled', this.#parts.nowMs());
       const migration = await this.#pages.find(nodeId, id);
-      if (!migration) throw notFoundRefusal();
+      if (!migration) throw notFound();
       if (migration.status === 'cancelled') return migration;
       const message = `the migration has ended already: it is ${migration.status}`;
-      throw new RefusalError({ kind: 'precondition', message });
+      throw new Refusal('precondition_failed', { message });
     });
   }
 

@@ -5,7 +5,7 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { AppError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 import { MigrationBatches, type RowBatch, RowBatches } from './migration-batches.ts';
 import { LEASE_MS, type Lease, type MigrationJobRow, MigrationStore, type WantedJob } from './migration-store.ts';
 import type { UserMigrations } from './user-migrations.service.ts';
@@ -23,7 +23,7 @@ export function isPassing(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined && !PASSING_CODES.test(state)) return PASSING_STATES.test(state);
   for (let current = error, depth = 0; current instanceof Error && depth < 5; depth += 1) {
-    if (current instanceof AppError && current.status === 503) return true;
+    if (current instanceof Refusal && current.code === 'service_unavailable') return true;
     if ('code' in current && typeof current.code === 'string' && PASSING_CODES.test(current.code)) return true;
     if (PASSING_MESSAGES.test(current.message)) return true;
     current = current.cause;

@@ -2,7 +2,7 @@ import type { Insertable, Selectable } from 'kysely';
 import { cutTo } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { textColumn } from '../../platform/database/sql-state.ts';
-import { RefusalError } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { MigrationTableRow } from './migration-pages.service.ts';
@@ -111,7 +111,7 @@ export class MigrationStore {
   /**
    * Adds a chunk of a file. Runs three statements in a transaction: a lock makes the uploads of a tenant count one after
    * the other.
-   * @throws RefusalError `precondition` when the tenant has `maxChunks` already.
+   * @throws Refusal `precondition_failed` when the tenant has `maxChunks` already.
    */
   async addChunk(nodeId: string, chunk: FileChunk, maxChunks: number): Promise<void> {
     const scoped = this.#db.forNode(nodeId);
@@ -122,8 +122,7 @@ export class MigrationStore {
       const [stored] = await scoped.run((k) =>
         k.selectFrom('migration_files').select((eb) => eb.fn.countAll<string>().as('chunks')),
       );
-      if (Number(stored?.chunks) >= maxChunks)
-        throw new RefusalError({ kind: 'precondition', message: TOO_MANY_CHUNKS });
+      if (Number(stored?.chunks) >= maxChunks) throw new Refusal('precondition_failed', { message: TOO_MANY_CHUNKS });
       await scoped.run((k) => k.insertInto('migration_files').values(chunk));
     });
   }

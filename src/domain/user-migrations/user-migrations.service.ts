@@ -58,7 +58,7 @@ export class UserMigrations {
   /**
    * Runs `work`, which migrates users in a transaction, while no other such work of the tenant runs in this process.
    * Inside a transaction it does not wait, since whoever began that one has waited.
-   * @throws AppError 503 when too many are waiting.
+   * @throws Refusal `service_unavailable` when too many are waiting.
    */
   async exclusively<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
     if (this.#parts.db.isInTransaction) return work();

@@ -4,7 +4,7 @@ import { isUuid } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { outsideRequest, withoutDeadline } from '../../platform/database/tenant-db.ts';
-import { notFoundRefusal, serviceUnavailable } from '../../platform/errors.ts';
+import { notFound, serviceUnavailable } from '../../platform/errors.ts';
 import type { IdempotentResponses } from '../idempotency/idempotent-responses.ts';
 import type { ErasureReceipt } from './erasure-receipt.ts';
 import { UserStore } from './user-store.ts';
@@ -42,15 +42,15 @@ export class UserErasure {
   /**
    * Erases a user by provenance: the user's row and rows of user migrations, and the kept responses and audit records that
    * have noted the user. Housekeeping repeats it for audit records that arrive later.
-   * @throws RefusalError `not_found` when the tenant has no user with this id.
-   * @throws AppError 503 when too many are waiting.
+   * @throws Refusal `not_found` when the tenant has no user with this id.
+   * @throws Refusal `service_unavailable` when too many are waiting.
    */
   erase(nodeId: string, id: string): Promise<ErasedUser> {
     return this.#mutex.run(nodeId, () => withoutDeadline(() => this.#erase(nodeId, id)));
   }
 
   async #erase(nodeId: string, id: string): Promise<ErasedUser> {
-    if (!isUuid(id)) throw notFoundRefusal();
+    if (!isUuid(id)) throw notFound();
     const { db, nowMs, auditErasure, auditSettled, idempotentResponses } = this.#parts;
     const userId = id.toLowerCase();
     const { user, responses } = await db.transaction(async () => {
@@ -76,7 +76,7 @@ export class UserErasure {
         .where('id', '=', id)
         .returningAll(),
     );
-    if (!user) throw notFoundRefusal();
+    if (!user) throw notFound();
     return user;
   }
 }

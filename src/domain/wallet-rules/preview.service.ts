@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
-import { notFoundRefusal } from '../../platform/errors.ts';
+import { notFound } from '../../platform/errors.ts';
 import { type Evaluation, evaluateRule } from './evaluate.rules.ts';
 import { decimalTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
 import { contentOf, type WalletRulePages } from './wallet-rules.service.ts';
@@ -67,7 +67,7 @@ export class WalletRulePreviews {
 
   /**
    * Evaluates a rule by the given facts, at the time `at` or now.
-   * @throws RefusalError `not_found` when the tenant has no rule with this id.
+   * @throws Refusal `not_found` when the tenant has no rule with this id.
    */
   async preview(nodeId: string, { rule, rule_id: ruleId, balances, transfers, at }: PreviewInput): Promise<Evaluation> {
     const judged = rule ?? (await this.#stored(nodeId, ruleId ?? ''));
@@ -76,7 +76,7 @@ export class WalletRulePreviews {
 
   async #stored(nodeId: string, id: string) {
     const row = await this.#parts.pages.find(nodeId, id);
-    if (!row) throw notFoundRefusal();
+    if (!row) throw notFound();
     return { ...contentOf(row), status: row.status };
   }
 }

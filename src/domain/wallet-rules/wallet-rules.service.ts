@@ -8,7 +8,7 @@ import type { Db } from '../../platform/database/database.ts';
 import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
-import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
+import { notFound, Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
@@ -91,7 +91,7 @@ interface RulePlace {
 
 /**
  * Writes wallet rules (specification sections 4.2 and 4.3). The database keeps every version, with the
- * author that each method sets. Each throws a RefusalError `not_found` when the author's tenant has
+ * author that each method sets. Each throws a Refusal `not_found` when the author's tenant has
  * no such wallet or rule.
  */
 export class WalletRules {
@@ -105,7 +105,7 @@ export class WalletRules {
 
   /** Creates an active rule with version 1. */
   async create(by: RuleAuthor, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
-    if (!isUuid(walletId)) throw notFoundRefusal();
+    if (!isUuid(walletId)) throw notFound();
     const { db, nowMs } = this.#parts;
     const scoped = db.forNode(by.nodeId);
     const wallet = walletId.toLowerCase();
@@ -119,19 +119,19 @@ export class WalletRules {
         const created = found
           ? await this.#writeAs(by, (k) => k.insertInto('wallet_rules').values(values).returningAll())
           : undefined;
-        if (!created) throw notFoundRefusal();
+        if (!created) throw notFound();
         return created;
       });
     } catch (error) {
       // On a database where a read takes no row locks, the wallet can be deleted between the two statements.
-      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
     }
   }
 
   /**
    * Replaces the content of a rule and increments its version; its status stays. With `versions`, it does so only when
    * the rule has one of them, so of concurrent calls with the same version one succeeds.
-   * @throws RefusalError `precondition` when the rule has another version.
+   * @throws Refusal `precondition_failed` when the rule has another version.
    */
   async replace(
     by: RuleAuthor,
@@ -139,7 +139,7 @@ export class WalletRules {
     content: WalletRuleContent,
     versions?: readonly number[],
   ): Promise<WalletRuleRow> {
-    if (!isUuid(walletId) || !isUuid(id)) throw notFoundRefusal();
+    if (!isUuid(walletId) || !isUuid(id)) throw notFound();
     const place = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
     if (versions === undefined || versions.length > 0) {
       const updated_at = new Date(this.#parts.nowMs()).toISOString();
@@ -155,13 +155,13 @@ export class WalletRules {
       if (replaced) return replaced;
     }
     const existing = await this.#pages.find(by.nodeId, place.id);
-    if (existing?.wallet_id !== place.walletId) throw notFoundRefusal();
-    throw new RefusalError({ kind: 'precondition', message: 'the rule has another version' });
+    if (existing?.wallet_id !== place.walletId) throw notFound();
+    throw new Refusal('precondition_failed', { message: 'the rule has another version' });
   }
 
   /** Enables or disables a rule and increments its version. Setting the status that it already has changes nothing. */
   async setStatus(by: RuleAuthor, id: string, status: RuleStatus): Promise<WalletRuleRow> {
-    if (!isUuid(id)) throw notFoundRefusal();
+    if (!isUuid(id)) throw notFound();
     const updated_at = new Date(this.#parts.nowMs()).toISOString();
     const changed = await this.#writeAs(by, (k) =>
       k
@@ -172,7 +172,7 @@ export class WalletRules {
         .returningAll(),
     );
     const rule = changed ?? (await this.#pages.find(by.nodeId, id.toLowerCase()));
-    if (!rule) throw notFoundRefusal();
+    if (!rule) throw notFound();
     return rule;
   }
 

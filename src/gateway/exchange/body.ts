@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
 import { type KnownMembers, readInput } from '../../lib/json.ts';
-import { type AppError, invalidRequest, payloadTooLarge, serviceUnavailable, tooLong } from '../../platform/errors.ts';
+import { invalidRequest, payloadTooLarge, type Refusal, serviceUnavailable, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { countBody, leaveBody } from './incomplete-bodies.ts';
 import { sendContinue } from './responses.ts';
@@ -40,7 +40,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
     countBody(incomplete, chunk.length, tenant);
     if (body.length > maxBytes) stop(tooLarge(maxBytes));
   }
-  function stop(refusal: AppError): void {
+  function stop(refusal: Refusal): void {
     req.off('data', take).off('end', finish).off('close', leave).pause();
     leave();
     reject(refusal);
@@ -61,7 +61,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   return promise;
 }
 
-function tooSlow(): AppError {
+function tooSlow(): Refusal {
   return invalidRequest([{ path: '', message: 'must come within five minutes' }]);
 }
 
@@ -81,7 +81,7 @@ export async function readBody(req: Request, _res: Response, next: NextFunction)
 
 /**
  * Parses the JSON body of a request that `readBody` has read.
- * @throws AppError 400 for another content type, malformed UTF-8 or JSON, or JSON beyond the limits of `parseJson`.
+ * @throws Refusal 400 for another content type, malformed UTF-8 or JSON, or JSON beyond the limits of `parseJson`.
  */
 export async function jsonBody(req: Request): Promise<unknown> {
   return jsonOf(exchangeOf(req), bytesOf(req));
@@ -89,7 +89,7 @@ export async function jsonBody(req: Request): Promise<unknown> {
 
 /**
  * Parses the bytes of a request's body as JSON.
- * @throws AppError 400 as `jsonBody` does, and for a known member that is repeated.
+ * @throws Refusal 400 as `jsonBody` does, and for a known member that is repeated.
  */
 export async function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMembers): Promise<unknown> {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.req.headers['content-type'] ?? '')) {

@@ -4,7 +4,7 @@ import type { Caller, Principal, SignedToken } from '../../access/identity/princ
 import type { maskHeaders } from '../../audit/mask-headers.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';
-import type { AppError } from '../../platform/errors.ts';
+import type { Refusal } from '../../platform/errors.ts';
 import type { EndpointFlags } from '../endpoints/endpoint-flags.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Upstream } from '../endpoints/upstream.ts';
@@ -71,7 +71,7 @@ export class Findings {
   /** The client of a request without an access token, and whether the audit record has `is_api`. */
   client: { nodeId: string; clientId: string; isApi: boolean } | undefined;
   /** The 429 of a client's rate or quota that is left to the handler, for endpoints with the flag `batch`. */
-  limitRefusal: AppError | undefined;
+  limitRefusal: Refusal | undefined;
 
   /** The caller's tenant; undefined until it is known. */
   get nodeId(): string | undefined {

@@ -92,7 +92,7 @@ export const MAX_CORRELATION_ID_BYTES = 1024;
 
 /**
  * Takes the correlation id from the caller's `X-Correlation-ID`, or creates one, and sets it on request and response.
- * @throws AppError 400 when the caller's is too long; the request then has a new one.
+ * @throws Refusal 400 when the caller's is too long; the request then has a new one.
  */
 export function correlation(request: Exchange): void {
   const { headers } = request.req;

@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
-import { AppError, type ErrorEnvelope, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
+import { invalidRequest, Refusal } from '../../platform/errors.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Exchange } from './exchange.ts';
+import { type ErrorEnvelope, errorEnvelope, refusalHeaders, statusOf } from './refusals.ts';
 import { announcesBody } from './request-head.ts';
 
 /**
@@ -108,20 +109,21 @@ export function refuse(
   exchange: Exchange,
   error: unknown,
   log: Log,
-  envelopeOf: (refusal: AppError) => ErrorEnvelope = errorEnvelope,
+  envelopeOf: (refusal: Refusal) => ErrorEnvelope = errorEnvelope,
 ): void {
   const { req, res } = exchange;
   if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
   const refusal = refusalOf(exchange.found.endpoint, error);
-  exchange.audit.reason = refusal.reason;
-  if (refusal.status >= 500) logFailure(exchange, error, log);
+  const status = statusOf(refusal);
+  exchange.audit.reason = refusal.details.reason;
+  if (status >= 500) logFailure(exchange, error, log);
   // A complete response stays as it is.
   if (exchange.audit.capture.isEnded) return;
   if (res.headersSent) {
     res.destroy();
     return;
   }
-  for (const [name, value] of Object.entries(refusal.headers))
+  for (const [name, value] of Object.entries(refusalHeaders(refusal)))
     if (!value.startsWith('Basic ') || !isOfPage(req)) res.setHeader(name, value);
   if (!req.complete && announcesBody(req)) {
     res.setHeader('Connection', 'close');
@@ -130,7 +132,7 @@ export function refuse(
   const envelope = envelopeOf(refusal);
   const flags = exchange.found.endpoint?.flags ?? exchange.pathFlags;
   if (flags?.oauthErrors) delete envelope.errors;
-  sendJson(res, refusal.status, envelope);
+  sendJson(res, status, envelope);
 }
 
 /**
@@ -143,25 +145,25 @@ function isOfPage({ headers: { 'sec-fetch-site': site = 'none' } }: Exchange['re
 
 /** Checks whether an error occurred only because the request was refused meanwhile. */
 function isLate(error: unknown): boolean {
-  return error instanceof AppError
-    ? error.status < 500
+  return error instanceof Refusal
+    ? statusOf(error) < 500
     : error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
 }
 
 /**
- * Returns the `AppError` to answer an error with. For an endpoint with `statuses: closed`, a 413 becomes a 400 and
+ * Returns the refusal to answer an error with. For an endpoint with `statuses: closed`, a 413 becomes a 400 and
  * every 5xx a 500.
  */
-function refusalOf(endpoint: Endpoint | undefined, error: unknown): AppError {
-  const refusal = error instanceof AppError ? error : new AppError(500, 'internal_error', { cause: error });
+function refusalOf(endpoint: Endpoint | undefined, error: unknown): Refusal {
+  const refusal = error instanceof Refusal ? error : new Refusal('internal_error', { cause: error });
   if (endpoint?.statuses !== 'closed') return refusal;
-  if (refusal.status === 413) return invalidRequest(refusal.issues);
-  if (refusal.status > 500) return new AppError(500, 'internal_error', { cause: refusal.cause });
+  if (refusal.code === 'payload_too_large') return invalidRequest(refusal.details.issues ?? []);
+  if (statusOf(refusal) > 500) return new Refusal('internal_error', { cause: refusal.cause });
   return refusal;
 }
 
 function logFailure(exchange: Exchange, error: unknown, log: Log): void {
-  const cause = error instanceof AppError ? error.cause : error;
+  const cause = error instanceof Refusal ? error.cause : error;
   if (cause === undefined) return;
   const { correlationId, req, found, span } = exchange;
   const fields = { correlation_id: correlationId, method: req.method, path: found.endpoint?.path, err: cause };

@@ -1,6 +1,7 @@
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { errorEnvelope, invalidRequest, notFound } from '../../platform/errors.ts';
+import { invalidRequest, notFound } from '../../platform/errors.ts';
 import { STATUS_CODES } from './node-http.ts';
+import { errorEnvelope, statusOf } from './refusals.ts';
 import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
 
 /** The issue reported for bytes that are not valid HTTP. */
@@ -38,8 +39,8 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const given = method === '' ? '' : (CORRELATION_ID.exec(text)?.[1] ?? '');
   const correlationId = given !== '' && given.length <= MAX_CORRELATION_ID_BYTES ? given : uuidV7();
   const refusal = error.code === 'HPE_INVALID_URL' ? notFound('the target is no URL') : invalidRequest([NOT_HTTP]);
-  const { status, reason } = refusal;
-  return { correlationId, method, target, status, body: JSON.stringify(errorEnvelope(refusal)), reason };
+  const body = JSON.stringify(errorEnvelope(refusal));
+  return { correlationId, method, target, status: statusOf(refusal), body, reason: refusal.details.reason };
 }
 
 /**

@@ -5,7 +5,7 @@ import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import type { AccessEnd, AccessWatch } from '../../access/revocation/access-watch.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
-import { type AppError, gatewayTimeout, invalidRequest, payloadTooLarge } from '../../platform/errors.ts';
+import { gatewayTimeout, invalidRequest, payloadTooLarge, type Refusal } from '../../platform/errors.ts';
 import type { Outcome } from '../endpoints/breaker.rules.ts';
 import type { LongStream, Upstream, UpstreamCounts } from '../endpoints/upstream.ts';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -319,7 +319,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#end(badGateway(undefined), 'cut');
   }
 
-  #end(refusal: AppError, counted: keyof UpstreamCounts): void {
+  #end(refusal: Refusal, counted: keyof UpstreamCounts): void {
     if (this.#isOver) return;
     const { req, res } = this.#exchange;
     this.#upstream.counts[counted] += 1;

@@ -1,17 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { validTraceparent } from '../../lib/tracing.ts';
-import { AppError } from '../../platform/errors.ts';
+import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 
 /** Returns a 502: the upstream could not be reached, or sent an invalid response. */
-export function badGateway(cause: unknown): AppError {
-  return new AppError(502, 'bad_gateway', { cause });
+export function badGateway(cause: unknown): Refusal {
+  return new Refusal('bad_gateway', { cause });
 }
 
 /** Returns a 503 with `Retry-After`: the upstream is failing or overloaded. */
-export function unavailable(retryAfterMs: number): AppError {
-  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
-  return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': `${seconds}` } });
+export function unavailable(retryAfterMs: number): Refusal {
+  return serviceUnavailable(undefined, Math.max(1, Math.ceil(retryAfterMs / 1000)));
 }
 
 /** Thrown when the response of an upstream cannot be passed on. */

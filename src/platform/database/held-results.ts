@@ -1,4 +1,4 @@
-import { PageTooLargeError, serviceUnavailable } from '../errors.ts';
+import { pageTooLarge, serviceUnavailable } from '../errors.ts';
 
 /** The limits on the results that the requests of one tenant hold in this process. */
 interface ResultLimits {
@@ -47,7 +47,7 @@ class Budget {
 
   /**
    * Waits until a request may continue to read.
-   * @throws AppError 503 when that takes too long, or the request ends.
+   * @throws Refusal `service_unavailable` when that takes too long, or the request ends.
    */
   async wait(held: HeldResults): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -158,14 +158,14 @@ export class HeldResults {
     if (!budget) return undefined;
     this.bytes += bytes;
     budget.bytes += bytes;
-    if (this.bytes > budget.limits.maxBytes) this.#refusal ??= new PageTooLargeError(budget.limits.maxBytes);
+    if (this.bytes > budget.limits.maxBytes) this.#refusal ??= pageTooLarge(budget.limits.maxBytes);
     if (this.#refusal) return this.#refusal;
     return isRepeatable && !budget.admits(this) ? GIVEN_UP : undefined;
   }
 
   /**
    * Runs reads when the tenant's other requests leave room for their rows, and again if they are given up.
-   * @throws PageTooLargeError, and AppError 503 when there is no room for long or the client has left.
+   * @throws Refusal `page_too_large`, or `service_unavailable` when there is no room for long or the client has left.
    */
   async read<Result>(reads: (mayRead: () => boolean) => Promise<Result>): Promise<Result> {
     for (;;) {
@@ -189,7 +189,7 @@ export class HeldResults {
   /**
    * Raises the bytes that it holds to those of a response that is made of its rows. Returns a promise if the rest of the
    * response has to wait for other requests.
-   * @throws PageTooLargeError.
+   * @throws Refusal `page_too_large`.
    */
   raiseTo(bytes: number): Promise<void> | undefined {
     const error = bytes > this.bytes ? this.add(bytes - this.bytes, true) : undefined;

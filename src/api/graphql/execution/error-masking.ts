@@ -6,7 +6,7 @@ import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import { heldResults } from '../../../platform/database/tenant-db.ts';
-import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
+import { Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 
 const SYNTAX_ERROR = 'Syntax Error: ';
@@ -64,7 +64,7 @@ function withRespelt(told: string, name: string): string {
  * The GraphQL codes of the refusals for overload and timeouts, which the client sees because it can retry later or
  * request less.
  */
-const TOLD: ReadonlyMap<ErrorMessage, string> = new Map([
+const TOLD: ReadonlyMap<RefusalCode, string> = new Map([
   ['service_unavailable', 'SERVICE_UNAVAILABLE'],
   ['gateway_timeout', 'GATEWAY_TIMEOUT'],
 ]);
@@ -108,13 +108,13 @@ export class ErrorMask {
     const shown = shownError(error);
     if (shown) return withoutQuotes(shown);
     const cause = originOf(error);
-    const refusal = cause instanceof AppError && TOLD.has(cause.message) ? cause : undefined;
+    const refusal = cause instanceof Refusal && TOLD.has(cause.code) ? cause : undefined;
     const fault = refusal ? refusal.cause : cause;
     if (fault !== undefined && !logged.has(fault)) {
       this.#log.error({ correlation_id: correlationId, err: fault }, 'operation failed');
       logged.add(fault);
     }
-    const code = (refusal && TOLD.get(refusal.message)) ?? 'INTERNAL_SERVER_ERROR';
+    const code = (refusal && TOLD.get(refusal.code)) ?? 'INTERNAL_SERVER_ERROR';
     const message = refusal?.message ?? 'internal error';
     return new GraphQLError(message, { ...placeOf(error), extensions: { code, correlationId } });
   }

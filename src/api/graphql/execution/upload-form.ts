@@ -9,7 +9,7 @@ import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { countBody, leaveBody } from '../../../gateway/exchange/incomplete-bodies.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
 import { isObject, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
-import { AppError, invalidRequest, payloadTooLarge, serviceUnavailable } from '../../../platform/errors.ts';
+import { invalidRequest, payloadTooLarge, Refusal, serviceUnavailable } from '../../../platform/errors.ts';
 import { Upload } from '../kit/upload.ts';
 import { KNOWN_MEMBERS } from './operation-request.ts';
 
@@ -24,13 +24,13 @@ interface UploadMap {
 }
 
 /** Returns a 400 error that names the part of a multipart request to change. */
-function badPart(path: string, message: string): AppError {
+function badPart(path: string, message: string): Refusal {
   return invalidRequest([{ path, message }]);
 }
 
 /**
  * Parses the part `operations`, which is one operation as JSON (GraphQL multipart request specification).
- * @throws AppError 400 when it is not a JSON object, such as a batch.
+ * @throws Refusal 400 when it is not a JSON object, such as a batch.
  */
 function parseOperations(text: string): GraphQLParams {
   const operations = parsed('operations', text, KNOWN_MEMBERS);
@@ -41,7 +41,7 @@ function parseOperations(text: string): GraphQLParams {
 
 /**
  * Parses the part `map`, which names one file and the one variable it is for, such as `{"0": ["variables.file"]}`.
- * @throws AppError 400 when it has any other form.
+ * @throws Refusal 400 when it has any other form.
  */
 function parseMap(text: string): UploadMap {
   const map = parsed('map', text, 'any');
@@ -56,7 +56,7 @@ function parseMap(text: string): UploadMap {
 
 /**
  * Returns the operation with the file as the value of its variable.
- * @throws AppError 400 when that variable is not null.
+ * @throws Refusal 400 when that variable is not null.
  */
 function withFile(operations: GraphQLParams, variable: string, file: unknown): GraphQLParams {
   const variables: unknown = operations.variables;
@@ -117,7 +117,7 @@ export class UploadForm {
   #operations: GraphQLParams = {};
   #map: UploadMap | undefined;
   #file: Readable | undefined;
-  #refusal: AppError | undefined;
+  #refusal: Refusal | undefined;
   #isStopped = false;
 
   private constructor(
@@ -145,7 +145,7 @@ export class UploadForm {
 
   /**
    * Reads a form up to the beginning of its file.
-   * @throws AppError 413 when Content-Length is over the limit, 400 when the form is no valid upload, 401 when the token
+   * @throws Refusal 413 when Content-Length is over the limit, 400 when the form is no valid upload, 401 when the token
    * is revoked; all before the file is read.
    */
   static async open(exchange: Exchange, parts: UploadParts): Promise<{ form: UploadForm; params: GraphQLParams }> {
@@ -163,7 +163,7 @@ export class UploadForm {
    * The error to respond with whatever the operation resulted in, because a part of the form was invalid; undefined if
    * none was.
    */
-  get refusal(): AppError | undefined {
+  get refusal(): Refusal | undefined {
     return this.#refusal;
   }
 
@@ -178,7 +178,7 @@ export class UploadForm {
   }
 
   /** Stops reading the request, and rejects what waits for its parts. */
-  refuse(refusal: AppError): void {
+  refuse(refusal: Refusal): void {
     if (this.#refusal) return;
     this.#refusal = refusal;
     this.#opened.reject(refusal);
@@ -228,13 +228,13 @@ export class UploadForm {
     });
   }
 
-  /** Runs a handler of a parser event; an AppError that it throws becomes the refusal of the request. */
+  /** Runs a handler of a parser event; an Refusal that it throws becomes the refusal of the request. */
   #step(step: () => void): void {
     if (this.#refusal) return;
     try {
       step();
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
+      if (!(error instanceof Refusal)) throw error;
       this.refuse(error);
     }
   }

@@ -2,8 +2,9 @@ import { GraphQLError, type GraphQLErrorOptions } from 'graphql';
 import type { z } from 'zod';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../../../events/streams/stream-errors.ts';
+import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { camelName } from '../../../lib/camel-name.ts';
-import { AppError, PageTooLargeError, type Refusal, RefusalError } from '../../../platform/errors.ts';
+import { Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import type { GraphqlContext } from './graphql-context.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
@@ -93,20 +94,30 @@ export function originOf(error: unknown): unknown {
   return cause === undefined ? error : originOf(cause);
 }
 
+/** The codes of the errors that a refusal outside a union becomes; others are masked. */
+const CODES: Partial<Record<RefusalCode, string>> = {
+  not_found: 'NOT_FOUND',
+  page_too_large: 'PAGE_TOO_LARGE',
+  forbidden: 'FORBIDDEN',
+  mtls_required: 'FORBIDDEN',
+  ip_not_allowed: 'FORBIDDEN',
+  idempotency_conflict: 'IDEMPOTENCY_CONFLICT',
+  rate_limit_exceeded: 'RATE_LIMITED',
+  monthly_limit_exceeded: 'RATE_LIMITED',
+};
+
 function refusedError(error: unknown, place: GraphQLErrorOptions): GraphQLError | undefined {
-  const coded = (message: string, code: string, more = {}) =>
+  const coded = (message: string, code: string | undefined, more = {}) =>
     new GraphQLError(message, { ...place, extensions: { code, ...more } });
   if (error instanceof CursorExpiredError) return coded('cursor_expired', 'CURSOR_EXPIRED');
   if (error instanceof SlowConsumerError) return coded('slow_consumer', 'SLOW_CONSUMER');
   if (error instanceof StreamStoppedError) return coded(error.message, 'STOPPING');
   if (error instanceof InvalidTokenError) return coded(error.description, 'UNAUTHENTICATED');
-  if (error instanceof RefusalError && error.refusal.kind === 'not_found') return coded(error.message, 'NOT_FOUND');
-  if (error instanceof PageTooLargeError) return coded(error.issues?.[0]?.message ?? '', 'PAGE_TOO_LARGE');
-  if (!(error instanceof AppError)) return undefined;
-  const { status, message, headers } = error;
-  if (status === 403) return coded(message, 'FORBIDDEN');
-  if (status === 409) return coded(message, 'IDEMPOTENCY_CONFLICT', { http: { status } });
-  return status === 429 ? coded(message, 'RATE_LIMITED', { retryAfter: Number(headers['Retry-After']) }) : undefined;
+  if (!(error instanceof Refusal)) return undefined;
+  const code = CODES[error.code];
+  if (error.code === 'idempotency_conflict') return coded(error.message, code, { http: { status: statusOf(error) } });
+  const { retryAfterSeconds: retryAfter } = error.details;
+  return code === undefined ? undefined : coded(error.message, code, retryAfter === undefined ? {} : { retryAfter });
 }
 
 /**
@@ -131,7 +142,7 @@ export function errorsOf<Type extends new (...given: never[]) => Error>(
 
 /**
  * Awaits the result of a service. `context` is that of a mutation that takes an idempotency key.
- * @throws the union member that stands for its RefusalError; other errors as they are.
+ * @throws the union member that stands for its Refusal; other errors as they are.
  */
 export async function orMember<Result>(
   work: Promise<Result>,
@@ -140,25 +151,26 @@ export async function orMember<Result>(
   try {
     return await work;
   } catch (error) {
-    if (!(error instanceof RefusalError)) throw error;
-    if (context?.caller) context.caller.isRefused = true;
-    throw memberOf(error.refusal);
+    const member = error instanceof Refusal ? memberOf(error) : undefined;
+    if (member && context?.caller) context.caller.isRefused = true;
+    throw member ?? error;
   }
 }
 
-function memberOf(refusal: Refusal): Error {
-  switch (refusal.kind) {
+/** Returns the union member for a refusal by the domain; undefined for a refusal of the request as a whole. */
+function memberOf({ code, message, details }: Refusal): Error | undefined {
+  switch (code) {
     case 'not_found':
       return new NotFoundError();
     case 'forbidden':
-      return new ForbiddenError(refusal.permission, refusal.message);
+      return new ForbiddenError(details.permission ?? '', message);
     case 'duplicate':
-      return new DuplicateError(refusal.reason, refusal.message);
-    case 'precondition':
-      return new PreconditionError(refusal.message);
-    case 'invalid':
-      return new ValidationError([{ path: [camelName(refusal.path)], message: refusal.message }]);
+      return new DuplicateError(details.taken ?? '', message);
+    case 'precondition_failed':
+      return new PreconditionError(message);
+    case 'invalid_input':
+      return new ValidationError(details.issues?.map(({ path }) => ({ path: [camelName(path)], message })) ?? []);
     default:
-      return refusal satisfies never;
+      return undefined;
   }
 }

@@ -2,9 +2,10 @@ import { getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { errorEnvelope, refusalHeaders, statusOf } from '../../../gateway/exchange/refusals.ts';
 import { ExactNumber, isObject, JsonLimitError, type KnownMembers, parseInput, readInput } from '../../../lib/json.ts';
 import { inTurn } from '../../../lib/turns.ts';
-import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
+import { invalidRequest } from '../../../platform/errors.ts';
 import { badRequest, limitError } from '../execution/documents.ts';
 import { bringsForm } from '../execution/form-type.ts';
 import { KNOWN_MEMBERS, type OperationRequest } from '../execution/operation-request.ts';
@@ -61,15 +62,16 @@ export function useHttpRequests(
       form.stop();
       if (!exchange.req.complete && !exchange.res.headersSent) exchange.res.setHeader('Connection', 'close');
       if (!refusal) return;
-      const headers = { 'content-type': 'application/json; charset=utf-8', ...refusal.headers };
-      setResponse(new fetchAPI.Response(JSON.stringify(errorEnvelope(refusal)), { status: refusal.status, headers }));
+      const headers = { 'content-type': 'application/json; charset=utf-8', ...refusalHeaders(refusal) };
+      const body = JSON.stringify(errorEnvelope(refusal));
+      setResponse(new fetchAPI.Response(body, { status: statusOf(refusal), headers }));
     },
   };
 }
 
 /**
  * Reads the operation of a GET or of a form, up to its file, or the JSON body of another POST, up to `maxBytes`.
- * @throws AppError the client's rate or quota refusal, before anything else unless the body is a batch; 413 for a body
+ * @throws Refusal the client's rate or quota refusal, before anything else unless the body is a batch; 413 for a body
  * that is too long; 400 for one that is neither JSON nor a valid upload, and for a GET whose `variables` or
  * `extensions` are not JSON.
  */

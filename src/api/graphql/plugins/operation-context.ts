@@ -14,7 +14,7 @@ export interface ContextDeps {
   recheck: (principal: Principal, exchange: Exchange) => Promise<void>;
   /**
    * Counts an operation of a WebSocket, or another one of a batch, against the client's limits.
-   * @throws AppError 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
+   * @throws Refusal 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
    * endpoint.
    */
   passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;

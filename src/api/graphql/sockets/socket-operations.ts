@@ -11,11 +11,12 @@ import type { YogaServerInstance } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { Principal } from '../../../access/identity/principal.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
+import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { isObject } from '../../../lib/json.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import { heldResults } from '../../../platform/database/tenant-db.ts';
-import { AppError } from '../../../platform/errors.ts';
+import { Refusal } from '../../../platform/errors.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
 import { holdText, once, sharedOf } from '../execution/shared-results.ts';
@@ -154,7 +155,7 @@ interface Parts {
   persisted: PersistedOperations;
   /**
    * Verifies an access token and returns its principal; undefined if the token is missing or invalid.
-   * @throws AppError 403 when a client guard refuses the socket.
+   * @throws Refusal 403 when a client guard refuses the socket.
    */
   judge(token: string | undefined, exchange: Exchange): Promise<Principal | undefined>;
 }
@@ -227,7 +228,7 @@ async function connect({ judge }: Parts, { extra, connectionParams = {} }: Socke
     }
     extra.close(CloseCode.Unauthorized, 'Unauthorized');
   } catch (error) {
-    if (!(error instanceof AppError && error.status === 403)) {
+    if (!(error instanceof Refusal && statusOf(error) === 403)) {
       extra.close(TRY_AGAIN_LATER, 'Try Again Later');
       throw error;
     }
@@ -272,7 +273,7 @@ async function prepare(
       return running;
     });
   } catch (error) {
-    if (error instanceof InvalidTokenError && error.reason !== 'another_class') {
+    if (error instanceof InvalidTokenError && error.details.reason !== 'another_class') {
       // The error is recorded, but no longer sent.
       extra.close(CloseCode.Forbidden, `token ${error.end}`);
     }

@@ -87,7 +87,7 @@ export class GraphqlSockets {
 
   /**
    * Completes the WebSocket handshake of an upgrade request.
-   * @throws AppError 400 naming the header field that makes the handshake invalid; nothing has been sent then.
+   * @throws Refusal 400 naming the header field that makes the handshake invalid; nothing has been sent then.
    */
   accept(exchange: Exchange): void {
     const { upgrade, req, res } = exchange;

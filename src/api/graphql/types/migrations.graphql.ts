@@ -2,7 +2,7 @@ import { migrateUserInput, migrateUsersInput } from '../../../domain/user-migrat
 import type { MigrationProgressRow } from '../../../domain/user-migrations/migration-files.service.ts';
 import type { SkipReason } from '../../../domain/user-migrations/migration-outcome.rules.ts';
 import type { MigrationRowRow } from '../../../domain/user-migrations/migration-pages.service.ts';
-import { notFoundRefusal } from '../../../platform/errors.ts';
+import { notFound } from '../../../platform/errors.ts';
 import { type Builder, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
@@ -100,7 +100,7 @@ function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
 async function follow(id: string, context: GraphqlContext) {
   const { services, principal } = context;
   const stream = await services.migrationProgress.follow(principal.nodeId, id);
-  if (!stream) throw notFoundRefusal();
+  if (!stream) throw notFound();
   return stream;
 }
 

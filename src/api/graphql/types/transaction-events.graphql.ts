@@ -15,7 +15,7 @@ import {
 import type { LoggedEvent } from '../../../events/streams/event-log.ts';
 import { textInput } from '../../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../../lib/instants.ts';
-import { notFoundRefusal } from '../../../platform/errors.ts';
+import { notFound } from '../../../platform/errors.ts';
 import { type Builder, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
@@ -298,7 +298,7 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
 async function states(id: string, context: GraphqlContext): Promise<TransactionStates> {
   const { services, principal } = context;
   const found = await services.transactionPages.positioned(principal.nodeId, id);
-  if (!found) throw notFoundRefusal();
+  if (!found) throw notFound();
   return new TransactionStates(found.snapshot, () =>
     services.streams.subscribe({
       nodeId: principal.nodeId,

@@ -31,7 +31,7 @@ interface IdempotentCall<Result> {
 /**
  * Does the work once per key, and returns the stored result for a repetition. A ToolError of the work, such as the
  * reason why a user was skipped, is stored as well; any other refusal leaves the key free, and so do invalid arguments.
- * @throws AppError 409 for a key that was used with other arguments.
+ * @throws Refusal 409 for a key that was used with other arguments.
  */
 export async function idempotentCall<Result extends object>(
   call: ToolCall,

@@ -6,15 +6,7 @@ import type { Caller } from '../../../access/identity/principal.ts';
 import type { Domain } from '../../../domain/domain.ts';
 import { sameName } from '../../../lib/input.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
-import {
-  AppError,
-  type Issue,
-  issuesOf,
-  notFoundRefusal,
-  PageTooLargeError,
-  type Refusal,
-  RefusalError,
-} from '../../../platform/errors.ts';
+import { type Issue, issuesOf, notFound, Refusal } from '../../../platform/errors.ts';
 import { type Descriptions, objectSchema } from './json-schema.ts';
 
 /** Why a tool refused a call, in words that say what to change. */
@@ -49,48 +41,41 @@ export function invalidArguments(issues: readonly Issue[]): ToolError {
  */
 export function failureOf(error: unknown, missing: string): ToolFailure | undefined {
   if (error instanceof ToolError) return error.fault;
-  if (error instanceof RefusalError) {
-    const { refusal } = error;
-    return refusal.kind === 'not_found' ? { code: 'not_found', message: missing } : failureOfRefusal(refusal);
+  if (!(error instanceof Refusal)) return undefined;
+  const { code, message, details } = error;
+  switch (code) {
+    case 'not_found':
+      return { code, message: missing };
+    case 'forbidden':
+    case 'precondition_failed':
+    case 'page_too_large':
+      return { code, message };
+    case 'duplicate':
+      return { code: details.taken ?? code, message };
+    case 'invalid_input':
+      return invalidArguments(details.issues ?? []).fault;
+    case 'idempotency_conflict':
+      return {
+        code,
+        message:
+          'the idempotency_key came with other arguments before, or a call under it is still under way: take another key for another change, or wait a few seconds and repeat the same call',
+      };
+    case 'gateway_timeout':
+      return { code, message: 'it took too long: ask for less, or call again later' };
+    case 'service_unavailable':
+      return { code, message: `too much is under way: call again in ${details.retryAfterSeconds ?? 1} s` };
+    default:
+      return undefined;
   }
-  if (error instanceof PageTooLargeError) return { code: 'page_too_large', message: error.issues?.[0]?.message ?? '' };
-  if (!(error instanceof AppError)) return undefined;
-  if (error.message === 'idempotency_conflict') {
-    const message =
-      'the idempotency_key came with other arguments before, or a call under it is still under way: take another key for another change, or wait a few seconds and repeat the same call';
-    return { code: error.message, message };
-  }
-  if (error.message === 'gateway_timeout') {
-    return { code: error.message, message: 'it took too long: ask for less, or call again later' };
-  }
-  if (error.status !== 503) return undefined;
-  const seconds = error.headers['Retry-After'] ?? '1';
-  return { code: error.message, message: `too much is under way: call again in ${seconds} s` };
 }
 
 /**
  * Returns the value that was found.
- * @throws RefusalError `not_found` for undefined.
+ * @throws Refusal `not_found` for undefined.
  */
 export function found<Found>(given: Found | undefined): Found {
-  if (given === undefined) throw notFoundRefusal();
+  if (given === undefined) throw notFound();
   return given;
-}
-
-/** Returns the failure that a refusal becomes in every tool. */
-function failureOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }>): ToolFailure {
-  switch (refusal.kind) {
-    case 'forbidden':
-      return { code: 'forbidden', message: refusal.message };
-    case 'duplicate':
-      return { code: refusal.reason, message: refusal.message };
-    case 'precondition':
-      return { code: 'precondition_failed', message: refusal.message };
-    case 'invalid':
-      return invalidArguments([{ path: refusal.path, message: refusal.message }]).fault;
-    default:
-      return refusal satisfies never;
-  }
 }
 
 /** The client that called a tool. */
@@ -135,7 +120,7 @@ interface ToolSpec<Input extends z.ZodType, Output extends z.ZodType> {
   missing?: string;
   /**
    * Runs the tool.
-   * @throws ToolError, RefusalError or AppError when the tool refuses the call.
+   * @throws ToolError or Refusal when the tool refuses the call.
    */
   run(input: z.output<Input>, call: ToolCall): Promise<z.input<Output>>;
 }

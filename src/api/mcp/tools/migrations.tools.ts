@@ -5,7 +5,7 @@ import type { MigrationRowRow, MigrationTableRow } from '../../../domain/user-mi
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
-import { RefusalError } from '../../../platform/errors.ts';
+import { Refusal } from '../../../platform/errors.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
@@ -189,8 +189,8 @@ export const migrationTools = [
       try {
         return migrationView(await call.services.migrationFiles.start(call.caller, bytesOf(csv)));
       } catch (error) {
-        if (!(error instanceof RefusalError) || error.refusal.kind !== 'invalid') throw error;
-        throw invalidArguments([{ path: 'csv', message: error.refusal.message }]);
+        if (!(error instanceof Refusal) || error.code !== 'invalid_input') throw error;
+        throw invalidArguments([{ path: 'csv', message: error.message }]);
       }
     },
   }),
