@@ -1,4 +1,8 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { startForwarder, startUpstream } from '../support/gateway/forwarder.ts';
 import {
   ASSET,
   BULK,
@@ -9,9 +13,9 @@ import {
   RULES,
   SINGLE,
   sendBytes,
-} from '../support/gateway/bad-request.ts';
-import { envelope } from '../support/gateway/envelopes.ts';
+} from '../support/gateway/good-routes.ts';
 import { SPELLINGS, type Spelling } from '../support/gateway/path-spellings.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
@@ -152,3 +156,44 @@ function shownOf(path: string | undefined, kept = ''): string | undefined {
   const isCut = (whole?.length ?? 0) > 8 * 1024 && kept.endsWith('…') && kept.length > 8_000;
   return isCut && whole?.startsWith(kept.slice(0, -1)) ? kept : whole;
 }
+
+describe('a hostile path', () => {
+  it('D2-04: it is a 404 for a preflight and for a public endpoint too', async () => {
+    for (const target of ['/health/..', '//health', '/v1/../health', '/v1%2Fhealth', '/health%00', '/\\health']) {
+      for (const method of ['GET', 'OPTIONS', 'HEAD']) {
+        const answer = await sendRaw(p.url, request(method, target));
+        expect([method, target, answer.status]).toEqual([method, target, 404]);
+      }
+    }
+  });
+
+  it('D2-26: a dot segment with a parameter is one for every service, here and elsewhere', async () => {
+    const dots = ['.', '..', '%2e', '%2E%2e', '.%2e', '%2e.'];
+    const parameters = [';', ';x', ';a=b', '%3B', '%3bx', ';%2e%2e', ';%3b;', '%3B..', ';a=%2561'];
+    const segments = dots.flatMap((dot) => parameters.map((parameter) => `${dot}${parameter}`));
+    const targets = segments.flatMap((segment) => [segment, `${segment}/x`, `x/${segment}/y`, `x/${segment}?q`]);
+    await using upstream = await startUpstream((_req, res) => res.end('reached'));
+    await using f = await startForwarder({ services: { a: upstream.url } });
+    for (const target of targets) {
+      expect([target, (await sendRaw(p.url, request('GET', `/v2/mcp/${target}`))).status]).toEqual([target, 404]);
+      expect([target, (await sendRaw(f.url, request('GET', `/${target}`))).status]).toEqual([target, 404]);
+    }
+    expect(upstream.seen).toEqual([]);
+    // A parameter of another segment is a part of its name, and so are dots that are decoded twice.
+    for (const other of ['/a;..', '/..a;x', '/...;', '/a;x/b', '/..%253Bx', '/a..;'])
+      expect([other, (await sendRaw(f.url, request('GET', other))).status]).toEqual([other, 200]);
+  });
+
+  it('D2-04: a normal path is its own normal form, and never holds what a service could read otherwise', () => {
+    const part = fc.constantFrom(...String.raw`a .. . / ; %3b \ %2f %5C %00 %2e %61 %25 % ? %c3%a9 v1`.split(' '));
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+        const normal = normalTarget(`/${parts.join('')}`);
+        if (!normal) return;
+        expect(normalTarget(normal.path)).toEqual({ path: normal.path, query: '' });
+        expect(decodeURIComponent(normal.path)).not.toMatch(/\/\/|\\|\0|\/\.\.?([;/]|$)/);
+        expect(normal.path).not.toMatch(/%(2f|5c|00|61)/i);
+      }),
+    );
+  });
+});

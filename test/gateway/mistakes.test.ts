@@ -48,6 +48,5 @@ it('D2-07 D2-12 D3-32: why a path is not found, or a token not taken, stands in 
 
 it('D2-13: all but what the contract closes can be mended from the answer alone', () => {
   const open = MISTAKES.filter(({ closed }) => closed === undefined);
-  expect(open.length).toBeGreaterThan(60);
   expect(open.filter(({ says }) => says.length === 0)).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
 import {
   ASSET,
   BULK,
@@ -15,8 +16,7 @@ import {
   type Sent,
   SINGLE,
   sendBytes,
-} from '../support/gateway/bad-request.ts';
-import { envelope } from '../support/gateway/envelopes.ts';
+} from '../support/gateway/good-routes.ts';
 import type { RawAnswer } from '../support/gateway/raw.ts';
 import {
   CALLERS,

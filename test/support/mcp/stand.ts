@@ -1,5 +1,5 @@
 import { type Log, silentLog } from '../../../src/lib/log.ts';
-import { sendBytes } from '../gateway/bad-request.ts';
+import { sendBytes } from '../gateway/good-routes.ts';
 import type { RawAnswer } from '../gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 

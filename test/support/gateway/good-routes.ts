@@ -11,22 +11,6 @@ export interface Sent {
   target: string;
   headers: Record<string, string | string[] | undefined>;
   body?: string | Buffer;
-  /** The sender ends its side behind the last byte. */
-  gone?: boolean;
-}
-
-/** A request that is not good, or is odd and good. */
-export interface BadRow {
-  route: string;
-  name: string;
-  /** Changes a good request of the route. */
-  change: (good: Sent) => Partial<Sent>;
-  /** The documented status; `good`: the one of a good request; `closed`: there is nobody to answer. */
-  status: number | 'good' | 'closed';
-  /** The path of one of the issues. */
-  at?: string | undefined;
-  /** Where it is not the message of the status. */
-  message?: string;
 }
 
 export interface GoodRoute {
@@ -35,7 +19,7 @@ export interface GoodRoute {
 }
 
 /** Sends a request byte by byte as it is told, and reads the answer. */
-export async function sendBytes(url: string, { method, target, headers, body, gone }: Sent): Promise<RawAnswer> {
+export async function sendBytes(url: string, { method, target, headers, body }: Sent): Promise<RawAnswer> {
   const bytes = body === undefined ? undefined : Buffer.from(body);
   const length = bytes && headers['transfer-encoding'] === undefined ? { 'content-length': String(bytes.length) } : {};
   const given = Object.entries({ host: 'portcullis', connection: 'close', ...length, ...headers });
@@ -43,7 +27,6 @@ export async function sendBytes(url: string, { method, target, headers, body, go
   const socket = openSocket(url);
   socket.write(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1');
   if (bytes) socket.write(bytes);
-  if (gone) socket.end();
   const answer = await readAnswer(socket);
   return answer.headers['transfer-encoding'] === 'chunked' ? { ...answer, body: withoutChunks(answer.body) } : answer;
 }
