@@ -1,9 +1,7 @@
+import type { Access } from '../../access/access.ts';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import { bearerOf } from '../../access/identity/principal.ts';
-import type { ClientGuards } from '../../access/limits/guards.ts';
-import type { Throttle } from '../../access/limits/throttle.ts';
-import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import { guardClient } from '../../gateway/client-guards.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
@@ -11,10 +9,7 @@ import { forbidden } from '../../platform/errors.ts';
 import type { McpRuntime, McpRuntimeParts } from './mcp-runtime.ts';
 import { readMessage } from './message-body.ts';
 
-interface McpServerParts extends McpRuntimeParts {
-  directory: Pick<AccessDirectory, 'clientOfSecret'>;
-  throttle: Pick<Throttle, 'failed'>;
-  guards: ClientGuards;
+interface McpServerParts extends McpRuntimeParts, Pick<Access, 'directory' | 'throttle' | 'guards'> {
   /** The origins from which browsers may call; `*` allows any. */
   corsOrigins: readonly string[];
   publicUrl(): string;

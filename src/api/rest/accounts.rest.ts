@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { oas31 } from 'zod-openapi';
-import type { Accounts } from '../../domain/accounts/accounts.service.ts';
+import type { Domain } from '../../domain/domain.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
@@ -8,10 +8,6 @@ import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
 import { sendPage } from './rest-call.ts';
 import { route } from './route.ts';
-
-interface AccountServices {
-  accounts: Accounts;
-}
 
 /** The default and the maximum of each parameter of a list (specification section 8); the minimum of each is 1. */
 const PAGE_PARAMETERS = {
@@ -62,7 +58,7 @@ export const listAccounts = route({
       ),
     },
   },
-  handlers: ({ accounts }: AccountServices) => [
+  handlers: ({ accounts }: Pick<Domain, 'accounts'>) => [
     async (req, res) => {
       const { page, limit } = pageQuery(req.query);
       const includeDeleted = req.query.include_deleted === 'true';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Assets } from '../../domain/assets/assets.service.ts';
+import type { Domain } from '../../domain/domain.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
@@ -7,10 +7,6 @@ import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, responseOf } from '../openapi/operation.ts';
 import { route } from './route.ts';
-
-interface AssetServices {
-  assets: Assets;
-}
 
 const assetPath = z.object({ id: uuidInput().meta({ example: IDS.asset_id }) });
 
@@ -44,7 +40,7 @@ export const getAsset = route({
       404: responseOf('NotFound'),
     },
   },
-  handlers: ({ assets }: AssetServices) => [
+  handlers: ({ assets }: Pick<Domain, 'assets'>) => [
     async (req, res) => {
       const { id } = parsed(assetPath, req.params);
       res.json(await assets.view(callerOf(req).nodeId, id));

@@ -1,12 +1,9 @@
-import { type GasFees, gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
+import type { Domain } from '../../domain/domain.ts';
+import { gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
 import { IDS } from '../openapi/examples.ts';
 import { headersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
 import { route } from './route.ts';
-
-interface GasFeeServices {
-  gasFees: Pick<GasFees, 'list'>;
-}
 
 /** Returns the gas fees of every network in wei, as decimal text (specification section 4.9). */
 export const getGasFees = route({
@@ -38,7 +35,7 @@ export const getGasFees = route({
       ),
     },
   },
-  handlers: ({ gasFees }: GasFeeServices) => [
+  handlers: ({ gasFees }: Pick<Domain, 'gasFees'>) => [
     async (_req, res) => res.json({ data: (await gasFees.list()).map(gasFeeView) }),
   ],
 });

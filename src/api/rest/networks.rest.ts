@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import type { NetworkAssignments } from '../../domain/networks/networks.service.ts';
+import type { Domain } from '../../domain/domain.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
@@ -8,10 +8,6 @@ import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { responseOf } from '../openapi/operation.ts';
 import { route } from './route.ts';
-
-interface NetworkServices {
-  networkAssignments: NetworkAssignments;
-}
 
 const assignmentPath = z.object({
   wallet_id: uuidInput().meta({ example: IDS.wallet_id }),
@@ -33,7 +29,7 @@ export const assignNetwork = route({
       404: responseOf('NotFound'),
     },
   },
-  handlers: ({ networkAssignments }: NetworkServices) => [
+  handlers: ({ networkAssignments }: Pick<Domain, 'networkAssignments'>) => [
     async (req, res) => {
       const { wallet_id: walletId, network_id: networkId } = parsed(assignmentPath, req.params);
       await networkAssignments.assign(callerOf(req).nodeId, walletId, networkId);

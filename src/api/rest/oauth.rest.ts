@@ -1,10 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { oas31 } from 'zod-openapi';
+import type { Access } from '../../access/access.ts';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
-import type { ClientGuards } from '../../access/limits/guards.ts';
-import type { Throttle } from '../../access/limits/throttle.ts';
-import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
-import type { Grant } from '../../access/token-endpoint/grants.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
 import {
   type AuditedClient,
@@ -28,12 +25,7 @@ import { route } from './route.ts';
 import { serveFiles } from './static-files.rest.ts';
 
 /** The services that these routes call. */
-interface OAuthServices {
-  directory: AccessDirectory;
-  throttle: Throttle;
-  guards: ClientGuards;
-  grants: readonly Grant[];
-  tokenManagement: TokenManagement;
+interface OAuthServices extends Pick<Access, 'directory' | 'throttle' | 'guards' | 'grants' | 'tokenManagement'> {
   /** The issuer of tokens: `PUBLIC_URL`, or the address that the process listens on, once it does. */
   publicUrl: Readonly<{ value: string }>;
 }
@@ -104,7 +96,7 @@ async function withClient<Result>(
  * Returns the client with an id that a request names; undefined if it is unknown or the lookup fails, since the request
  * has its own error to report.
  */
-async function namedClient(directory: AccessDirectory, clientId: unknown): Promise<ClientRecord | undefined> {
+async function namedClient(directory: Access['directory'], clientId: unknown): Promise<ClientRecord | undefined> {
   try {
     return typeof clientId === 'string' ? await directory.client(clientId) : undefined;
   } catch {

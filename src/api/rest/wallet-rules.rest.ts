@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
-import type { IdempotentResponses } from '../../domain/idempotency/idempotent-responses.ts';
+import type { Domain } from '../../domain/domain.ts';
 import { walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts';
-import type { WalletRules } from '../../domain/wallet-rules/wallet-rules.service.ts';
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
@@ -13,9 +12,7 @@ import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
 import { answerOnce, sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
-interface WalletRuleServices {
-  walletRules: WalletRules;
-  idempotentResponses: IdempotentResponses;
+interface WalletRuleServices extends Pick<Domain, 'walletRules' | 'idempotentResponses'> {
   publicUrl: { readonly path: string };
 }
 
