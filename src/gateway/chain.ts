@@ -56,31 +56,20 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     function visibility({ req, found }) {
       if (found.endpoint?.visibility === 'protected' && req.headers.authorization === undefined) throw noToken();
     },
-    function signature({ req, found }): void | Promise<void> {
+    async function signature({ req, found }) {
       // A public endpoint ignores bearer tokens, even broken ones.
       const { visibility = 'public', tokens: classes = [] } = found.endpoint ?? {};
       const { authorization } = req.headers;
       if (visibility === 'public' || (visibility === 'optional' && authorization === undefined)) return;
-      const token = tokens.checkSignature(bearerOf(authorization), classes);
-      if (token instanceof Promise)
-        return token.then((signed) => {
-          found.token = signed;
-        });
-      found.token = token;
+      found.token = await tokens.checkSignature(bearerOf(authorization), classes);
     },
-    function claims({ found }): void | Promise<void> {
-      const principal = found.token && tokens.checkClaims(found.token);
-      if (principal instanceof Promise)
-        return principal.then((admitted) => {
-          found.principal = admitted;
-        });
-      found.principal = principal;
+    async function claims({ found }) {
+      found.principal = found.token && (await tokens.checkClaims(found.token));
     },
-    function revocation({ found }): void | Promise<void> {
-      const { principal } = found;
-      if (principal) found.recheck = recheck;
-      const live = principal && tokens.checkSession(principal);
-      if (live instanceof Promise) return live.then(() => undefined);
+    async function revocation({ found }) {
+      if (!found.principal) return;
+      found.recheck = recheck;
+      await tokens.checkSession(found.principal);
     },
     function permission({ found: { principal, endpoint } }) {
       const missing = principal && endpoint ? missingPermissions(principal, endpoint.permissions) : [];
@@ -90,10 +79,9 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
       found.upstream = services.upstreamOf(found);
       found.isGuardedElsewhere = services.areGuardsElsewhere(found, isPeerTrusted);
     },
-    function proxy(exchange): void | Promise<void> {
+    async function proxy(exchange) {
       attachExchange(exchange);
-      const pending = exchange.found.isGuardedElsewhere ? undefined : parts.clientGuards(exchange);
-      if (pending) return pending.then(() => handOver(exchange, parts));
+      if (!exchange.found.isGuardedElsewhere) await parts.clientGuards(exchange);
       handOver(exchange, parts);
     },
   ];

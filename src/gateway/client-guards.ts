@@ -10,16 +10,14 @@ import { statusOf } from './exchange/refusals.ts';
  * Runs the client guards for the API token of a request; login tokens are checked only when they are issued. If the
  * body may be a batch of operations, a 429 is left to the handler as `limitRefusal`.
  */
-export function guardRequest(guards: ClientGuards, exchange: Exchange): void | Promise<void> {
-  const { principal } = exchange.found;
-  const client = principal && guards.clientOf(principal);
-  if (!client) return;
+export async function guardRequest(guards: ClientGuards, exchange: Exchange): Promise<void> {
+  const { req, found } = exchange;
   try {
-    const pending =
-      client instanceof Promise ? guardKnown(guards, exchange, client) : guardClient(guards, exchange, client);
-    return pending?.catch((error: unknown) => refuseRequest(exchange, error));
+    if (found.principal) await guardOperation(guards, exchange, found.principal);
   } catch (error) {
-    refuseRequest(exchange, error);
+    const mayBeBatch = req.method === 'POST' && found.endpoint?.flags?.batch === true;
+    if (!mayBeBatch || !(error instanceof Refusal && statusOf(error) === 429)) throw error;
+    found.limitRefusal = error;
   }
 }
 
@@ -28,7 +26,8 @@ export function guardRequest(guards: ClientGuards, exchange: Exchange): void | P
  * response say what is left after the last one.
  */
 export async function guardOperation(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
-  await guardKnown(guards, exchange, guards.clientOf(principal));
+  const client = await guards.clientOf(principal);
+  if (client) await guardClient(guards, exchange, client);
 }
 
 /**
@@ -44,24 +43,12 @@ export async function guardSocket(guards: ClientGuards, exchange: Exchange, prin
  * Runs the guards of a client, and sets the rate and quota headers on the response, refusals included; a WebSocket has
  * none.
  */
-export function guardClient(guards: ClientGuards, exchange: Exchange, client: ClientRecord): void | Promise<void> {
+export async function guardClient(guards: ClientGuards, exchange: Exchange, client: ClientRecord): Promise<void> {
   const headers: LimitHeaders = [];
-  let pending: void | Promise<void>;
   try {
-    pending = guards.run(client, originOf(exchange), headers);
-  } catch (error) {
-    setHeaders(exchange, headers);
-    throw error;
-  }
-  if (pending) return guardLater(pending, exchange, headers);
-  setHeaders(exchange, headers);
-}
-
-async function guardLater(pending: Promise<void>, exchange: Exchange, headers: LimitHeaders): Promise<void> {
-  try {
-    await pending;
+    await guards.run(client, originOf(exchange), headers);
   } finally {
-    setHeaders(exchange, headers);
+    if (!exchange.upgrade) setLimitHeaders(exchange.res, headers);
   }
 }
 
@@ -69,23 +56,4 @@ async function guardLater(pending: Promise<void>, exchange: Exchange, headers: L
 function originOf({ req, clientAddress: address }: Exchange): Origin {
   const header = req.headers['ssl-client-fingerprint'];
   return { address, fingerprint: Array.isArray(header) ? header.join(',') : header };
-}
-
-async function guardKnown(
-  guards: ClientGuards,
-  exchange: Exchange,
-  client: ReturnType<ClientGuards['clientOf']>,
-): Promise<void> {
-  const known = await client;
-  if (known) await guardClient(guards, exchange, known);
-}
-
-function refuseRequest({ req, found }: Exchange, error: unknown): void {
-  const mayBeBatch = req.method === 'POST' && found.endpoint?.flags?.batch === true;
-  if (!mayBeBatch || !(error instanceof Refusal && statusOf(error) === 429)) throw error;
-  found.limitRefusal = error;
-}
-
-function setHeaders({ res, upgrade }: Exchange, headers: LimitHeaders): void {
-  if (!upgrade) setLimitHeaders(res, headers);
 }

@@ -205,8 +205,8 @@ export class Gateway {
 }
 
 /**
- * Runs the stages in order. A synchronous stage costs no tick of the event loop; a refusal is sent no sooner than the
- * parser has found out whether the bytes after the head are valid.
+ * Runs the stages in order. Those before the token run at once, so that a request has its correlation id and its record when
+ * the parser finds invalid bytes behind its head; a refusal is sent no sooner than that.
  */
 async function runStages(chain: readonly Stage[], exchange: Exchange): Promise<void> {
   for (const stage of chain) {
