@@ -1,57 +1,9 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Counter, Gauge, type Metric } from 'prom-client';
 import { callerAddress, plainAddress } from '../lib/ip-address.ts';
 import type { Exchange } from './exchange/exchange.ts';
-import { announcesBody, type TrustedPeers } from './exchange/request-head.ts';
-
-/**
- * The limit on tiny chunks: each `CHUNKS` chunks of a body must contain `MIN_BYTES` bytes. Even the shortest chunk
- * costs as much CPU as a hundred bytes. A client that sends a byte a second stays below `CHUNKS` in the hour that a
- * request may take.
- */
-const CHUNKS = 4_096;
-const MIN_BYTES = 16 * CHUNKS;
-
-/**
- * Closes the connection of a request whose body comes in tiny chunks (RFC 9112 section 7.1 has no minimum), and calls
- * `onExceeded`. The request ends as if the client had left.
- */
-export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceeded: () => void): void {
-  if (!announcesBody(req)) return;
-  const push = req.push;
-  let chunks = 0;
-  let bytes = 0;
-  function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding): boolean {
-    if (Buffer.isBuffer(chunk)) {
-      chunks += 1;
-      bytes += chunk.length;
-    }
-    if (chunks === CHUNKS) {
-      if (bytes < MIN_BYTES) {
-        // The parser continues to the end of the bytes that were read; their chunks are dropped.
-        req.push = dropped;
-        req.socket.destroy();
-        onExceeded();
-        return true;
-      }
-      chunks = 0;
-      bytes = 0;
-    }
-    return push.call(this, chunk, encoding);
-  }
-  req.push = counted;
-  // Without this, Node would discard an unread body after the response chunk by chunk, uncounted.
-  res.prependOnceListener('finish', () => {
-    if (req.complete || req.readableFlowing) return;
-    req.read();
-    req.resume();
-  });
-}
-
-function dropped(): boolean {
-  return true;
-}
+import type { TrustedPeers } from './exchange/request-head.ts';
 
 /** The most unanswered requests of one connection. */
 const MAX_PENDING = 64;

@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import { invalidRequest, serviceUnavailable } from '../platform/errors.ts';
 import type { Stage } from './chain.ts';
-import { limitChunks, PipelinedRequests } from './connections.ts';
+import { PipelinedRequests } from './connections.ts';
 import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 import { Exchange, exchangeOf } from './exchange/exchange.ts';
 import { createServer, ServerResponse } from './exchange/node-http.ts';
@@ -111,8 +111,8 @@ export class Gateway {
     if (!this.#admits(req)) return;
     // The parser loses the bytes after an upgrade that is not accepted, so this must be the connection's last request.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
-    limitChunks(req, res, () => this.#parts.onClosed?.('chunks'));
     const exchange = new Exchange(req, res);
+    exchange.audit.capture.limitChunks(() => this.#parts.onClosed?.('chunks'));
     this.#pipelined.enter(exchange, () => this.#run(exchange));
   }
 

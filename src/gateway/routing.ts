@@ -107,8 +107,6 @@ export class Services {
   readonly #services: GatewayConfig['services'];
   readonly #binding: readonly string[] | undefined;
   readonly #upstreams: ReadonlyMap<string, Upstream | undefined>;
-  /** The service of each endpoint for requests without `X-Target-Server`. */
-  readonly #unnamed = new WeakMap<Endpoint, string | undefined>();
 
   constructor(
     { services, binding, discovers }: Pick<GatewayConfig, 'services' | 'binding' | 'discovers'>,
@@ -131,9 +129,10 @@ export class Services {
    * gateway itself.
    */
   serviceFor(endpoint: Endpoint, named: string | undefined): string | undefined {
-    if (named !== undefined) return endpoint.services.includes(named) ? named : undefined;
-    if (!this.#unnamed.has(endpoint)) this.#unnamed.set(endpoint, this.#boundOf(endpoint));
-    return this.#unnamed.get(endpoint);
+    const { services } = endpoint;
+    if (named !== undefined) return services.includes(named) ? named : undefined;
+    if (this.#binding) return services.find((name) => this.#binding?.includes(name));
+    return services.find((name) => !isRemote(this.#services[name])) ?? services[0];
   }
 
   /** Returns the upstream of a request whose service has been found; undefined when this process handles it. */
@@ -147,10 +146,5 @@ export class Services {
     if (upstream) return upstream.service.guards === 'upstream';
     const guards = service === undefined ? undefined : this.#services[service]?.guards;
     return guards === 'front' && isPeerTrusted;
-  }
-
-  #boundOf({ services }: Endpoint): string | undefined {
-    if (this.#binding) return services.find((name) => this.#binding?.includes(name));
-    return services.find((name) => !isRemote(this.#services[name])) ?? services[0];
   }
 }

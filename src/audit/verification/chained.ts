@@ -4,7 +4,7 @@ import type { Tables } from '../../tables/tables.ts';
 import { columnDigests, NO_HASH, recordHash, SALTS_LENGTH } from '../audit-chain.ts';
 import { ERASABLE_COLUMNS, fixedColumnsOf } from '../audit-record.ts';
 import type { ChainRange } from '../seals.ts';
-import type { Findings } from './findings.ts';
+import type { FindingList } from './findings.ts';
 import type { SealedAudit, SealedChain } from './sealed.ts';
 
 /** A record as it is read for its verification, with its hashes and salts in hexadecimal digits. */
@@ -21,7 +21,7 @@ interface Verified {
 
 interface ChainParts {
   sealed: SealedAudit;
-  findings: Findings;
+  findings: FindingList;
   db: UnscopedDatabase<Tables>;
   /** Whether records of other times, which are not read, may belong to the chain. */
   isPartial: boolean;

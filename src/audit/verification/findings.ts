@@ -7,7 +7,7 @@ export interface Finding {
 const MOST_FINDINGS = 20;
 
 /** Collects findings; `count` counts those that are too many to keep, too. */
-export class Findings {
+export class FindingList {
   readonly kept: Finding[] = [];
   #count = 0;
 

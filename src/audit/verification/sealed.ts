@@ -4,7 +4,7 @@ import type { SqlTag, UnscopedDatabase } from '../../platform/database/tenant-db
 import type { Tables } from '../../tables/tables.ts';
 import { CHAIN_FORMAT, NO_HASH } from '../audit-chain.ts';
 import { type ChainRange, keyId, type Seal, type SealBody, sealHash } from '../seals.ts';
-import type { Findings } from './findings.ts';
+import type { FindingList } from './findings.ts';
 
 const chain = z.guid();
 const index = z.int();
@@ -67,13 +67,13 @@ export class SealedAudit {
   /** The number of seals from before the first key, which protect nothing. */
   unsigned = 0;
   readonly #db: Database;
-  readonly #findings: Findings;
+  readonly #findings: FindingList;
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #unknownKeys = new Set<string | null>();
   /** The positions of seals that count for nothing. */
   readonly #ignored = new Set<number>();
 
-  constructor(db: Database, keys: readonly KeyObject[], findings: Findings) {
+  constructor(db: Database, keys: readonly KeyObject[], findings: FindingList) {
     this.#db = db;
     this.#findings = findings;
     this.#keys = new Map(keys.map((key) => [keyId(key), key]));

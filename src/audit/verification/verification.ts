@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Db } from '../../platform/database/database.ts';
 import { ERASABLE_COLUMNS, RECORD_COLUMNS } from '../audit-record.ts';
 import { type ChainedRow, VerifiedChain } from './chained.ts';
-import { type Finding, Findings } from './findings.ts';
+import { type Finding, FindingList } from './findings.ts';
 import { SealedAudit } from './sealed.ts';
 
 interface VerificationInput {
@@ -65,7 +65,7 @@ async function verifyNow({
 }: VerificationInput): Promise<VerificationReport> {
   const unscoped = db.unscoped('a chain has records of every node, and of none');
   await unscoped.raw((sql) => sql`set transaction isolation level repeatable read, read only`);
-  const findings = new Findings();
+  const findings = new FindingList();
   const sealed = new SealedAudit(unscoped, keys, findings);
   await sealed.read();
   if (keptSeals) await sealed.compare(keptSeals);

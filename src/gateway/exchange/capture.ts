@@ -1,10 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
+import { announcesBody } from './request-head.ts';
 
 /** The most bytes of a body that are captured for the audit record, before masking and cutting. */
 const KEPT_BYTES = 256 * 1024;
 const ONE_WRITE_BYTES = 64 * 1024;
+
+/**
+ * The limit on tiny chunks: each `CHUNKS` chunks of a body must contain `MIN_BYTES` bytes. Even the shortest chunk
+ * costs as much CPU as a hundred bytes. A client that sends a byte a second stays below `CHUNKS` in the hour that a
+ * request may take.
+ */
+const CHUNKS = 4_096;
+const MIN_BYTES = 16 * CHUNKS;
 
 /** Collects the beginning of a body. */
 class BodyPrefix {
@@ -68,6 +77,7 @@ export class Capture {
   readonly #write: ServerResponse['write'];
   readonly #end: ServerResponse['end'];
   #onEnd: OnEnd | undefined;
+  #onTinyChunks: (() => void) | undefined;
   #isRecorded = false;
   /** Whether the response is complete: sent, or about to be. */
   isEnded = false;
@@ -84,6 +94,21 @@ export class Capture {
     this.#end = res.end;
     // Starts at once: bytes that arrive while the request waits for earlier ones belong to its body.
     this.#tapRequest();
+  }
+
+  /**
+   * Closes the connection if the body of the request comes in tiny chunks (RFC 9112 section 7.1 has no minimum), and calls
+   * `onExceeded`. The request ends as if the client had left.
+   */
+  limitChunks(onExceeded: () => void): void {
+    if (!announcesBody(this.#req)) return;
+    this.#onTinyChunks = onExceeded;
+    // Without this, Node would discard an unread body after the response chunk by chunk, uncounted.
+    this.#res.prependOnceListener('finish', () => {
+      if (this.#req.complete || this.#req.readableFlowing) return;
+      this.#req.read();
+      this.#req.resume();
+    });
   }
 
   /**
@@ -131,9 +156,26 @@ export class Capture {
 
   #tapRequest(): void {
     const push = this.#req.push;
+    let chunks = 0;
+    let bytes = 0;
     const tapped = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-      // Bytes that arrive after the response are discarded.
-      if (Buffer.isBuffer(chunk) && !this.#isRecorded) this.request.push(chunk);
+      if (Buffer.isBuffer(chunk)) {
+        chunks += 1;
+        bytes += chunk.length;
+        // Bytes that arrive after the response are discarded.
+        if (!this.#isRecorded) this.request.push(chunk);
+      }
+      if (chunks === CHUNKS) {
+        if (bytes < MIN_BYTES && this.#onTinyChunks) {
+          // The parser continues to the end of the bytes that were read; their chunks are dropped.
+          this.#req.push = dropped;
+          this.#req.socket.destroy();
+          this.#onTinyChunks();
+          return true;
+        }
+        chunks = 0;
+        bytes = 0;
+      }
       return push.call(this.#req, chunk, encoding);
     };
     this.#req.push = tapped;
@@ -187,6 +229,10 @@ export class Capture {
     const length = this.#res.getHeader('content-length');
     return length !== undefined && this.response.totalBytes >= Number(length);
   }
+}
+
+function dropped(): boolean {
+  return true;
 }
 
 function bytesOf(chunk: unknown, encoding: unknown): unknown {

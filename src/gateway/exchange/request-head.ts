@@ -162,15 +162,9 @@ const NO_BODY = 'an upgrade has no body';
 /** Matches the value of a Host field: `uri-host [":" port]` (RFC 9110 section 7.2). */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
-/** The host that was last found valid; nearly all requests name the same. */
-let lastHost = '';
-
 /** Checks that a host is none, or one that a URL may have: its port is at most 65535, for instance. */
 function isHost(text: string): boolean {
-  if (text === lastHost) return true;
-  const isValid = HOST.test(text) && (text === '' || URL.canParse(`http://${text}`));
-  if (isValid) lastHost = text;
-  return isValid;
+  return HOST.test(text) && (text === '' || URL.canParse(`http://${text}`));
 }
 
 /**
