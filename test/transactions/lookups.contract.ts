@@ -153,18 +153,6 @@ export function lookupsContract(open: () => Promise<Database>): void {
     expect(await rowOf(stand, killed.id)).toMatchObject({ status: 3 });
   });
 
-  it('D6-20: what was parked or registered by a process that knows no lookups is mended', async () => {
-    const [parked, registered] = [transactionOf(stand), transactionOf(stand)];
-    for (const { id } of [parked, registered]) await park(id);
-    const store = new LookupStore(stand.db);
-    await store.remove([parked.id]);
-    await stand.mirror.register(registered);
-    await store.add([registered.id]);
-    await store.mend();
-    expect(await lookupsLeft(stand)).toEqual([parked.id]);
-    await stand.mirror.register(parked);
-  });
-
   it('D6-20: a database that fails while an answer is applied loses nothing: the id is asked for again', async () => {
     const transaction = transactionOf(stand);
     await park(transaction.id);

@@ -85,34 +85,6 @@ export class LookupStore {
         .where('id', '=', id),
     );
   }
-
-  /**
-   * Repairs the table after processes of an earlier version, which park and register without it. Runs two statements.
-   */
-  async mend(): Promise<void> {
-    await this.#database.run((k) =>
-      k
-        .insertInto('transaction_lookups')
-        .columns(['id'])
-        .expression((eb) =>
-          eb
-            .selectFrom('parked_notifications as parked')
-            .select('parked.id')
-            .distinct()
-            .where(({ not, exists, selectFrom }) =>
-              not(exists(selectFrom('transactions').select('id').whereRef('transactions.id', '=', 'parked.id'))),
-            ),
-        )
-        .onConflict((conflict) => conflict.doNothing()),
-    );
-    await this.#database.run((k) =>
-      k
-        .deleteFrom('transaction_lookups')
-        .where(({ exists, selectFrom }) =>
-          exists(selectFrom('transactions').select('id').whereRef('transactions.id', '=', 'transaction_lookups.id')),
-        ),
-    );
-  }
 }
 
 function iso(ms: number): string {
@@ -146,7 +118,6 @@ const POLL_MS = 1_000;
  * died.
  */
 const LEASE_MS = 10_000;
-const MEND_EVERY_MS = 3_600_000;
 
 /**
  * Looks up ids with parked notifications at the owner (the service that owns transactions), and registers what it
@@ -162,7 +133,6 @@ export class TransactionLookups {
   readonly #underWay = new Set<Promise<void>>();
   /** The number of consecutive failures, whatever the id. */
   #failures = 0;
-  #mendedAtMs: number | undefined;
 
   constructor(parts: LookupsParts) {
     this.#parts = parts;
@@ -176,7 +146,6 @@ export class TransactionLookups {
     this.#loop = new WorkLoop({
       iterate: async (signal) => {
         if (this.#failures > 0) await pause(backoffMs(this.#failures), signal);
-        await this.#mend();
         return this.iterate(signal);
       },
       onFailure: (error) => parts.log.warn({ err: error }, 'lookups of transactions wait: the database is away'),
@@ -243,16 +212,7 @@ export class TransactionLookups {
     const found = await owner.find(id, signal);
     if (!found) return 'unknown';
     const { moved } = await transactions.registerByOwner(found);
-    // Another process of an earlier version may have registered it without removing the lookup.
-    await this.#store.remove([id]);
     if (moved) log.warn({ transaction_id: id }, 'a transaction moved to the node that its owner names');
     return 'registered';
-  }
-
-  async #mend(): Promise<void> {
-    const nowMs = this.#parts.nowMs();
-    if (this.#mendedAtMs !== undefined && nowMs - this.#mendedAtMs < MEND_EVERY_MS) return;
-    await this.#store.mend();
-    this.#mendedAtMs = nowMs;
   }
 }
