@@ -3,17 +3,17 @@ import { isoFromPg } from '../lib/instants.ts';
 import { MemoizedRead } from '../lib/memoized-read.ts';
 import type { Db } from '../platform/database/database.ts';
 
-/** The amounts of work that wait in the database. */
+/** The amounts of work that wait in the database, and when the oldest event of the outbox was written. */
 interface Waiting {
-  outbox: number;
-  outboxOldestMs: number | undefined;
-  parked: number;
-  unregistered: number;
-  migrationsRunning: number;
-  migrationsWaiting: number;
+  outbox: string | number;
+  oldest: string | null;
+  parked: string | number;
+  unregistered: string | number;
+  running: string | number;
+  waiting: string | number;
 }
 
-interface BacklogParts {
+interface Dependencies {
   db: Db;
   nowMs(): number;
 }
@@ -27,12 +27,12 @@ const MAX_AGE_MS = 5_000;
 const DEADLINE_MS = 2_000;
 
 /** Returns gauges of the work that waits in the database, for workers; one statement reads all of them. */
-export function backlogMetrics({ db, nowMs }: BacklogParts): Metric[] {
+export function backlogMetrics({ db, nowMs }: Dependencies): Metric[] {
   const snapshot = new MemoizedRead(() => readWaiting({ db, nowMs }), {
     maxAgeMs: MAX_AGE_MS,
     deadlineMs: DEADLINE_MS,
   });
-  const gauge = (name: string, help: string, countIn: (waiting: Waiting) => number) =>
+  const gauge = (name: string, help: string, countIn: (waiting: Waiting) => string | number) =>
     new Gauge({
       name,
       help,
@@ -40,7 +40,7 @@ export function backlogMetrics({ db, nowMs }: BacklogParts): Metric[] {
       async collect() {
         const waiting = await snapshot.get();
         // While the database is down, the numbers are unknown.
-        if (waiting) this.set(countIn(waiting));
+        if (waiting) this.set(Number(countIn(waiting)));
         else this.remove();
       },
     });
@@ -53,7 +53,7 @@ export function backlogMetrics({ db, nowMs }: BacklogParts): Metric[] {
     gauge(
       'portcullis_outbox_oldest_seconds',
       'How long the oldest event has waited to be relayed; 0 where none waits.',
-      ({ outboxOldestMs: oldest }) => (oldest === undefined ? 0 : Math.max(0, nowMs() - oldest) / 1_000),
+      ({ oldest }) => (oldest === null ? 0 : Math.max(0, nowMs() - Date.parse(isoFromPg(oldest))) / 1_000),
     ),
     gauge(
       'portcullis_parked_notifications',
@@ -65,32 +65,15 @@ export function backlogMetrics({ db, nowMs }: BacklogParts): Metric[] {
       'Transactions that notifications wait for, since nobody has registered them; 100000 stands for more.',
       ({ unregistered }) => unregistered,
     ),
-    gauge(
-      'portcullis_migrations_running',
-      'Migrations of files that a process works at.',
-      ({ migrationsRunning }) => migrationsRunning,
-    ),
-    gauge(
-      'portcullis_migrations_waiting',
-      'Migrations of files that wait for their turn.',
-      ({ migrationsWaiting }) => migrationsWaiting,
-    ),
+    gauge('portcullis_migrations_running', 'Migrations of files that a process works at.', ({ running }) => running),
+    gauge('portcullis_migrations_waiting', 'Migrations of files that wait for their turn.', ({ waiting }) => waiting),
   ];
 }
 
-interface Row {
-  outbox: string | number;
-  oldest: string | null;
-  parked: string | number;
-  unregistered: string | number;
-  running: string | number;
-  waiting: string | number;
-}
-
-async function readWaiting({ db, nowMs }: BacklogParts): Promise<Waiting> {
+async function readWaiting({ db, nowMs }: Dependencies): Promise<Waiting> {
   const now = new Date(nowMs()).toISOString();
   const [row] = await db.unscoped('what waits is counted for all nodes').raw(
-    (sql) => sql<Row>`
+    (sql) => sql<Waiting>`
       select
         (select count(*) from (select 1 from outbox limit ${MAX_COUNTED}) o) as outbox,
         (select created_at from outbox order by seq limit 1) as oldest,
@@ -100,12 +83,5 @@ async function readWaiting({ db, nowMs }: BacklogParts): Promise<Waiting> {
         (select count(*) from migration_jobs where lease_until <= ${now}::timestamptz) as waiting`,
   );
   if (!row) throw new Error('a count gives a row');
-  return {
-    outbox: Number(row.outbox),
-    outboxOldestMs: row.oldest === null ? undefined : Date.parse(isoFromPg(row.oldest)),
-    parked: Number(row.parked),
-    unregistered: Number(row.unregistered),
-    migrationsRunning: Number(row.running),
-    migrationsWaiting: Number(row.waiting),
-  };
+  return row;
 }

@@ -18,9 +18,9 @@ import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { Health, VERSION } from '../platform/health.ts';
 import { openTracing } from '../platform/telemetry/open-tracing.ts';
-import { openTelemetry } from './metrics.ts';
 import { type AuditTrail, openAudit } from './open-audit.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
+import { openTelemetry } from './telemetry.ts';
 
 /** Replacements for dependencies, for use in tests. */
 export interface Overrides {

@@ -1,38 +1,7 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import { type OperationDurations, operationDurations } from '../api/graphql/execution/operation-durations.ts';
-import { toolOutcomes } from '../api/mcp/kit/tool.ts';
-import type { EventBus } from '../events/bus/event-bus.ts';
-import { lagMetric, ObservedBus } from '../events/bus/observed-bus.ts';
-import { ConnectionMetrics } from '../gateway/connections.ts';
-import { RequestMetrics } from '../gateway/exchange/request-metrics.ts';
-import type { Tracer } from '../lib/tracing.ts';
-import type { Tracing } from '../platform/telemetry/open-tracing.ts';
+import { lagMetric } from '../events/bus/observed-bus.ts';
 import { backlogMetrics } from './backlog.ts';
 import type { Context } from './context.ts';
-
-/** The tracer and the metrics of a process, and its bus, which is wrapped in an observer. */
-export interface Telemetry {
-  tracer: Tracer | undefined;
-  requests: RequestMetrics;
-  connections: ConnectionMetrics;
-  operations: OperationDurations;
-  toolOutcomes: Counter<'outcome'>;
-  bus: ObservedBus;
-  exported: Metric;
-}
-
-/** Makes the metrics of a process, and wraps its bus in an observer. */
-export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Telemetry {
-  return {
-    tracer,
-    requests: new RequestMetrics(),
-    connections: new ConnectionMetrics(),
-    operations: operationDurations(),
-    toolOutcomes: toolOutcomes(),
-    bus: new ObservedBus(bus, tracer),
-    exported,
-  };
-}
 
 /** Returns the metrics of a process: those that every process has, and those of its role. */
 export function metricsOf(context: Context): Metric[] {

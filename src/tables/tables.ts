@@ -1,77 +1,31 @@
 import type { InferKyselyDB } from '@mikro-orm/sql';
-import {
-  AccessChange,
-  Client,
-  ClientQuota,
-  ClientSecret,
-  LoginFailure,
-  RevokedToken,
-  Session,
-  SpentRefreshToken,
-  Supervisor,
-} from './access.entity.ts';
-import { Account, AccountBlock, AccountChange, AccountSuperblock } from './accounts.entity.ts';
-import { Asset } from './assets.entity.ts';
-import { AuditRecord, AuditSeal } from './audit.entity.ts';
-import { BusMessage, BusOffset, OutboxEvent } from './events.entity.ts';
-import { IdempotentAnswer } from './idempotency.entity.ts';
-import { Chain, Network, NetworkCurrency, Node, ReferenceParked, ReferenceTombstone } from './reference.entity.ts';
-import {
-  NodeEventSeq,
-  ParkedNotification,
-  Transaction,
-  TransactionEvent,
-  TransactionId,
-  TransactionLookup,
-} from './transactions.entity.ts';
-import { Migration, MigrationFile, MigrationJob, MigrationRow } from './user-migrations.entity.ts';
-import { User } from './users.entity.ts';
-import { WalletRule, WalletRuleVersion } from './wallet-rules.entity.ts';
-import { Wallet, WalletNetwork } from './wallets.entity.ts';
+import * as access from './access.entity.ts';
+import * as accounts from './accounts.entity.ts';
+import * as assets from './assets.entity.ts';
+import * as audit from './audit.entity.ts';
+import * as events from './events.entity.ts';
+import * as idempotency from './idempotency.entity.ts';
+import * as reference from './reference.entity.ts';
+import * as transactions from './transactions.entity.ts';
+import * as userMigrations from './user-migrations.entity.ts';
+import * as users from './users.entity.ts';
+import * as walletRules from './wallet-rules.entity.ts';
+import * as wallets from './wallets.entity.ts';
 
 /** The entities of all tables of the database. */
 export const entities = [
-  AccessChange,
-  Account,
-  AccountBlock,
-  AccountChange,
-  AccountSuperblock,
-  Asset,
-  AuditRecord,
-  AuditSeal,
-  BusMessage,
-  BusOffset,
-  Chain,
-  Client,
-  ClientQuota,
-  ClientSecret,
-  IdempotentAnswer,
-  LoginFailure,
-  Migration,
-  MigrationFile,
-  MigrationJob,
-  MigrationRow,
-  Network,
-  NetworkCurrency,
-  Node,
-  NodeEventSeq,
-  OutboxEvent,
-  ParkedNotification,
-  ReferenceParked,
-  ReferenceTombstone,
-  RevokedToken,
-  Session,
-  SpentRefreshToken,
-  Supervisor,
-  Transaction,
-  TransactionEvent,
-  TransactionId,
-  TransactionLookup,
-  User,
-  Wallet,
-  WalletNetwork,
-  WalletRule,
-  WalletRuleVersion,
+  ...Object.values(access),
+  ...Object.values(accounts),
+  ...Object.values(assets),
+  ...Object.values(audit),
+  ...Object.values(events),
+  ...Object.values(idempotency),
+  ...Object.values(reference),
+  ...Object.values(transactions),
+  ...Object.values(userMigrations),
+  ...Object.values(users),
+  ...Object.values(walletRules),
+  ...Object.values(wallets),
 ];
 
 /** The types of all tables for Kysely: column names, and the values that are read and written. */

@@ -1,13 +1,11 @@
-import type { Admin, IHeaders, Kafka, KafkaMessage, LogEntry, RetryOptions } from 'kafkajs';
+import type { Admin, IHeaders, Kafka, KafkaMessage, LogEntry, RetryOptions, SASLOptions } from 'kafkajs';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { restWhenNothingWaits } from '../../lib/fast/kafka-timers.ts';
+import type { Config } from '../../platform/config/config.ts';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
 
 /** The addresses of the Kafka brokers and how to connect to them. */
-export interface KafkaConnection {
-  brokers: string[];
-  ssl: boolean;
-  sasl: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string } | undefined;
+export interface KafkaConnection extends NonNullable<Config['kafka']> {
   /** The prefix of the name of every topic and consumer group. */
   topicPrefix: string;
   clientId: string;
@@ -38,7 +36,8 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
     brokers,
     ssl,
     clientId,
-    ...(sasl ? { sasl: saslOptions(sasl) } : {}),
+    // Each mechanism is a separate member of kafkajs' union type, which TypeScript does not compare with one of all.
+    ...(sasl ? { sasl: sasl as SASLOptions } : {}),
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     authenticationTimeout: CONNECTION_TIMEOUT_MS,
     requestTimeout: requestTimeoutMs,
@@ -59,20 +58,6 @@ export async function connected<Client extends Pick<Admin, 'connect' | 'disconne
   } catch (error) {
     await client.disconnect().catch(() => undefined);
     throw error;
-  }
-}
-
-/** Builds the SASL options; each mechanism is a separate member of kafkajs' union type. */
-function saslOptions({ mechanism, username, password }: NonNullable<KafkaConnection['sasl']>) {
-  switch (mechanism) {
-    case 'plain':
-      return { mechanism, username, password };
-    case 'scram-sha-256':
-      return { mechanism, username, password };
-    case 'scram-sha-512':
-      return { mechanism, username, password };
-    default:
-      return mechanism satisfies never;
   }
 }
 

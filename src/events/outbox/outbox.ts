@@ -26,40 +26,7 @@ type OutboxRow = Selectable<Tables['outbox']>;
 
 const RELAY_LOCK = 4_273_003;
 
-/** Reads and deletes the events of the outbox that wait to be published; each method runs one statement. */
-class OutboxStore {
-  readonly #db: Db;
-
-  constructor(db: Db) {
-    this.#db = db;
-  }
-
-  /**
-   * Tries to take the lock of the relay for the current transaction: only one process relays at a time. Returns whether
-   * it succeeded.
-   */
-  async lead(): Promise<boolean> {
-    const [row] = await this.#unscoped().raw(
-      (sql) => sql<{ leads: boolean }>`select pg_try_advisory_xact_lock(${RELAY_LOCK}::bigint) as leads`,
-    );
-    return row?.leads ?? false;
-  }
-
-  /** Returns the oldest events, at most `limit`. */
-  oldest(limit: number): Promise<OutboxRow[]> {
-    return this.#unscoped().run((k) => k.selectFrom('outbox').selectAll().orderBy('seq').limit(limit));
-  }
-
-  async remove(ids: readonly string[]): Promise<void> {
-    await this.#unscoped().run((k) => k.deleteFrom('outbox').where('id', 'in', ids));
-  }
-
-  #unscoped() {
-    return this.#db.unscoped('the outbox carries the events of all nodes');
-  }
-}
-
-interface RelayParts {
+interface Dependencies {
   db: Db;
   bus: Pick<EventBus, 'publish'>;
   /** Whether this process has the database to itself: it then relays without a lock, and outside of any transaction. */
@@ -83,16 +50,14 @@ const SCHEMA_VERSION = '1';
  * key. Only one process relays at a time. While the bus is down, events wait in the outbox.
  */
 export class OutboxRelay {
-  readonly #parts: RelayParts;
-  readonly #store: OutboxStore;
+  readonly #dependencies: Dependencies;
   readonly #loop: WorkLoop;
 
-  constructor(parts: RelayParts) {
-    this.#parts = parts;
-    this.#store = new OutboxStore(parts.db);
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
     this.#loop = new WorkLoop({
       iterate: async () => (await this.relayBatch()) > 0,
-      onFailure: (error) => parts.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed'),
+      onFailure: (error) => dependencies.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed'),
       pollMs: POLL_MS,
     });
   }
@@ -118,17 +83,37 @@ export class OutboxRelay {
    * @throws what the bus or the database throws; the events stay in the outbox.
    */
   async relayBatch(): Promise<number> {
-    if (this.#parts.isAlone) return this.#relay();
-    if ((await this.#store.oldest(1)).length === 0) return 0;
-    return this.#parts.db.transaction(async () => ((await this.#store.lead()) ? this.#relay() : 0));
+    if (this.#dependencies.isAlone) return this.#relay();
+    if ((await this.#oldest(1)).length === 0) return 0;
+    return this.#dependencies.db.transaction(async () => ((await this.#lead()) ? this.#relay() : 0));
   }
 
   async #relay(): Promise<number> {
-    const events = fitting(await this.#store.oldest(BATCH_EVENTS));
+    const events = fitting(await this.#oldest(BATCH_EVENTS));
     if (events.length === 0) return 0;
-    await this.#parts.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
-    await this.#store.remove(events.map(({ id }) => id));
+    await this.#dependencies.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
+    const ids = events.map(({ id }) => id);
+    await this.#unscoped().run((k) => k.deleteFrom('outbox').where('id', 'in', ids));
     return events.length;
+  }
+
+  /**
+   * Tries to take the lock of the relay for the current transaction: only one process relays at a time. Returns whether
+   * it succeeded.
+   */
+  async #lead(): Promise<boolean> {
+    const [row] = await this.#unscoped().raw(
+      (sql) => sql<{ leads: boolean }>`select pg_try_advisory_xact_lock(${RELAY_LOCK}::bigint) as leads`,
+    );
+    return row?.leads ?? false;
+  }
+
+  #oldest(limit: number): Promise<OutboxRow[]> {
+    return this.#unscoped().run((k) => k.selectFrom('outbox').selectAll().orderBy('seq').limit(limit));
+  }
+
+  #unscoped() {
+    return this.#dependencies.db.unscoped('the outbox carries the events of all nodes');
   }
 }
 

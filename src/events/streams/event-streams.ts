@@ -7,7 +7,7 @@ import { CursorExpiredError, StreamStoppedError } from './stream-errors.ts';
 import { EventTailers } from './tailer.ts';
 import type { WakeUps } from './wake-ups.ts';
 
-export interface SubscribeOptions {
+export interface StreamOptions {
   nodeId: string;
   /**
    * The sequence number of the last event that the subscriber has seen. 0 begins with the oldest event in the log;
@@ -42,7 +42,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
    * known.
    */
   readonly started: Promise<bigint>;
-  readonly #options: SubscribeOptions;
+  readonly #options: StreamOptions;
   readonly #parts: StreamParts;
   readonly #queue = new EventQueue();
   /** The memory that the replayed page takes; undefined if no request waits for the stream. */
@@ -52,7 +52,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   readonly #onAbort = () => this.end();
   #detach: () => void = () => undefined;
 
-  constructor(options: SubscribeOptions, parts: StreamParts) {
+  constructor(options: StreamOptions, parts: StreamParts) {
     this.#options = options;
     this.#parts = parts;
     this.started = this.#start.promise;
@@ -219,7 +219,7 @@ export class EventStreams {
    * Starts a stream of events for one subscriber. Without `after`, it delivers every event that is committed once the
    * stream's `started` has resolved.
    */
-  subscribe(options: SubscribeOptions): EventStream {
+  subscribe(options: StreamOptions): EventStream {
     const stream = new EventStream(options, {
       log: this.#log,
       tailers: this.#tailers,

@@ -80,82 +80,11 @@ export class ConfigError extends Error {
   }
 }
 
-interface KafkaConfig {
-  brokers: string[];
-  ssl: boolean;
-  sasl: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string } | undefined;
-}
+/** The resolved, frozen configuration, without the secrets that `readSecrets` returns. */
+export type Config = ReturnType<typeof toConfig>;
 
 /** Where spans are exported to, and which of them. */
-export interface TracingConfig {
-  /** The base URL of the collector, to which the OTLP paths are appended. */
-  endpoint: string;
-  /** The HTTP headers of each export, such as credentials. */
-  headers: Readonly<Record<string, string>>;
-  serviceName: string;
-  /**
-   * The fraction of traces to record, 0 to 1, among those that begin here; all others follow the decision made where
-   * they began.
-   */
-  ratio: number;
-  /** How long a span waits to be exported together with others, in milliseconds. */
-  exportEveryMs: number;
-}
-
-/** The resolved, frozen configuration, without the secrets that `readSecrets` returns. */
-export interface Config {
-  production: boolean;
-  host: string;
-  /** The port of the public listener; 0 means any free port. */
-  port: number;
-  adminPort: number;
-  /** The base URL that clients use; undefined means `http://host:port` of the public listener. */
-  publicUrl: string | undefined;
-  role: 'all' | 'gateway' | 'worker';
-  databaseUrl: string | undefined;
-  /** The URL by which the owner of the tables migrates; undefined means `databaseUrl`. */
-  migrateDatabaseUrl: string | undefined;
-  /** The longest duration of a statement that a request waits for, in milliseconds. */
-  statementTimeoutMs: number;
-  redisUrl: string | undefined;
-  kafka: KafkaConfig | undefined;
-  topicPrefix: string;
-  dataDir: string;
-  auditSpoolDir: string;
-  /** Where seals of the audit are kept outside the database: a file's path or a topic; undefined means nowhere. */
-  auditCheckpoints: { file: string } | { topic: string } | undefined;
-  gatewayConfigPath: string;
-  /**
-   * Whether a notification must be signed, if a signing secret is set; `optional` accepts unsigned ones, but no wrong
-   * signature.
-   */
-  webhookSignature: Env['WEBHOOK_SIGNATURE'];
-  maxSessions: number;
-  /** The URL of the service behind `/v1/discovers/**`; undefined means that this path is not registered. */
-  discoversUpstreamUrl: string | undefined;
-  /** The URLs of the RPC providers that are asked for gas fees, by the id of their network. */
-  gasNodes: ReadonlyMap<string, string>;
-  trustProxy: string[];
-  /** The most connections that the public listener accepts at once. */
-  maxConnections: number;
-  corsOrigins: string[];
-  /** Whether the mutation `registerTransaction` may register ids that their owner has not registered. */
-  registrationByMutation: boolean;
-  graphqlIntrospection: boolean;
-  /** Whether the console is served. */
-  console: boolean;
-  /** Whether frequent GraphQL queries run as compiled code. */
-  graphqlJit: boolean;
-  graphqlMaxCost: number;
-  graphqlPersisted: Env['GRAPHQL_PERSISTED'];
-  /** The path of the file that lists the persisted GraphQL documents. */
-  graphqlPersistedFile: string | undefined;
-  auditRetentionDays: number;
-  eventsRetentionDays: number;
-  logLevel: Env['LOG_LEVEL'];
-  /** The configuration of tracing; undefined means that nothing is traced. */
-  tracing: TracingConfig | undefined;
-}
+export type TracingConfig = NonNullable<Config['tracing']>;
 
 /**
  * The shortest webhook password that production accepts, in characters. Only its length protects it from guessing,
@@ -303,42 +232,59 @@ function clashes(given: Given, production: boolean): string[] {
   return all.filter(([isClash]) => isClash).map(([, message]) => message);
 }
 
-function toConfig(env: Env, production: boolean): Config {
+function toConfig(env: Env, production: boolean) {
   const dataDir = resolve(env.DATA_DIR);
   return {
     production,
     host: env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
+    /** The port of the public listener; 0 means any free port. */
     port: env.PORT,
     adminPort: env.ADMIN_PORT,
+    /** The base URL that clients use; undefined means `http://host:port` of the public listener. */
     publicUrl: env.PUBLIC_URL,
     role: env.PORTCULLIS_ROLE,
     databaseUrl: env.DATABASE_URL,
+    /** The URL by which the owner of the tables migrates; undefined means `databaseUrl`. */
     migrateDatabaseUrl: env.MIGRATE_DATABASE_URL,
+    /** The longest duration of a statement that a request waits for, in milliseconds. */
     statementTimeoutMs: env.STATEMENT_TIMEOUT_MS,
     redisUrl: env.REDIS_URL,
     kafka: kafkaConfig(env),
     topicPrefix: env.TOPIC_PREFIX,
     dataDir,
     auditSpoolDir: env.AUDIT_SPOOL_DIR === undefined ? join(dataDir, 'audit') : resolve(env.AUDIT_SPOOL_DIR),
+    /** Where seals of the audit are kept outside the database: a file's path or a topic; undefined means nowhere. */
     auditCheckpoints: checkpointsOf(env.AUDIT_CHECKPOINTS),
     gatewayConfigPath: gatewayConfigPath(env.GATEWAY_CONFIG),
+    /**
+     * Whether a notification must be signed, if a signing secret is set; `optional` accepts unsigned ones, but no wrong
+     * signature.
+     */
     webhookSignature: env.WEBHOOK_SIGNATURE,
     maxSessions: env.MAX_SESSIONS,
+    /** The URL of the service behind `/v1/discovers/**`; undefined means that this path is not registered. */
     discoversUpstreamUrl: env.DISCOVERS_UPSTREAM_URL,
+    /** The URLs of the RPC providers that are asked for gas fees, by the id of their network. */
     gasNodes: new Map(env.GAS_RPC_URLS),
     trustProxy: env.TRUST_PROXY,
+    /** The most connections that the public listener accepts at once. */
     maxConnections: env.MAX_CONNECTIONS,
     corsOrigins: env.CORS_ORIGINS,
+    /** Whether the mutation `registerTransaction` may register ids that their owner has not registered. */
     registrationByMutation: (env.REGISTRATION_BY_MUTATION ?? (production ? 'off' : 'on')) === 'on',
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
+    /** Whether the console is served. */
     console: (env.CONSOLE ?? (env.DATABASE_URL === undefined ? 'on' : 'off')) === 'on',
+    /** Whether frequent GraphQL queries run as compiled code. */
     graphqlJit: env.GRAPHQL_JIT === 'on',
     graphqlMaxCost: env.GRAPHQL_MAX_COST,
     graphqlPersisted: env.GRAPHQL_PERSISTED,
+    /** The path of the file that lists the persisted GraphQL documents. */
     graphqlPersistedFile: env.GRAPHQL_PERSISTED_FILE && resolve(env.GRAPHQL_PERSISTED_FILE),
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     eventsRetentionDays: env.EVENTS_RETENTION_DAYS,
     logLevel: env.LOG_LEVEL,
+    /** Undefined means that nothing is traced. */
     tracing: tracingConfig(env),
   };
 }
@@ -348,24 +294,31 @@ export function gatewayConfigPath(given: string | undefined): string {
   return given === undefined || given === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(given);
 }
 
-function checkpointsOf(given: string | undefined): Config['auditCheckpoints'] {
+function checkpointsOf(given: string | undefined) {
   const place = given?.slice(given.indexOf(':') + 1);
   if (place === undefined) return undefined;
   return given?.startsWith('file:') ? { file: resolve(place) } : { topic: place };
 }
 
-function tracingConfig(env: Env): TracingConfig | undefined {
+function tracingConfig(env: Env) {
   if (env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
   return {
+    /** The base URL of the collector, to which the OTLP paths are appended. */
     endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT,
+    /** The HTTP headers of each export, such as credentials. */
     headers: env.OTEL_EXPORTER_OTLP_HEADERS ?? {},
     serviceName: env.OTEL_SERVICE_NAME,
+    /**
+     * The fraction of traces to record, 0 to 1, among those that begin here; all others follow the decision made where
+     * they began.
+     */
     ratio: env.OTEL_TRACES_SAMPLER_ARG,
+    /** How long a span waits to be exported together with others, in milliseconds. */
     exportEveryMs: env.OTEL_BSP_SCHEDULE_DELAY,
   };
 }
 
-function kafkaConfig(env: Env): KafkaConfig | undefined {
+function kafkaConfig(env: Env) {
   if (env.KAFKA_BROKERS === undefined) return undefined;
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = env;
   const sasl = mechanism && username && password ? { mechanism, username, password } : undefined;

@@ -42,6 +42,9 @@ const generatedSchema = z.object({
 
 type Generated = z.output<typeof generatedSchema>;
 
+/** The variables of secrets that rotate and are generated: the former one has the same name and `_PREVIOUS`. */
+type RotatingName = `JWT_SECRET_${'USER' | 'DISCOVER' | 'LEGACY'}` | 'SECRET_PEPPER' | 'WEBHOOK_PASSWORD';
+
 /**
  * Returns the secrets in force, from the environment. Outside production, those that are unset are generated once and
  * stored in `DATA_DIR/secrets.json` (mode 0600).
@@ -50,26 +53,21 @@ type Generated = z.output<typeof generatedSchema>;
  */
 export function readSecrets(config: Config, env: Env): Secrets {
   const generated = config.production ? undefined : readGenerated(config.dataDir);
+  const rotating = (name: RotatingName, own: keyof Generated): RotatingSecret => ({
+    current: env[name] ?? generated?.[own] ?? '',
+    previous: env[`${name}_PREVIOUS`],
+  });
   return {
     jwt: {
-      user: { current: env.JWT_SECRET_USER ?? generated?.jwtUser ?? '', previous: env.JWT_SECRET_USER_PREVIOUS },
-      discover: {
-        current: env.JWT_SECRET_DISCOVER ?? generated?.jwtDiscover ?? '',
-        previous: env.JWT_SECRET_DISCOVER_PREVIOUS,
-      },
-      legacy: {
-        current: env.JWT_SECRET_LEGACY ?? generated?.jwtLegacy ?? '',
-        previous: env.JWT_SECRET_LEGACY_PREVIOUS,
-      },
+      user: rotating('JWT_SECRET_USER', 'jwtUser'),
+      discover: rotating('JWT_SECRET_DISCOVER', 'jwtDiscover'),
+      legacy: rotating('JWT_SECRET_LEGACY', 'jwtLegacy'),
     },
-    pepper: { current: env.SECRET_PEPPER ?? generated?.pepper ?? '', previous: env.SECRET_PEPPER_PREVIOUS },
+    pepper: rotating('SECRET_PEPPER', 'pepper'),
     auditKeys: auditKeys(env, generated),
     webhook: {
       username: env.WEBHOOK_USERNAME ?? 'chain-processor',
-      password: {
-        current: env.WEBHOOK_PASSWORD ?? generated?.webhookPassword ?? '',
-        previous: env.WEBHOOK_PASSWORD_PREVIOUS,
-      },
+      password: rotating('WEBHOOK_PASSWORD', 'webhookPassword'),
       signingKeys: signingKeys(env),
     },
   };

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../src/events/streams/clock.ts';
 import { type EventLog, type LoggedEvent, PAGE_BYTES } from '../../../src/events/streams/event-log.ts';
-import { type EventStream, EventStreams, type SubscribeOptions } from '../../../src/events/streams/event-streams.ts';
+import { type EventStream, EventStreams, type StreamOptions } from '../../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../../src/events/streams/wake-ups.ts';
 
 export const NODE = 'node';
@@ -169,7 +169,7 @@ export function modelStreams() {
   const wakeUps = new MemoryWakeUps();
   const errors: unknown[] = [];
   const streams = new EventStreams({ log, wakeUps, clock, onError: (error) => errors.push(error) });
-  const subscribe = (options: Partial<SubscribeOptions> = {}) =>
+  const subscribe = (options: Partial<StreamOptions> = {}) =>
     streams.subscribe({ nodeId: NODE, matches: () => true, ...options });
   /** Appends as a writer does: the log first, then the wake-up. */
   const write = async (count = 1, transaction: Record<string, unknown> = {}) => {
