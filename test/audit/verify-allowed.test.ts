@@ -11,7 +11,6 @@ import { type RealDatabase, realDatabase } from '../support/harness/databases.ts
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder } from '../support/start/folders.ts';
 
-const DAY_MS = 24 * 3_600_000;
 /** A time of seals that say of no record that it is young. */
 const LONG_AGO_MS = Date.UTC(2026, 0, 1);
 
@@ -63,18 +62,6 @@ describeReal('postgres', 'audit verify holds', () => {
     expect(readdirSync(folder.path)).toEqual([]);
   });
 
-  it('for records that are in the database and in the spool, since a process was killed between', async () => {
-    const killed = auditProcess(database.db, folder.path);
-    killed.spool(10);
-    const [name = ''] = segments();
-    const spooled = readFileSync(join(folder.path, name));
-    await killed.drain();
-    killed.kill();
-    writeFileSync(join(folder.path, name), spooled);
-    await takeOver();
-    expect(await verified(database.db)).toMatchObject({ records: 10, findings: [] });
-  });
-
   it.each([
     ['in the middle of a line', 25],
     ['in its first line', 3],
@@ -114,17 +101,6 @@ describeReal('postgres', 'audit verify holds', () => {
     await takeOver();
     expect(await verified(database.db)).toMatchObject({ records: 8, findings: [] });
     expect(await sealed()).toContainEqual(expect.objectContaining({ kind: 'gap', from: 4, to: 4, reason: 'lost' }));
-  });
-
-  it('for a record that the database refuses: it is a gap, and may come later', async () => {
-    await raw(`alter table audit_records add constraint no_teapot check (status_code <> 418)`);
-    const refusing = auditProcess(database.db, folder.path);
-    refusing.spool([auditRecord(), auditRecord({ status_code: 418 }), auditRecord()]);
-    await refusing.drain();
-    await raw('alter table audit_records drop constraint no_teapot');
-    await refusing.stop();
-    expect(await verified(database.db)).toMatchObject({ records: 2, findings: [] });
-    expect(await sealed()).toContainEqual(expect.objectContaining({ kind: 'gap', from: 1, to: 1, reason: 'refused' }));
   });
 
   it('D7-10: for an erasure, which leaves the digests of bodies and query and no salt, and nothing else blank', async () => {
@@ -195,34 +171,6 @@ describeReal('postgres', 'audit verify holds', () => {
     await process.stop();
     expect(seen).toEqual((await sealed()).map(({ kind }) => kind));
     expect(seen).toEqual(['opened', 'checkpoint', 'dropped', 'dropped', 'closed']);
-  });
-
-  it('for what the retention has dropped, months and single records, and for nothing else', async () => {
-    const nowMs = Date.UTC(2026, 10, 24);
-    await setAuditRetention(database.db, 1);
-    const retention = (retentionDays: number) =>
-      new AuditRetention({ db: database.db, seals: sealsIn(database.db), nowMs: () => nowMs, retentionDays }).keep();
-    await raw(`select audit_make_month('2026-08-01'), audit_make_month('2026-09-01')`);
-    const seals = sealsIn(database.db, { nowMs: () => LONG_AGO_MS });
-    const [one, other] = [0, 0].map((startedMs) => auditProcess(database.db, folder.path, seals, startedMs));
-    if (!one || !other) throw new Error('there are two');
-    for (let day = 100; day > 0; day -= 1) {
-      const at = (ms: number) => auditRecord({ at: new Date(nowMs - day * DAY_MS + ms).toISOString() });
-      // Requests end in another order than they begin.
-      (day % 3 === 0 ? other : one).spool([at(5), at(1), at(3)]);
-    }
-    await one.drain();
-    await other.drain();
-    await one.checkpoint();
-    await retention(60);
-    await retention(30);
-    expect(await verified(database.db)).toMatchObject({ chains: 2, findings: [] });
-    await Promise.all([one.stop(), other.stop()]);
-    expect((await verified(database.db)).findings).toEqual([]);
-    const kinds = (await sealed()).map(({ kind }) => kind);
-    expect(kinds.filter((kind) => kind === 'dropped').length).toBeGreaterThan(2);
-    await raw("delete from audit_records where at < '2026-10-26'");
-    expect((await verified(database.db)).findings[0]).toMatchObject({ kind: 'missing' });
   });
 
   it('for a part of the time, in which a record of its edges is not missing', async () => {

@@ -4,6 +4,7 @@ import { columnDigests, NO_HASH, recordHash } from '../../src/audit/audit-chain.
 import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { keyId, type Seal, sealHash } from '../../src/audit/seals.ts';
+import { OTHER_VALUES } from '../support/audit/chain-history.ts';
 import {
   type AuditProcess,
   addUser,
@@ -95,60 +96,43 @@ describeReal('postgres', 'audit verify sees through', () => {
 
   const at = (index: number) => `chain_id = '${closed.chain}' and chain_index = ${index}`;
 
-  it.each([
-    ['at', "at - interval '1 microsecond'", 'changed'],
-    ['at', "(to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') || '+00 BC')::timestamptz", 'changed'],
-    ['at', "'infinity'", 'changed'],
-    ['at', "'-infinity'", 'changed'],
-    ['at', "at + interval '1 year'", 'changed'],
-    ['elapsed', "'infinity'", 'changed'],
-    ['elapsed', "'nan'", 'changed'],
-    ['elapsed', '-elapsed', 'changed'],
-    ['elapsed', 'elapsed + 1e-15', 'changed'],
-    ['request_bytes', '9223372036854775807', 'changed'],
-    ['response_bytes', '-9223372036854775808', 'changed'],
-    ['response_bytes', '4294967305', 'changed'],
-    ['status_code', '-200', 'changed'],
-    ['headers', "'null'", 'changed'],
-    ['headers', "'5'", 'changed'],
-    ['headers', "'[]'", 'changed'],
-    ['headers', `'"host"'`, 'changed'],
-    ['headers', `headers || '{"host":1}'`, 'changed'],
-    ['headers', `headers || '{"host":null}'`, 'changed'],
-    ['headers', `headers || '{"host":["a"]}'`, 'changed'],
-    ['headers', `headers || '{"accept":"b,c"}'`, 'changed'],
-    ['headers', `headers || '{"accept":["c","b"]}'`, 'changed'],
-    ['headers', `headers || '{"__proto__":{"a":1}}'`, 'changed'],
-    ['headers', `headers || '{"n":1e400}'`, 'changed'],
-    ['headers', `headers || ('{"x-correlation-id":"' || normalize('ü', NFD) || '"}')::jsonb`, 'changed'],
-    ['method', "'post'", 'changed'],
-    ['method', "method || chr(9) || '200'", 'changed'],
-    ['path', "normalize(path || 'ü', NFD)", 'changed'],
-    ['path', 'path || chr(8203)', 'changed'],
-    ['query', "''", 'changed'],
-    ['query', "'\\N'", 'changed'],
-    ['real_ip', "'10.0.0.01'", 'changed'],
-    ['salts', 'set_byte(salts, 0, get_byte(salts, 0) # 1)', 'changed'],
-    ['salts', 'salts || salts', 'changed'],
-    ['salts', "'\\x'", 'changed'],
-    ['hash', "hash || '\\x00'", 'changed'],
-    ['hash', "'\\x'", 'changed'],
-    ['previous_hash', "previous_hash || '\\x00'", 'changed'],
-    ['digests', "'{}'", 'changed'],
-    ['digests', '(select digests from audit_records where digests is not null)', 'changed'],
-    [
-      'digests',
-      "array['a', 'b', 'c'], salts = null, query = null, request_body = null, response_body = null",
-      'erased',
-    ],
-    ['chain_id', 'null', 'missing'],
-    ['chain_index', 'null', 'missing'],
-    ['chain_index', '-8', 'changed'],
-    ['chain_index', '9223372036854775807', 'missing'],
-  ])('%s, changed to %s', async (column, value, kind) => {
+  /** Beside one other value of each column: what a database takes for the value before, or nearly. */
+  const CHANGES = `
+    at | at - interval '1 microsecond' | 'infinity' | '-infinity' | at + interval '1 year'
+    at | (to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') || '+00 BC')::timestamptz
+    elapsed | 'infinity' | 'nan' | -elapsed | elapsed + 1e-15
+    request_bytes | 9223372036854775807
+    response_bytes | -9223372036854775808 | 4294967305
+    status_code | -200
+    headers | 'null' | '5' | '[]' | '"host"' | headers || '{"host":1}' | headers || '{"host":null}'
+    headers | headers || '{"host":["a"]}' | headers || '{"accept":"b,c"}' | headers || '{"accept":["c","b"]}'
+    headers | headers || '{"__proto__":{"a":1}}' | headers || '{"n":1e400}' | headers - 'accept'
+    headers | headers || ('{"x-correlation-id":"' || normalize('ü', NFD) || '"}')::jsonb
+    method | 'post' | method || chr(9) || '200'
+    path | normalize(path || 'ü', NFD) | path || chr(8203)
+    query | '' | '\\N' | null
+    request_body | '' | null
+    real_ip | '10.0.0.01'
+    noted_users | '{}'
+    salts | set_byte(salts, 0, get_byte(salts, 0) # 1) | salts || salts | '\\x' | null
+    hash | hash || '\\x00' | '\\x' | null
+    previous_hash | previous_hash || '\\x00' | null
+    digests | '{}' | array['a', null] | (select digests from audit_records where digests is not null)
+    digests | array['a', 'b', 'c'], salts = null, query = null, request_body = null, response_body = null
+    chain_id | null
+    chain_index | null | -8 | 9223372036854775807`;
+  const changes = CHANGES.trim()
+    .split('\n')
+    .flatMap((line) => {
+      const [column = '', ...values] = line.trim().split(' | ');
+      return values.map((value): [string, string] => [column, value]);
+    });
+
+  it.each([...Object.entries(OTHER_VALUES), ...changes])('%s, changed to %s', async (column, value) => {
     await raw(`update audit_records set ${column} = ${value} where ${at(8)}`);
     const { findings } = await verified(database.db);
-    expect(findings.map((finding) => finding.kind)).toContain(kind);
+    const kind = column.startsWith('chain_') && value !== '-8' ? 'missing' : 'changed';
+    expect(findings.map((finding) => finding.kind)).toContain(value.includes('salts = null') ? 'erased' : kind);
     expect(findings.map(({ message }) => message).join('\n')).toMatch(/records? (8|-8) /);
   });
 
@@ -158,14 +142,10 @@ describeReal('postgres', 'audit verify sees through', () => {
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
   });
 
-  it.each([
-    ["'null'", 'changed'],
-    ["'5'", 'changed'],
-    ["'[]'", 'changed'],
-  ])('headers of which there are none, changed to %s', async (value, kind) => {
+  it.each(["'null'", "'5'", "'[]'"])('headers of which there are none, changed to %s', async (value) => {
     await write(auditRecord({ headers: {} }));
     await raw(`update audit_records set headers = ${value} where headers = '{}'`);
-    expect((await verified(database.db)).findings).toMatchObject([{ kind }]);
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
   });
 
   /** Adds a record, with a hash as it should be, at a place of a chain. */
@@ -315,19 +295,19 @@ describeReal('postgres', 'audit verify sees through', () => {
       return position;
     }
 
-    const KEYS: [string, KeyObject | null][] = [
-      ['a key of their own', FOREIGN_KEY],
-      ['no key', null],
+    const KEYS: [string, KeyObject | null, string][] = [
+      ['a key of their own', FOREIGN_KEY, 'was signed by an unknown key'],
+      ['no key', null, 'has no signature, although'],
     ];
 
-    it.each(KEYS)('somebody has added with %s, though a service has sealed since', async (_name, key) => {
+    it.each(KEYS)('somebody has added with %s, though a service has sealed since', async (_name, key, fault) => {
       await raw(`delete from audit_records where ${at(8)}`);
       const position = await addSeal({ kind: 'gap', chain: closed.chain, from: 8, to: 8, reason: 'lost' }, key);
       await write(auditRecord());
       const { findings } = await verified(database.db);
       expect(findings[0]).toMatchObject({
         kind: 'forged',
-        message: expect.stringMatching(new RegExp(`^seal ${position}\\b`)),
+        message: expect.stringMatching(new RegExp(`^seal ${position} ${fault}`)),
       });
     });
 
@@ -461,17 +441,8 @@ describeReal('postgres', 'audit verify sees through', () => {
         'the signatures of two are exchanged',
         `update audit_seals a set signature = (select signature from audit_seals b where b.position = 7 - a.position) where position in (3, 4)`,
       ],
-      [
-        'a signature is cut',
-        `update audit_seals set signature = substring(signature from 1 for 10) where position = 4`,
-      ],
       ['a signature is empty', `update audit_seals set signature = '\\x' where position = 4`],
       ['a space is added to one', `update audit_seals set body = body || ' ' where position = 4`],
-      ['the chain of one is another', `update audit_seals set chain_id = gen_random_uuid() where position = 4`],
-      [
-        'one is repeated at the end',
-        `insert into audit_seals select (select max(position) + 1 from audit_seals), chain_id, kind, body, signature from audit_seals where position = 4`,
-      ],
       [
         'one is far behind the end',
         `insert into audit_seals select 9223372036854775807, chain_id, kind, body, signature from audit_seals where position = 4`,

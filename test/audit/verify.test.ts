@@ -1,8 +1,7 @@
-import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { columnDigests, recordHash } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, fixedColumnsOf, RECORD_COLUMNS } from '../../src/audit/audit-record.ts';
-import { keyId, type Seal } from '../../src/audit/seals.ts';
 import { type AuditProcess, auditProcess, verified } from '../support/audit/chain-world.ts';
 import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
@@ -41,62 +40,6 @@ describeReal('postgres', 'audit verify', () => {
     await chained.stop();
   });
 
-  it('holds for what has not been touched', async () => {
-    expect(await verified(database.db)).toMatchObject({ records: RECORDS, chains: 1, seals: 3, findings: [] });
-  });
-
-  it('holds for two processes at once', async () => {
-    const others = [auditProcess(database.db, folder.path), auditProcess(database.db, folder.path)];
-    for (const other of others) other.spool(5);
-    await Promise.all(others.map((other) => other.drain()));
-    await Promise.all(others.map((other) => other.stop()));
-    expect(await verified(database.db)).toMatchObject({ records: RECORDS + 10, chains: 3, findings: [] });
-  });
-
-  const CHANGES = [
-    ['at', "at + interval '1 microsecond'"],
-    ['id', 'gen_random_uuid()'],
-    ['node_id', 'null'],
-    ['node_id', 'gen_random_uuid()'],
-    ['correlation_id', "correlation_id || 'x'"],
-    ['method', "'GET'"],
-    ['path', "'/v1/others'"],
-    ['query', 'null'],
-    ['status_code', '201'],
-    ['elapsed', 'elapsed + 0.001'],
-    ['headers', `headers || '{"host":"b"}'`],
-    ['headers', `headers - 'accept'`],
-    ['remote_address', "'::2'"],
-    ['real_ip', "'10.0.0.2'"],
-    ['request_body', "''"],
-    ['request_body', 'null'],
-    ['request_bytes', '28'],
-    ['response_body', "response_body || ' '"],
-    ['response_bytes', '10'],
-    ['is_api', 'not is_api'],
-    ['aborted', 'not aborted'],
-    ['salts', "salts || '\\x00'"],
-    ['salts', 'null'],
-    ['hash', "sha256('x')"],
-    ['previous_hash', "sha256('x')"],
-    ['hash', 'null'],
-    ['previous_hash', 'null'],
-    ['subject', 'null'],
-    ['client_id', "client_id || 'd'"],
-    ['operation', "'/v1/accounts'"],
-    ['noted_users', "array['aaaaaaaa-0000-4000-8000-000000000001']::uuid[]"],
-    ['noted_users', "'{}'"],
-    ['digests', "'{}'"],
-    ['digests', "array['a', null]"],
-  ] as const;
-
-  it.each(CHANGES)('names the record of which %s is changed to %s', async (column, value) => {
-    await raw(`update audit_records set ${column} = ${value} where chain_index = 7`);
-    const { findings } = await verified(database.db);
-    expect(findings[0]).toMatchObject({ kind: 'changed' });
-    expect(findings[0]?.message).toMatch(/^record 7 of chain /);
-  });
-
   const place = (index: number) => `chain_index = ${index}`;
   const swap = (columns: string, one: number, other: number) => `
     update audit_records a set (${columns}) = (select ${columns.replace(/(\w+)/g, 'b.$1')} from audit_records b
@@ -109,83 +52,40 @@ describeReal('postgres', 'audit verify', () => {
     select ${at}, ${id}, ${COPIED}
     from audit_records where ${place(index)}`;
 
+  const deleted = (which: string) => `delete from audit_records where ${which}`;
+  const seal = (change: string, position = 2) => `update audit_seals set ${change} where position = ${position}`;
+
   it.each([
-    ['the first record is deleted', `delete from audit_records where ${place(0)}`, 'missing', /^record 0 of/],
-    ['a record is deleted', `delete from audit_records where ${place(7)}`, 'missing', /^record 7 of/],
-    [
-      'records are deleted',
-      'delete from audit_records where chain_index between 3 and 12',
-      'missing',
-      /^records 3 to 12 of/,
-    ],
-    ['the last record is deleted', `delete from audit_records where ${place(19)}`, 'cut off', /^record 19 of/],
-    ['the end is cut off', 'delete from audit_records where chain_index >= 5', 'cut off', /^records 5 to 19 of/],
+    ['a record is deleted', deleted(place(7)), 'missing', /^record 7 of/],
+    ['records are deleted', deleted('chain_index between 3 and 12'), 'missing', /^records 3 to 12 of/],
+    ['the last record is deleted', deleted(place(19)), 'cut off', /^record 19 of/],
     ['all records are deleted', 'truncate audit_records', 'cut off', /^records 0 to 19 of/],
     ['the contents of two are exchanged', swap(COLUMNS, 4, 9), 'changed', /^record 4 of/],
     ['the places of two are exchanged', swap(CHAINED, 4, 9), 'changed', /^record 4 of/],
-    ['the indices of two are exchanged', swap('chain_index', 4, 9), 'changed', /^record 4 of/],
     ['one is copied', copyOf(4, 'gen_random_uuid()', 'at'), 'twice', /^record 4 of/],
     ['one is copied to another time', copyOf(4, 'id', "at + interval '1 day'"), 'twice', /^record 4 of/],
-    [
-      'one is copied behind the end',
-      `${copyOf(4, 'gen_random_uuid()', 'at')}; update audit_records set chain_index = 20
-       where (at, id) = (select at, id from audit_records where ${place(4)} order by ctid desc limit 1)`,
-      'changed',
-      /^record 20 of/,
-    ],
-    [
-      'one is added without a chain',
-      `${copyOf(4, 'gen_random_uuid()', "at + interval '1 hour'")}; update audit_records set chain_id = null, chain_index = null
-       where at > now() + interval '50 minutes'`,
-      'unchained',
-      /^record \S+ belongs to no chain/,
-    ],
-    [
-      'a whole chain is renamed',
-      "update audit_records set chain_id = 'aaaaaaaa-0000-7000-8000-000000000001'",
-      'changed',
-      /^record 0 of/,
-    ],
+    ['a whole chain is renamed', 'update audit_records set chain_id = gen_random_uuid()', 'changed', /^record 0 of/],
     ['a seal is deleted', 'delete from audit_seals where position = 2', 'missing', /^seal 2 is missing/],
-    [
-      'the last seal is deleted with its records',
-      `
-      delete from audit_seals where position = 3; delete from audit_records where chain_index > 12`,
-      undefined,
-      /^$/,
-    ],
     ['the first seal is deleted', 'delete from audit_seals where position = 1', 'missing', /^seal 1 is missing/],
+    ['all seals are deleted', 'truncate audit_seals', 'forged', /^record 19 of .* in a chain that no valid seal/],
     [
-      'all seals are deleted',
-      'truncate audit_seals',
+      'a body is changed',
+      seal(`body = replace(body, '"index":9', '"index":8')`),
       'forged',
-      /^record 19 of .* in a chain that no valid seal opened/,
+      /^seal 2 has an invalid sig/,
     ],
-    [
-      "a seal's body is changed",
-      `update audit_seals set body = replace(body, '"index":9', '"index":8') where position = 2`,
-      'forged',
-      /^seal 2 has an invalid signature/,
-    ],
-    [
-      "a seal's signature is removed",
-      'update audit_seals set signature = null where position = 2',
-      'forged',
-      /^seal 2 has/,
-    ],
-    [
-      "a seal's row says something else",
-      "update audit_seals set kind = 'gap' where position = 2",
-      'changed',
-      /^seal 2 was altered/,
-    ],
-    ['a seal is no JSON', "update audit_seals set body = 'x' where position = 2", 'changed', /^seal 2 was altered/],
-    ['a seal is a number', "update audit_seals set body = '5' where position = 2", 'changed', /^seal 2 was altered/],
+    ['a signature is removed', seal('signature = null'), 'forged', /^seal 2 has/],
+    ["a seal's row says something else", seal("kind = 'gap'"), 'changed', /^seal 2 was altered/],
+    ['a seal is no JSON', seal("body = 'x'"), 'changed', /^seal 2 was altered/],
   ])('when %s, names it', async (_name, change, kind, message) => {
-    await raw(`${change}`);
+    await raw(change);
     const { findings } = await verified(database.db);
-    expect(findings[0]?.kind).toBe(kind);
-    expect(findings[0]?.message ?? '').toMatch(message);
+    expect(findings[0]).toMatchObject({ kind, message: expect.stringMatching(message) });
+  });
+
+  it('finds nothing where the last seal is deleted with its records, as nobody can know of them', async () => {
+    await raw('delete from audit_seals where position = 3; delete from audit_records where chain_index > 12');
+    expect((await verified(database.db)).findings).toEqual([]);
   });
 
   /** Rewrites records from an index on, with hashes that follow on each other, as somebody would who knows how. */
@@ -211,16 +111,13 @@ describeReal('postgres', 'audit verify', () => {
     }
   }
 
-  it.each([3, 9])('names the records among which hashes were made anew, from record %d on', async (from) => {
+  it.each([
+    [3, /^one of records 0 to 9 of .* seal 2/],
+    [19, /^one of records 10 to 19/],
+  ])('names the records between seals of which hashes were made anew, from record %d on', async (from, message) => {
     await forge(from, 'status_code = 500');
     const { findings } = await verified(database.db);
-    expect(findings[0]).toMatchObject({ kind: 'forged' });
-    expect(findings[0]?.message).toMatch(/^one of records 0 to 9 of .* seal 2/);
-  });
-
-  it('names the record whose hash was made anew where seals hold both sides of it', async () => {
-    await forge(19, 'status_code = 500');
-    expect((await verified(database.db)).findings[0]?.message).toMatch(/^one of records 10 to 19/);
+    expect(findings[0]).toMatchObject({ kind: 'forged', message: expect.stringMatching(message) });
   });
 
   it('knows a chain of somebody else', async () => {
@@ -235,41 +132,6 @@ describeReal('postgres', 'audit verify', () => {
 
   describe('seals', () => {
     const { privateKey: other } = generateKeyPairSync('ed25519');
-
-    /** Adds a seal as somebody who may write to the database, with a key of their own or none. */
-    async function addForged(statement: object, key: typeof other | null): Promise<void> {
-      const [last] = (await raw(`
-        select position, body, encode(signature, 'hex') as signature from audit_seals order by position desc limit 1`)) as (Seal & {
-        position: string;
-      })[];
-      const previous = createHash('sha256')
-        .update(`${last?.body}\n${last?.signature ?? ''}`)
-        .digest('hex');
-      const position = Number(last?.position) + 1;
-      const body = JSON.stringify({
-        position,
-        previous,
-        at: new Date().toISOString(),
-        key: key && keyId(key),
-        ...statement,
-      });
-      const signature = key ? `'\\x${sign(null, Buffer.from(body), key).toString('hex')}'` : 'null';
-      await raw(`
-        insert into audit_seals values (${position}, '${chained.chain}', 'gap', $body$${body}$body$, ${signature})`);
-    }
-
-    it.each([
-      ['a key of its own', other, /^seal 4 was signed by an unknown key/],
-      ['no key', null, /^seal 4 has no signature, although/],
-    ])('with %s behind the last known one allow nothing', async (_name, key, message) => {
-      await raw('delete from audit_records where chain_index = 7');
-      await addForged({ kind: 'gap', chain: chained.chain, from: 7, to: 7, reason: 'lost' }, key);
-      const { findings } = await verified(database.db);
-      expect(findings[0]).toMatchObject({
-        kind: 'forged',
-        message: expect.stringMatching(message),
-      });
-    });
 
     it('of a former key hold by that key alone: a later one says nothing of those before', async () => {
       const next = auditProcess(database.db, folder.path, sealsIn(database.db, { key: other }));

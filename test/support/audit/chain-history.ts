@@ -111,7 +111,8 @@ export async function live(database: RealDatabase, steps: readonly Step[]): Prom
   expect((await verified(database.db)).findings, 'at the end').toEqual([]);
 }
 
-const OTHER_VALUES: Record<string, string> = {
+/** For each column of a record one other value. */
+export const OTHER_VALUES: Record<string, string> = {
   at: "at - interval '1 second'",
   id: 'gen_random_uuid()',
   node_id: 'null',
