@@ -6,9 +6,7 @@ import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts
 import { EventReader } from '../support/graphql/event-reader.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
 import type { Portcullis } from '../support/harness.ts';
-import { askList, LISTS } from '../support/tenancy/graphql-lists.ts';
-import { operate } from '../support/tenancy/graphql-operation.ts';
-import { GRAPHQL_ROWS } from '../support/tenancy/graphql-rows.ts';
+import { askList, GRAPHQL_ROWS, LISTS, operate } from '../support/tenancy/graphql-rows.ts';
 import { marksOf, type Things } from '../support/tenancy/marked-node.ts';
 import { MCP, NAMELESS, REST_ROWS } from '../support/tenancy/rest-rows.ts';
 import { selectionOf, slotsOf } from '../support/tenancy/schema-slots.ts';

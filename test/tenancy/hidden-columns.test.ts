@@ -8,7 +8,7 @@ import { TOOLS } from '../../src/api/mcp/tools.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
-import { operate } from '../support/tenancy/graphql-operation.ts';
+import { operate } from '../support/tenancy/graphql-rows.ts';
 import type { Things } from '../support/tenancy/marked-node.ts';
 import { selectionOf } from '../support/tenancy/schema-slots.ts';
 import { type TwoMarkedNodes, twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
-import { reads, writes } from '../support/tenancy/passing-queries.ts';
 import {
   allRows,
   type Query,
@@ -11,6 +10,99 @@ import {
   throughTheDoor,
   withoutTheOther,
 } from '../support/tenancy/two-nodes.ts';
+
+/** Builders that test/tenancy/random-queries.test.ts does not draw, by what they read. */
+const reads: Record<string, Query> = {
+  'an alias that is the name of another table': (k) => k.selectFrom('users as accounts').select('accounts.email'),
+  'a left join with an or': (k) =>
+    k
+      .selectFrom('accounts as a')
+      .leftJoin('users as u', (join) =>
+        join.on((eb) => eb.or([eb('u.name', '=', ''), eb('u.id', '=', eb.ref('a.id'))])),
+      )
+      .select(['a.name', 'u.id']),
+  'a lateral join': (k) =>
+    k
+      .selectFrom('networks as n')
+      .leftJoinLateral(
+        (eb) => eb.selectFrom('assets').select('assets.id as asset').whereRef('network_id', '=', 'n.id').as('x'),
+        (join) => join.onTrue(),
+      )
+      .select(['n.name', 'x.asset']),
+  'a lateral join to the elements of an array': (k) =>
+    k
+      .selectFrom((eb) =>
+        eb
+          .fn<{ value: string }>('json_array_elements_text', [
+            eb.cast<string>(eb.val('["account 0", "account 1"]'), 'json'),
+          ])
+          .as('wanted'),
+      )
+      .innerJoinLateral(
+        (eb) => eb.selectFrom('accounts').select('accounts.id').whereRef('accounts.name', '=', 'wanted.value').as('x'),
+        (join) => join.onTrue(),
+      )
+      .select(['wanted.value', 'x.id']),
+  'a subquery in select': (k) =>
+    k
+      .selectFrom('networks as n')
+      .select(['n.name', (eb) => eb.selectFrom('users').select(eb.fn.countAll<string>().as('n')).as('users')]),
+  'group by, having and an aggregate with a filter': (k) =>
+    k
+      .selectFrom('wallets')
+      .select(['chain_id', (eb) => eb.fn.count<string>('id').filterWhere('id', 'is not', null).as('wallets')])
+      .groupBy('chain_id')
+      .having((eb) => eb.fn.count('id'), '>', 0),
+  'a window': (k) => k.selectFrom('users').select(['id', (eb) => eb.fn.countAll<string>().over().as('users')]),
+  'a row lock': (k) => k.selectFrom('users').select('id').forUpdate(),
+  'common tables, one on another': (k) =>
+    k
+      .with('one', (q) => q.selectFrom('users').select('id'))
+      .with('two', (q) => q.selectFrom('one').innerJoin('users as u', 'u.id', 'one.id').select('u.email'))
+      .selectFrom('two')
+      .selectAll(),
+  'a recursive common table': (k) =>
+    k
+      .withRecursive('reached(id)', (q) =>
+        q
+          .selectFrom('accounts')
+          .select('id')
+          .union(
+            q
+              .selectFrom('reached')
+              .innerJoin('wallets as w', 'w.account_id', 'reached.id')
+              .select('w.account_id as id'),
+          ),
+      )
+      .selectFrom('reached')
+      .selectAll(),
+  'a table of all nodes with one of its own': (k) =>
+    k.selectFrom('wallets as w').innerJoin('chains as c', 'c.id', 'w.chain_id').select(['w.id', 'c.name']),
+};
+
+/** And those that write. */
+const writes: Record<string, Query> = {
+  'an update with a top-level or': (k) =>
+    k
+      .updateTable('users')
+      .set('name', 'x')
+      .where((eb) => eb('address', '=', '0x0').or('address', '=', '0x1')),
+  'an update from a join': (k) =>
+    k
+      .updateTable('users as u')
+      .from('networks as n')
+      .innerJoin('assets as s', 's.network_id', 'n.id')
+      .set((eb) => ({ name: eb.ref('s.name') }))
+      .where('n.name', '=', 'network 0')
+      .returning(['u.id', 's.id as asset']),
+  'an update by a subquery': (k) =>
+    k.updateTable('users').set((eb) => ({ name: eb.selectFrom('accounts').select(eb.fn.max('name').as('name')) })),
+  'a delete in a common table': (k) =>
+    k
+      .with('gone', (q) => q.deleteFrom('users').returning('id'))
+      .selectFrom('gone')
+      .selectAll(),
+};
 
 let database: Database;
 let nodes: TwoNodes;

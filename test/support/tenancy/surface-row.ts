@@ -18,16 +18,17 @@ export interface SurfaceRow {
 /** Sends a request with a node's token. */
 export type Call = Portcullis['call'];
 
-/** A row, in one line. */
-export function surfaceRow(
-  covers: string,
-  thing: SurfaceRow['thing'],
-  says: string,
-  ask: SurfaceRow['ask'],
-  alike?: string,
-): SurfaceRow {
-  return { covers, thing, says, ask, ...(alike === undefined ? {} : { alike }) };
+/** What is named: a member of the things of a node, or picked from them. */
+export type Thing =
+  | { [Key in keyof Things]: Things[Key] extends string ? Key : never }[keyof Things]
+  | ((of: Things) => string);
+
+export function thingOf(thing: Thing): SurfaceRow['thing'] {
+  return typeof thing === 'string' ? (of) => of[thing] : thing;
 }
+
+/** Why an answer is alike for every node. */
+export const STORED = 'the id is stored as it came, and resolved nowhere';
 
 /** Of the same shape and length, and of nothing. */
 export function missing(id: string): string {
