@@ -135,20 +135,6 @@ describe('a spool after a crash', () => {
     expect(segments()).toEqual([]);
   });
 
-  it.each<[string, (files: string[]) => void, string[]]>([
-    ['the first is empty', ([first = '']) => truncateSync(first), named('dead', 20).slice(6)],
-    ['one in the middle is empty', ([, second = '']) => truncateSync(second), named('dead', 20).toSpliced(6, 6)],
-    ['the last is empty', (files) => truncateSync(files.at(-1) ?? ''), named('dead', 18)],
-    ['all are empty', (files) => files.map((file) => truncateSync(file)), []],
-    ['one is gone', ([, second = '']) => rmSync(second), named('dead', 20).toSpliced(6, 6)],
-  ])('D2-07: of its segments %s: the rest is given, and no file stays', async (_, damage, left) => {
-    await kill(await startProcess('dead', 20));
-    damage(segments());
-    const spool = open();
-    expect(await drained(spool)).toEqual(left);
-    expect([segments(), spool.bytesOnDisk]).toEqual([[], 0]);
-  });
-
   it.each<[string, (file: string) => void]>([
     ['is cut to nothing', (file) => truncateSync(file, 0)],
     ['is cut', (file) => truncateSync(file, 3)],

@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type AdministrativeChange,
   administrationRefusal,
   administratorOf,
   isRole,
   lastAdminRefusal,
   OPERATOR,
   type Standing,
-  UNBOUND,
 } from '../../src/access/administration/administration.ts';
 import type { Principal } from '../../src/access/identity/principal.ts';
 import { Refusal } from '../../src/platform/errors.ts';
@@ -32,64 +30,8 @@ function principal(settings: Partial<Principal>): Principal {
   };
 }
 
-const GIVE: AdministrativeChange[] = ['create', 'replace', 'rotate', 'enable', 'set_password', 'set_role', 'unlock'];
-const END: AdministrativeChange[] = ['disable', 'revoke_sessions'];
-const weak = administratorOf(principal({}));
-const api = administratorOf(principal({ tokenUse: 'api', subject: OWN }));
-
+/** What test/graphql/administration-rules.test.ts proves of each change is not repeated here. */
 describe('who may administer', () => {
-  it.each(GIVE)('D3-26, D3-30: to %s takes every scope of the target; the first that is missing is named', (change) => {
-    expect(administrationRefusal(weak, change, { scopes: ['accounts:read'] })).toBeUndefined();
-    expect(administrationRefusal(weak, change, { scopes: [] })).toBeUndefined();
-    const scopes = ['accounts:read', 'audit:read', 'users:read'];
-    expect(administrationRefusal(weak, change, { scopes })).toMatchObject({
-      code: 'forbidden',
-      details: { permission: 'audit:read' },
-      message: 'the permission audit:read is missing',
-    });
-  });
-
-  it.each(END)('D3-26: to %s takes clients:manage alone', (change) => {
-    expect(administrationRefusal(weak, change, { scopes: ['audit:read', 'users:read'] })).toBeUndefined();
-  });
-
-  it.each([...GIVE, ...END])('D3-26: nobody may %s without clients:manage', (change) => {
-    const by = administratorOf(principal({ permissions: new Set(['accounts:read']) }));
-    expect(administrationRefusal(by, change, { scopes: [] })).toMatchObject({
-      details: { permission: 'clients:manage' },
-    });
-  });
-
-  it.each(['replace', 'rotate', 'enable', 'disable'] as const)(
-    "D3-26: a client's own token may not %s that client, a login made through it may",
-    (change) => {
-      const target = { clientId: OWN, scopes: [] };
-      expect(administrationRefusal(api, change, target)).toMatchObject({ code: 'forbidden' });
-      expect(administrationRefusal(api, change, { ...target, clientId: OTHER })).toBeUndefined();
-      expect(administrationRefusal(weak, change, target)).toBeUndefined();
-    },
-  );
-
-  it.each(GIVE)("D3-30: to %s by a client's own token takes no freedom that the client has not", (change) => {
-    const maker = { ...UNBOUND, monthly_limit: 5 };
-    const freer = { scopes: [], bounds: UNBOUND };
-    expect(administrationRefusal(api, change, freer, maker)).toMatchObject({
-      code: 'forbidden',
-      details: { permission: 'clients:manage' },
-      message: "a client's own token gives nobody more freedom than it has: set a monthly limit within the maker's",
-    });
-    expect(administrationRefusal(api, change, { scopes: [] }, maker)).toMatchObject({
-      message: "a client's own token gives nobody more freedom than it has: use a supervisor's login",
-    });
-    expect(administrationRefusal(api, change, { scopes: [], bounds: maker }, maker)).toBeUndefined();
-    expect(administrationRefusal(api, change, freer, UNBOUND)).toBeUndefined();
-    expect(administrationRefusal(weak, change, freer)).toBeUndefined();
-  });
-
-  it.each(END)('D3-30: to %s takes none', (change) => {
-    expect(administrationRefusal(api, change, { scopes: [] }, { ...UNBOUND, monthly_limit: 5 })).toBeUndefined();
-  });
-
   it.each([
     ['in capitals', { clientId: OWN.toUpperCase() }],
     ['as the subject alone', { clientId: undefined, subject: OWN }],
@@ -100,21 +42,14 @@ describe('who may administer', () => {
   });
 
   it('D3-26: the operator may do everything', () => {
-    for (const change of [...GIVE, ...END]) {
-      expect(administrationRefusal(OPERATOR, change, { clientId: OWN, scopes: ['whatever'] })).toBeUndefined();
-    }
+    const target = { clientId: OWN, scopes: ['whatever'] };
+    expect(administrationRefusal(OPERATOR, 'replace', target)).toBeUndefined();
+    expect(administrationRefusal(OPERATOR, 'set_role', target)).toBeUndefined();
   });
 
-  it.each([
-    ['admin', true],
-    ['operator', true],
-    ['viewer', true],
-    ['Admin', false],
-    ['root', false],
-    ['', false],
-    ['constructor', false],
-  ])('D3-26: %j is a role: %s', (name, isOne) => {
-    expect(isRole(name)).toBe(isOne);
+  it('D3-26: there are three roles', () => {
+    const names = ['admin', 'operator', 'viewer', 'Admin', 'root', '', 'constructor'];
+    expect(names.filter(isRole)).toEqual(['admin', 'operator', 'viewer']);
   });
 });
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { clientRecord } from '../support/oauth/client-record.ts';
 import { addClient } from '../support/oauth/clients.ts';
 
 let p: Portcullis;
@@ -52,34 +54,16 @@ describe('the certificate guard', () => {
   });
 });
 
-/** The allowlist, the caller's address, and whether it passes. */
-const addresses: [string[], string, boolean][] = [
-  [[], '198.51.100.7', true],
-  [['198.51.100.7'], '198.51.100.7', true],
-  [['198.51.100.7'], '198.51.100.8', false],
-  [['203.0.113.1', '198.51.100.7'], '198.51.100.7', true],
-  [['198.51.100.0/24'], '198.51.100.255', true],
-  [['198.51.100.0/24'], '198.51.101.0', false],
-  [['198.51.100.7/32'], '198.51.100.7', true],
-  [['0.0.0.0/0'], '203.0.113.9', true],
-  [['2001:db8::1'], '2001:db8::1', true],
-  [['2001:db8::1'], '2001:0DB8:0:0::1', true],
-  [['2001:db8::/32'], '2001:db8:ffff::9', true],
-  [['2001:db8::/32'], '2001:db9::1', false],
-  [['::/0'], '2001:db9::1', true],
-  [['0.0.0.0/0'], '2001:db9::1', false],
-  [['198.51.100.7'], '::ffff:198.51.100.7', true],
-  [['::ffff:198.51.100.7'], '198.51.100.7', true],
-  [['::ffff:198.51.100.0/120'], '198.51.100.99', true],
-  [['::ffff:198.51.100.0/120'], '198.51.101.99', false],
-  [['not an address'], '198.51.100.7', false],
-  [['198.51.100.7'], '127.0.0.1', false],
-  // An entry that is no address: who has come is unknown.
-  [['0.0.0.0/0', '::/0'], 'unknown', false],
-];
-
 describe('the address guard', () => {
-  it.each(addresses)('5.3-03 7.2-04: %j lets %s pass: %s', async (allowed, address, passes) => {
+  it.each([
+    [[], '198.51.100.7', true],
+    [['203.0.113.1', '198.51.100.0/24'], '198.51.100.255', true],
+    [['198.51.100.7'], '198.51.100.8', false],
+    [['2001:db8::/32'], '2001:0DB8:0:0::1', true],
+    [['not an address'], '198.51.100.7', false],
+    // An entry that is no address: who has come is unknown.
+    [['0.0.0.0/0', '::/0'], 'unknown', false],
+  ])('5.3-03 7.2-04: %j lets %s pass: %s', async (allowed, address, passes) => {
     const client = await addClient(p, { allowed_ips: allowed });
     const answer = await token(client, { 'x-forwarded-for': address });
     expect(answer.status).toBe(passes ? 200 : 403);
@@ -120,4 +104,64 @@ describe('the guards of a client', () => {
     const { access_token } = (await token(client, { 'x-forwarded-for': '198.51.100.7' }, grant)).json;
     expect((await p.call('GET', '/v1/accounts', { token: access_token })).status).toBe(200);
   });
+});
+
+const isAllowed = (allowedIps: string[], address: string) => isAllowedAddress(clientRecord({ allowedIps }), address);
+const words = (text: string) => text.split(' ').filter((word) => word !== '');
+
+/** An entry of an allowlist, the addresses that it lets pass, and some that it does not. */
+const cases: Record<string, [passing: string, others: string]> = {
+  '198.51.100.0/24': ['198.51.100.0 ::ffff:c633:64ff', ''],
+  '198.51.100.77/24': ['198.51.100.1', ''],
+  '198.51.100.7/31': ['198.51.100.6', '198.51.100.8'],
+  '128.0.0.0/1': ['255.255.255.255', '127.255.255.255'],
+  '0.0.0.0/0': ['0.0.0.0 255.255.255.255', '::1'],
+  '203.0.113.9/0': ['8.8.8.8', ''],
+  '::/0': ['::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '198.51.100.7 ::ffff:198.51.100.7'],
+  '2001:db8::1/128': ['2001:db8::1', '2001:db8::2'],
+  '2001:DB8::/64': ['2001:db8:0:0:ffff:ffff:ffff:ffff', ''],
+  '2001:db8::/64': ['', '2001:db8:0:1::'],
+  '2001:db8::/65': ['', '2001:db8::8000:0:0:0'],
+  '198.51.100.7': ['::ffff:198.51.100.7 ::FFFF:198.51.100.7 ::ffff:c633:6407 0:0:0:0:0:ffff:c633:6407', ''],
+  '::ffff:c633:6407': ['198.51.100.7', '198.51.100.8'],
+  '0:0:0:0:0:ffff:198.51.100.7': ['198.51.100.7', ''],
+  '::ffff:198.51.100.0/120': ['198.51.100.255', ''],
+  '::ffff:198.51.100.0/128': ['', '198.51.100.1'],
+  '::ffff:0:0/96': ['203.0.113.1', '2001:db8::1'],
+  '::ffff:0:0/90': ['', '203.0.113.1'],
+  '::198.51.100.7': ['', '198.51.100.7'],
+  '64:ff9b::198.51.100.7': ['', '198.51.100.7'],
+  'fe80::1': ['fe80::1%eth0', 'fe80::2%eth0'],
+  'fe80::1%eth1': ['fe80::1%eth0', ''],
+  'fe80::/10': ['fe80::1%2', ''],
+  ' 198.51.100.7 ': ['198.51.100.7', ''],
+};
+
+/** Entries that are no address and no network, which a client's record may still have. */
+const junk = [
+  ...['', ' ', '/', '/24', 'localhost', ':::', '%eth0', '[2001:db8::1]', '2001:db8::/129', '2001:db8::/-0'],
+  ...['/', '/33', '/-1', '/8.5', '/1e1', '/ 8', '/0x8', '/24/24', '/255.255.255.0'].map((end) => `198.51.100.7${end}`),
+  ...['198.51.100.7:443', '198.51.100', '198.51.100.*', '0198.051.100.007', '198.51.100.7,198.51.100.8'],
+  '198.51.100.1-198.51.100.9',
+];
+
+describe('the allowlist of a client', () => {
+  it.each(Object.entries(cases))('D3-13 5.3-03: %j lets pass %j', (entry, [passing, others]) => {
+    for (const address of words(passing)) expect([address, isAllowed([entry], address)]).toEqual([address, true]);
+    for (const address of words(others)) expect([address, isAllowed([entry], address)]).toEqual([address, false]);
+  });
+
+  it.each(junk)('D3-13: the entry %j lets nobody pass, and keeps nobody else out', (entry) => {
+    for (const address of ['198.51.100.7', '2001:db8::1', '127.0.0.1', '::1']) {
+      expect(isAllowed([entry], address)).toBe(false);
+      expect(isAllowed([entry, address, entry], address)).toBe(true);
+    }
+  });
+
+  it.each(['', 'unknown', '198.51.100.7:80', '198.51.100.7, 198.51.100.7', '[::1]', '_hidden'])(
+    'D3-13: the caller %j is at no address that is allowed',
+    (address) => {
+      expect(isAllowed(['0.0.0.0/0', '::/0'], address)).toBe(false);
+    },
+  );
 });

@@ -48,78 +48,47 @@ const none = () => ({});
 
 /** What other issuers write; each is accepted of the legacy and discover classes. */
 const accepted: Row[] = [
-  [
-    'an unknown kid, as Keycloak has (a fingerprint)',
-    () => ({ kid: 'Xk3pFZ9rQm0yqzLZ3pJ1uO6xT2d-w_8vB4nC5aH7sEg' }),
-    none,
-  ],
+  ['the kid of Keycloak (a fingerprint)', () => ({ kid: 'Xk3pFZ9rQm0yqzLZ3pJ1uO6xT2d-w_8vB4nC5aH7sEg' }), none],
   ['a kid in the form of this product', () => ({ kid: 'legacy.0000000000000000' }), none],
-  ['a kid that is a UUID', () => ({ kid: randomUUID() }), none],
-  ['a kid that is the path of a file', () => ({ kid: '../../dev/null' }), none],
   ['the kid __proto__', () => ({ kid: '__proto__' }), none],
   ['an empty kid', () => ({ kid: '' }), none],
   ['a kid that is a number, as Python has', () => ({ kid: 7 }), none],
-  ['a kid that is null', () => ({ kid: null }), none],
-  [
-    'x5t, jku and cty beside it (.NET)',
-    () => ({ kid: 'A1', x5t: 'A1', jku: 'https://issuer.example/keys', cty: 'JWT' }),
-    none,
-  ],
+  ['x5t, jku and cty beside it (.NET)', () => ({ kid: 'A1', x5t: 'A1', jku: 'https://a.example', cty: 'JWT' }), none],
   ['typ at+jwt (RFC 9068)', () => ({ typ: 'at+jwt', kid: 'k' }), none],
   ['without typ (PHP)', () => ({ typ: undefined }), none],
-  ['an aud that is an array of one', none, () => ({ aud: [p.demo.node_id] })],
-  ['that aud in capitals', none, () => ({ aud: [p.demo.node_id.toUpperCase()] })],
-  ['nbf two seconds ahead', none, () => ({ nbf: now(2) })],
+  ['an aud that is an array of one, in capitals', none, () => ({ aud: [p.demo.node_id.toUpperCase()] })],
   ['nbf 59 seconds ahead', none, () => ({ nbf: now(59) })],
-  [
-    'nbf, iat and exp with fractions (Python)',
-    none,
-    () => ({ nbf: now() + 0.734_211, iat: now() + 0.734_211, exp: now(60) + 0.5 }),
-  ],
-  ['a scope that is an array (IdentityServer)', none, () => ({ scope: ['accounts:read', 'wallets:read'] })],
-  [
-    'optional claims that are null (Python)',
-    none,
-    () => ({ client_id: null, jti: null, sid: null, nbf: null, token_use: null }),
-  ],
-  [
-    'claims that nobody here knows (Keycloak)',
-    none,
-    () => ({ azp: 'account', acr: '1', typ: 'Bearer', realm_access: { roles: ['a'] } }),
-  ],
+  ['times with fractions (Python)', none, () => ({ nbf: now() + 0.4, iat: now() + 0.4, exp: now(60) + 0.4 })],
+  ['a scope that is an array', none, () => ({ scope: ['x', 'accounts:read'] })],
+  ['a client that is gone or is no UUID', none, () => ({ client_id: 'a-service' })],
+  ['members that are null', none, () => ({ client_id: null, jti: null, sid: null, nbf: null, token_use: null })],
+  ['claims that nobody here knows (Keycloak)', none, () => ({ azp: 'account', acr: '1', realm_access: { roles: [] } })],
 ];
 
 type Refusal = [...Row, reason: string];
 
 /** What is refused of every class, with the reason in the log. */
 const refused: Refusal[] = [
-  ['an aud that is an empty array', none, () => ({ aud: [] }), 'audience'],
   ['two audiences', none, () => ({ aud: [p.demo.node_id, p.demo.other_node.node_id] }), 'audience'],
-  ['the same audience twice', none, () => ({ aud: [p.demo.node_id, p.demo.node_id] }), 'audience'],
   ['an aud in an array in an array', none, () => ({ aud: [[p.demo.node_id]] }), 'audience'],
   ['an aud that is an object', none, () => ({ aud: { 0: p.demo.node_id, length: 1 } }), 'audience'],
   ['without aud', none, () => ({ aud: undefined }), 'audience'],
-  ['an aud that is no UUID', none, () => ({ aud: 'account' }), 'audience'],
-  ['the aud of an unknown node', none, () => ({ aud: randomUUID() }), 'audience'],
   ["another node than its client's", none, () => ({ client_id: p.demo.other_node.client.client_id }), 'audience'],
   ['nbf 90 seconds ahead', none, () => ({ nbf: now(90) }), 'not_yet_valid'],
   ['nbf that is infinite', none, () => ({ nbf: 1e300 }), 'not_yet_valid'],
   ['nbf that is text', none, () => ({ nbf: String(now()) }), 'invalid_claims'],
   ['exp that is text', none, () => ({ exp: String(now(60)) }), 'invalid_claims'],
-  ['exp that has passed', none, () => ({ exp: now(-1) }), 'expired'],
   ['exp that has passed, and two audiences', none, () => ({ exp: now(-1) - 0.5, aud: ['a', 'b'] }), 'expired'],
   ['without sub', none, () => ({ sub: undefined }), 'invalid_claims'],
   ['a use that nobody knows', none, () => ({ token_use: 'id' }), 'invalid_claims'],
   ['the use of a refresh token', none, () => ({ token_use: 'refresh' }), 'another_class'],
   ['a crit that is unknown', () => ({ crit: ['exp'], exp: 1 }), none, 'signature'],
-  ['alg HS512 in its header', () => ({ alg: 'HS512', kid: 'k' }), none, 'signature'],
   ['alg none in its header', () => ({ alg: 'none', kid: 'k' }), none, 'signature'],
 ];
 
 /** What is accepted of the other classes, and of the user class is not. */
 const strict: Refusal[] = [
   ['an unknown kid', () => ({ kid: 'user.0000000000000000' }), none, 'signature'],
-  ['a kid that is a number', () => ({ kid: 7 }), none, 'signature'],
   ['an aud that is an array of one', none, () => ({ aud: [p.demo.node_id] }), 'audience'],
   ['nbf two seconds ahead', none, () => ({ nbf: now(2) }), 'not_yet_valid'],
   ['a scope that is an array', none, () => ({ scope: ['accounts:read'] }), 'invalid_claims'],
@@ -155,7 +124,7 @@ describe.each(CLASSES)('a %s token', (tokenClass) => {
 });
 
 describe('a token of the user class', () => {
-  it.each([...strict, ...refused.slice(0, 10)])(
+  it.each([...strict, ...refused])(
     'D3-34 D3-24: with %s is a 401, and the log says why',
     async (_name, header, claims, reason) => {
       const { id, status } = await show('user', header(), claims());

@@ -1,47 +1,51 @@
 import { randomUUID } from 'node:crypto';
+import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../support/gateway/raw.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
-import { apiClaims, signed, signedText } from '../support/oauth/jwt.ts';
+import { addClient } from '../support/oauth/clients.ts';
+import { apiClaims, encoded, signed, signedText } from '../support/oauth/jwt.ts';
 import { basicOf, postForm } from '../support/oauth/requests.ts';
 
 /** Four characters are three bytes. */
 const CUTS = inject('isThorough') ? 8 : 5;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+/** The service's clock stands: a token that ends in a second is good however long a request takes. */
+const NOW_MS = Date.now();
+const NOW = Math.floor(NOW_MS / 1000);
 
 let p: Portcullis;
 let pair: { access_token: string; refresh_token: string };
 beforeAll(async () => {
-  p = await startPortcullis();
+  p = await startPortcullis({ overrides: { nowMs: () => NOW_MS } });
   const json = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
   pair = (await p.call('POST', '/v2/oauth/token', { json })).json;
 });
 afterAll(() => p[Symbol.asyncDispose]());
 
+const list = (token: string) => p.call('GET', '/v1/accounts', { token });
+const introspect = (token: string) => postForm(p, '/v2/oauth/introspect', { token }, basicOf(p.demo.client));
+const revoke = (token: string) => p.call('POST', '/v2/oauth/revoke', { json: { token, ...p.demo.client } });
+const refresh = (refresh_token: string) =>
+  p.call('POST', '/v2/oauth/token', { json: { grant_type: 'refresh_token', ...p.demo.client, refresh_token } });
+const secretOf = (tokenClass: 'discover' | 'legacy') => p.service.context.secrets.jwt[tokenClass].current;
+
 /** Every place where a token is shown, and what it says of one that is none. */
 const places: [string, (token: string) => Promise<Answer>, number, string][] = [
-  ['Authorization', (token) => p.call('GET', '/v1/accounts', { token }), 401, envelope('unauthorized')],
+  ['Authorization', list, 401, envelope('unauthorized')],
   ['the refresh grant', refresh, 401, envelope('invalid_request')],
   ['introspection', introspect, 200, '{"active":false}'],
   ['revocation', revoke, 200, '{}'],
 ];
 
-function refresh(refresh_token: string): Promise<Answer> {
-  return p.call('POST', '/v2/oauth/token', { json: { grant_type: 'refresh_token', ...p.demo.client, refresh_token } });
-}
-
-function introspect(token: string): Promise<Answer> {
-  return postForm(p, '/v2/oauth/introspect', { token }, basicOf(p.demo.client));
-}
-
-function revoke(token: string): Promise<Answer> {
-  return p.call('POST', '/v2/oauth/revoke', { json: { token, ...p.demo.client } });
+async function statusOf(token: string): Promise<number> {
+  return (await list(token)).status;
 }
 
 async function stillGood(): Promise<void> {
-  expect((await p.call('GET', '/v1/accounts', { token: pair.access_token })).status).toBe(200);
+  expect(await statusOf(pair.access_token)).toBe(200);
   expect((await introspect(pair.refresh_token)).json.active).toBe(true);
 }
 
@@ -66,108 +70,160 @@ describe.each(places.map((place, turn) => [...place, turn] as const))('by %s', (
     await stillGood();
   });
 
-  it('7.6-02 D3-25: nor one that is cut short, joined or padded', async () => {
+  it('7.6-02 D3-25: nor one that is cut short, joined, padded or spelled otherwise', async () => {
     const { access_token, refresh_token } = pair;
     for (const token of [access_token, refresh_token]) {
       const [header = '', payload = '', signature = ''] = token.split('.');
-      await refused(`${header}.${payload}.`);
-      await refused(`${header}.${payload}`);
-      await refused(`${header}..${signature}`);
-      await refused(`.${payload}.${signature}`);
-      await refused(`${token}.${signature}`);
-      for (const end of ['=', '==', 'A', '.', '%3D']) await refused(`${token}${end}`);
+      const signed = `${header}.${payload}`;
+      for (const joined of [`${signed}.`, signed, `${header}..${signature}`, `.${payload}.${signature}`, 'a.b.c.d.e']) {
+        await refused(joined);
+      }
+      for (const end of [`.${signature}`, '=', '==', 'A', '.', '%3D']) await refused(`${token}${end}`);
       for (let length = 1; length < CUTS; length += 1) await refused(token.slice(0, -length));
+      const last = ALPHABET.indexOf(token.slice(-1));
+      for (const low of [1, 2, 3]) await refused(token.slice(0, -1) + ALPHABET.charAt((last & ~3) | low));
     }
     const [[accessHeader, , accessSignature], [, refreshPayload]] = [access_token.split('.'), refresh_token.split('.')];
     await refused(`${accessHeader}.${refreshPayload}.${accessSignature}`);
     await stillGood();
   });
 
-  const headers: [string, Record<string, unknown>][] = [
-    ['alg none', { alg: 'none' }],
-    ['alg RS256', { alg: 'RS256' }],
-    ['alg HS384', { alg: 'HS384' }],
-    ['alg dir', { alg: 'dir' }],
-    ['an unknown crit', { crit: ['x'], x: 1 }],
-    ['an empty crit', { crit: [] }],
-    ['a crit that is text', { crit: 'exp' }],
-    ['an unencoded payload', { crit: ['b64'], b64: false }],
-    ['a kid that is an array', { kid: ['user.0123456789abcdef'] }],
-    ['a kid that is a number', { kid: 0 }],
-    ['a kid that is null', { kid: null }],
-    ['a kid that is an object', { kid: {} }],
-    ['an empty kid', { kid: '' }],
-    ['an unknown kid', { kid: 'user.0000000000000000' }],
-    ['the kid of a path', { kid: '../../dev/null' }],
-  ];
+  /** Members of a header, with values of which none may pass. */
+  const headers: Record<string, unknown[]> = {
+    alg: ['none', 'None', 'hs256', 'RS256', 'HS384', 'dir', undefined, ['HS256']],
+    crit: [['x'], ['b64'], [], 'exp'],
+    kid: [['user.0123456789abcdef'], 0, null, {}, '', '__proto__', '../../dev/null'],
+  };
 
-  it.each(headers)('7.6-02 D3-01: nor one with %s', async (_name, header) => {
-    for (const token_use of uses) await refused(signed(p, apiClaims(p, { token_use }), { header }));
-  });
-
-  it('7.6-02 D3-01 D3-24: nor one with the kid of another class, or one like it', async () => {
-    const keys = await otherKeys();
+  it.each(Object.entries(headers))('7.6-02 D3-01: nor one with another %s: %j', async (member, values) => {
     for (const token_use of uses) {
-      for (const { keyId: kid } of keys) {
-        await refused(signed(p, apiClaims(p, { token_use }), { header: { kid } }));
-        await refused(signed(p, apiClaims(p, { token_use }), { header: { kid: `${kid}x` } }));
-      }
+      const claims = apiClaims(p, { token_use });
+      const more = member === 'crit' ? { x: 1, b64: false } : {};
+      for (const value of values) await refused(signed(p, claims, { header: { ...more, [member]: value } }));
     }
   });
 
-  const payloads: [string, (good: string) => string][] = [
-    ['an infinite exp', (good) => good.replace(/"exp":\d+/, '"exp":1e400')],
-    ['an exp of minus infinity', (good) => good.replace(/"exp":\d+/, '"exp":-1e400')],
-    ['a negative exp', (good) => good.replace(/"exp":\d+/, '"exp":-1')],
-    ['an exp that is text', (good) => good.replace(/"exp":(\d+)/, '"exp":"$1"')],
-    ['an exp that is NaN', (good) => good.replace(/"exp":\d+/, '"exp":NaN')],
-    ['an exp that is an array', (good) => good.replace(/"exp":(\d+)/, '"exp":[$1]')],
-    ['an exp that is true', (good) => good.replace(/"exp":\d+/, '"exp":true')],
-    ['an iat that is text', (good) => good.replace(/"iat":(\d+)/, '"iat":"$1"')],
-    ['an iat that is null', (good) => good.replace(/"iat":\d+/, '"iat":null')],
-    ['an iat that is an object', (good) => good.replace(/"iat":\d+/, '"iat":{}')],
-    ['a second exp that is over', (good) => good.replace(/}$/, ',"exp":1}')],
-    ['a sub that is an object', (good) => good.replace(/"sub":"[^"]+"/, '"sub":{"a":1}')],
-    ['an aud that is an object', (good) => good.replace(/"aud":"([^"]+)"/, '"aud":{"0":"$1"}')],
-    ['an aud in a list', (good) => good.replace(/"aud":"([^"]+)"/, '"aud":["$1"]')],
-    ['another aud', (good) => good.replace(/"aud":"[^"]+"/, `"aud":"${randomUUID()}"`)],
-    ['a client_id that is a number', (good) => good.replace(/"client_id":"[^"]+"/, '"client_id":7')],
-    ['a jti that is a number', (good) => good.replace(/"jti":"[^"]+"/, '"jti":7')],
-    ['a family that is a list', (good) => good.replace(/}$/, ',"family":["x"]}')],
-    ['a sid that is a number', (good) => good.replace(/}$/, ',"sid":7}')],
-    ['a list around it', (good) => `[${good}]`],
-    ['text around it', (good) => JSON.stringify(good)],
-    ['a number', () => '7'],
-    ['nothing', () => ''],
-    ['two objects', (good) => `${good}${good}`],
-    ['3,000 levels', () => `${'['.repeat(3_000)}${']'.repeat(3_000)}`],
-    ['an open end', (good) => good.slice(0, -1)],
-    ['a NUL behind it', (good) => `${good}\0`],
-  ];
-
-  it.each(payloads)('7.6-02 D3-01: nor a signed one with %s for claims', async (_name, changed) => {
+  it('7.6-02 D3-01 D3-24: nor one with the kid or the secret of another class, or one like it', async () => {
+    const { byKeyId } = await importJwtKeys(p.service.context.secrets.jwt);
+    const kids = [...byKeyId.values()].filter(({ tokenClass }) => tokenClass !== 'user').map(({ keyId }) => keyId);
     for (const token_use of uses) {
-      await refused(signedText(p, changed(JSON.stringify(apiClaims(p, { token_use })))));
+      const claims = apiClaims(p, { token_use });
+      for (const kid of kids.flatMap((keyId) => [keyId, `${keyId}x`, 'user.0000000000000000'])) {
+        await refused(signed(p, claims, { header: { kid } }));
+      }
+      const { pepper } = p.service.context.secrets;
+      const secrets = [secretOf('discover'), pepper.current, 'another secret, as long as the right one'];
+      if (token_use === 'refresh') secrets.push(secretOf('legacy'));
+      for (const secret of secrets) await refused(signed(p, claims, { secret }));
+      await refused(signed(p, claims, { header: { alg: 'HS512' }, hash: 'sha512' }));
+    }
+  });
+
+  /** Claims, each written by hand in the place of the good one. */
+  const payloads: Record<string, string[]> = {
+    exp: ['1e400', '-1e400', '-1', `"${NOW + 60}"`, 'NaN', `[${NOW + 60}]`, 'true', 'null', `${NOW}`, `${NOW - 1}`],
+    nbf: ['"0"', `${NOW + 60}`],
+    iat: ['"1"', 'null', '{}'],
+    sub: ['{"a":1}', '""', '7'],
+    aud: ['{"0":"x"}', '["x"]', '[]', '"demo"', `"${randomUUID()}"`],
+    client_id: ['7', '"x"', `"${randomUUID()}"`],
+    ...{ jti: ['7'], family: ['["x"]'], sid: ['7'], token_use: ['"admin"', '"__proto__"', 'null'] },
+  };
+
+  it.each(Object.entries(payloads))('7.6-02 D3-01 D3-24: nor a signed one whose %s is %j', async (claim, values) => {
+    for (const token_use of uses) {
+      const good = JSON.stringify({ ...apiClaims(p, { token_use }), [claim]: '§' });
+      for (const value of values)
+        await refused(
+          signedText(
+            p,
+            good.replace('"§"', () => value),
+          ),
+        );
+    }
+  });
+
+  it('7.6-02 D3-01: nor a signed one whose claims are no object', async () => {
+    for (const token_use of uses) {
+      const good = JSON.stringify(apiClaims(p, { token_use }));
+      const levels = `${'['.repeat(3_000)}${']'.repeat(3_000)}`;
+      for (const text of [`[${good}]`, JSON.stringify(good), '7', '', 'null', `${good}${good}`, levels]) {
+        await refused(signedText(p, text));
+      }
+      for (const text of [good.slice(0, -1), `${good}\0`, good.replace(/}$/, ',"exp":1}')]) {
+        await refused(signedText(p, text));
+      }
     }
   });
 });
 
-/** The keys of the classes that are not the token endpoint's. */
-async function otherKeys() {
-  const { jwt } = p.service.context.secrets;
-  const { byKeyId } = await importJwtKeys(jwt);
-  const others = [...byKeyId.values()].filter(({ tokenClass }) => tokenClass !== 'user');
-  return others.map(({ keyId, tokenClass }) => ({
-    keyId,
-    secret: jwt[tokenClass].current,
-  }));
+const REFUSED = /^Bearer error="invalid_token", error_description="the token [a-z :,]+"$/;
+
+async function expectUnauthorized(authorization: string | undefined): Promise<void> {
+  const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+  const answer = await p.call('GET', '/v1/accounts', { headers });
+  expect([answer.status, answer.text]).toEqual([401, envelope('unauthorized')]);
+  const isShown = /^Bearer +\S/i.test(authorization ?? '');
+  expect(answer.headers.get('www-authenticate')).toMatch(isShown ? REFUSED : /^Bearer$/);
 }
+
+describe('a protected endpoint', () => {
+  it('5.1-01 7.6-02 D2-11: answers 401 with a challenge where no token is shown, or none in this form', async () => {
+    await expectUnauthorized(undefined);
+    for (const authorization of ['', 'Bearer', 'Bearer ', 'Basic eDp5', 'Token x', 'Bearer a b', 'Bearer,x', 'x']) {
+      await expectUnauthorized(authorization);
+    }
+    for (const token of ['..', 'a.b.c', `${encoded(null)}.${encoded({})}.${'A'.repeat(43)}`, 'a'.repeat(12 * 1024)]) {
+      await expectUnauthorized(`Bearer ${token}`);
+    }
+  });
+
+  it('5.1-01: takes a good token, whatever the case of its scheme', async () => {
+    const token = await p.clientToken();
+    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer  ']) {
+      const answer = await p.call('GET', '/v1/accounts', { headers: { authorization: `${scheme} ${token}` } });
+      expect(answer.status).toBe(200);
+    }
+  });
+
+  it('D3-01: takes a token that others have signed with the same secret, and reads its aud in any case', async () => {
+    expect(await statusOf(signed(p, apiClaims(p, { exp: NOW + 1, nbf: NOW })))).toBe(200);
+    const changes = { client_id: undefined, aud: p.demo.node_id.toUpperCase() };
+    expect(await statusOf(signed(p, apiClaims(p, changes)))).toBe(200);
+    const key = Buffer.from(p.service.context.secrets.jwt.user.current, 'utf8');
+    expect(await statusOf(await new SignJWT(apiClaims(p)).setProtectedHeader({ alg: 'HS256' }).sign(key))).toBe(200);
+  });
+
+  it.each([8.64e12, 8.64e12 + 1, 1e308])('D3-01: an exp of %d is good, and is told as a date at most', async (exp) => {
+    const token = signed(p, apiClaims(p, { exp }));
+    const answer = await p.call('POST', '/graphql', { token, json: { query: '{ me { expiresAt } }' } });
+    expect(answer.json).toEqual({ data: { me: { expiresAt: '+275760-09-13T00:00:00.000Z' } } });
+  });
+
+  it('7.6-02 D3-01 D3-24: refuses a token of another use, node or client, and a login without a session', async () => {
+    const other = p.demo.other_node.node_id;
+    const changes: Record<string, unknown>[] = [
+      ...[{ token_use: undefined }, { token_use: 'refresh' }, { sub: undefined }, { aud: undefined }, { aud: other }],
+      ...[{ aud: [p.demo.node_id, other] }, { aud: [p.demo.node_id] }, { scope: ['accounts:read'] }],
+      ...[{ token_use: 'login' }, { token_use: 'login', sid: randomUUID() }],
+    ];
+    for (const one of changes) await expectUnauthorized(`Bearer ${signed(p, apiClaims(p, one))}`);
+  });
+
+  it('D3-25: refuses a second spelling of a signature before and after the good one was seen', async () => {
+    const token = signed(p, apiClaims(p));
+    await expectUnauthorized(`Bearer ${token}=`);
+    expect(await statusOf(token)).toBe(200);
+    await expectUnauthorized(`Bearer ${token}=`);
+    await expectUnauthorized(`Bearer ${token.replace(/\.([^.]+)$/, '.=$1')}`);
+  });
+});
 
 describe('a token of many bytes', () => {
   it.each([20_000, 100 * 1024, 150 * 1024])('7.6-02: %i of them are a 401, whatever they are', async (bytes) => {
     const long = signed(p, apiClaims(p, { scope: 'x'.repeat(Math.floor(bytes * 0.75)) }));
     for (const token of [long, 'a'.repeat(bytes), '.'.repeat(bytes), `${'a.'.repeat(bytes / 2)}a`]) {
-      const answer = await p.call('GET', '/v1/accounts', { token });
+      const answer = await list(token);
       expect([answer.status, answer.text]).toEqual([401, envelope('unauthorized')]);
     }
   });
@@ -177,13 +233,36 @@ describe('a token of many bytes', () => {
     socket.write(`GET /v1/accounts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'a'.repeat(200 * 1024)}\r\n\r\n`);
     const answer = await readAnswer(socket);
     expect([answer.status, JSON.parse(answer.body).message]).toEqual([400, 'invalid_request']);
-    expect((await p.call('GET', '/v1/accounts', { token: pair.access_token })).status).toBe(200);
+    expect(await statusOf(pair.access_token)).toBe(200);
+  });
+});
+
+describe('a token of the legacy class', () => {
+  const claims = () => ({ sub: 'integration-7', aud: p.demo.node_id, scope: 'accounts:read' });
+  const legacy = (changes: object) => signed(p, { ...claims(), ...changes }, { secret: secretOf('legacy') });
+
+  it('5.1-02 5.1-04 D2-17: passes beside user tokens: API kind, rights by scope, no kid needed', async () => {
+    const statuses = [{}, { client_id: 'unknown' }, { scope: '' }, { scope: undefined }].map(legacy).map(statusOf);
+    expect(await Promise.all(statuses)).toEqual([200, 200, 403, 403]);
+  });
+
+  it('D2-17: needs sub and aud, and its known client must be of that node and active', async () => {
+    const { client_id } = await addClient(p, { status: 'disabled' });
+    const neighbour = { client_id: p.demo.other_node.client.client_id };
+    const faults = [{ sub: undefined }, { aud: undefined }, { aud: randomUUID() }, { token_use: 'refresh' }];
+    for (const fault of [...faults, neighbour, { client_id }]) await expectUnauthorized(`Bearer ${legacy(fault)}`);
+  });
+
+  it('D2-17: is subject to the guards of its client where that is known', async () => {
+    const { client_id } = await addClient(p, { allowed_ips: ['198.51.100.7'] });
+    const answer = await list(legacy({ client_id }));
+    expect([answer.status, answer.text]).toEqual([403, envelope('ip_not_allowed')]);
   });
 });
 
 it('D3-02: an access token is no refresh token, nor the reverse, by either name', async () => {
   const [access, refreshed] = [await refresh(pair.access_token), await refresh(pair.refresh_token)];
   expect([access.status, refreshed.status]).toEqual([401, 200]);
-  const answer = await p.call('GET', '/v1/accounts', { token: pair.refresh_token });
+  const answer = await list(pair.refresh_token);
   expect([answer.status, answer.text]).toEqual([401, envelope('unauthorized')]);
 });

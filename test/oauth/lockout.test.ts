@@ -104,9 +104,12 @@ const refusals: Record<string, () => Promise<[username: string, password: string
     return [username, 'correct'];
   },
   'a name of more than 255 characters': async () => ['n'.repeat(256), 'correct'],
+  'the password with a space': async () => [await supervisor(), 'correct '],
+  'a condition for a name': async () => [`${await supervisor()}' or '1'='1`, 'correct'],
+  'a long password': async () => [await supervisor(), 'x'.repeat(50_000)],
 };
 
-it('5.2-02 D3-17: every refused login is one answer byte for byte, one Argon2 run and as many statements', async () => {
+it('7.2-02 5.2-02 D3-17: every refused login is one answer byte for byte, one Argon2 run and as many statements', async () => {
   const { passwords, database } = p.service.context;
   const seen = new Map<string, unknown>();
   for (const [who, arrange] of Object.entries(refusals)) {

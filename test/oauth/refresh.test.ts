@@ -160,14 +160,6 @@ describe('what is no refresh token of this client', () => {
     refused(await refresh(signed(p, { ...claims, ...changes })));
   });
 
-  it('D3-02: an access token does not refresh, and a refresh token gives no access', async () => {
-    for (const pair of [await apiPair(p.demo.client), await loginPair()]) {
-      refused(await refresh(pair.access_token));
-      const answer = await p.call('GET', '/v1/accounts', { token: pair.refresh_token });
-      expect([answer.status, answer.text]).toEqual([401, envelope('unauthorized')]);
-    }
-  });
-
   it('7.2-02: that of another client of the node, or of another node', async () => {
     const client = await addClient(p);
     for (const { refresh_token } of [await apiPair(p.demo.client), await loginPair()]) {
@@ -177,22 +169,14 @@ describe('what is no refresh token of this client', () => {
   });
 
   it('7.2-02 D3-01: a forged one', async () => {
-    const { legacy, discover } = p.service.context.secrets.jwt;
     const good = apiClaims(p, { token_use: 'refresh' });
     expect((await refresh(signed(p, good))).status).toBe(200);
-    const forged = [
-      signed(p, good, { secret: legacy.current }),
-      signed(p, good, { secret: discover.current }),
-      signed(p, good, { header: { alg: 'none' } }),
-      signed(p, { ...good, sub: randomUUID() }),
-      signed(p, { ...good, sub: p.demo.other_node.client.client_id }),
-      signed(p, { ...good, aud: p.demo.other_node.node_id }),
-      signed(p, { ...good, client_id: undefined }),
-      signed(p, { ...good, sid: randomUUID() }),
-      signed(p, { ...good, sid: 7 }),
-      signed(p, { ...good, exp: '9999999999' }),
-      signed(p, { ...good, token_use: 'login' }),
-    ];
-    for (const token of forged) refused(await refresh(token));
+    const { client, node_id } = p.demo.other_node;
+    for (const changes of [
+      ...[{ sub: randomUUID() }, { sub: client.client_id }, { aud: node_id }, { client_id: undefined }],
+      ...[{ sid: randomUUID() }, { exp: '9999999999' }, { token_use: 'login' }],
+    ]) {
+      refused(await refresh(signed(p, { ...good, ...changes })));
+    }
   });
 });

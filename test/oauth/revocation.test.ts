@@ -230,8 +230,11 @@ describeReal(['postgres', 'redis'], 'what was revoked', () => {
     }
   });
 
-  it('D3-22 D3-12: at one replica the other refuses, once it has read on', async () => {
-    await using real = await startOnSharedStores();
+  it.each([
+    ['over one Redis', startOnSharedStores],
+    ['each with a cache of its own', startPortcullis],
+  ])('D3-22 D3-12 D3-19 D3-23: at one replica the other refuses, once it has read on: %s', async (_name, start) => {
+    await using real = await start();
     await using replica = await startReplica(real);
     const { client } = real.demo;
     const pairs = [await api(client, real), await api(client, real), await login(client, real)];

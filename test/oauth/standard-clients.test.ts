@@ -1,41 +1,54 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
 import { basicOf, basicText, FORM, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
 
 const MEMBERS = ['access_token', 'refresh_token', 'expires_in', 'token_type', 'scope', 'created_at'];
 const TOKEN = '/v2/oauth/token';
+const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"';
+const GRANT = { grant_type: 'client_credentials' };
 
 let p: Portcullis;
+let id: string;
+let secret: string;
 beforeAll(async () => {
   p = await startPortcullis();
+  ({ client_id: id, client_secret: secret } = p.demo.client);
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => p[Symbol.asyncDispose]());
 
 const post = (form: Record<string, string> | string, authorization?: string) => postForm(p, TOKEN, form, authorization);
 const json = (body: object, authorization: string) => p.call('POST', TOKEN, { json: body, headers: { authorization } });
-const CLIENT_CREDENTIALS = { grant_type: 'client_credentials' };
+const plain = (client: object) => p.call('POST', TOKEN, { json: { ...GRANT, ...client } });
 
 function unstored({ headers }: Answer): void {
   expect([headers.get('cache-control'), headers.get('pragma')]).toEqual(['no-store', 'no-cache']);
 }
 
+/** Expects a refusal in the members of RFC 6749, with a challenge or without. */
+function refused(answer: Answer, status: number, text: string, challenge: string | null = null): void {
+  expect([answer.status, answer.text]).toEqual([status, text]);
+  expect(answer.headers.get('www-authenticate')).toBe(challenge);
+  unstored(answer);
+}
+
 describe('a standard client', () => {
   it('D3-11 4.1-01: gets a pair for every grant, by form or JSON, with Basic or its credentials in the body', async () => {
     const { client, supervisor } = p.demo;
-    const refresh_token = async () => (await post(CLIENT_CREDENTIALS, basicOf(client))).json.refresh_token;
-    const grants = [
-      CLIENT_CREDENTIALS,
+    const { refresh_token } = (await post(GRANT, basicOf(client))).json;
+    for (const grant of [
+      GRANT,
       { grant_type: 'password', ...supervisor },
-      { grant_type: 'refresh_token', refresh_token: await refresh_token() },
-    ];
-    for (const grant of grants) {
+      { grant_type: 'refresh_token', refresh_token },
+    ]) {
       const answers = [
         await post({ ...grant, ...client }),
         await post(grant, basicOf(client)),
-        await post({ ...grant, client_id: client.client_id.toUpperCase() }, basicOf(client)),
+        await post({ ...grant, client_id: id.toUpperCase() }, basicOf(client)),
         await json(grant, basicOf(client)),
       ];
       for (const answer of answers) {
@@ -45,149 +58,210 @@ describe('a standard client', () => {
     }
   });
 
-  it.each([
-    ['plain', (id: string, secret: string) => `${id}:${secret}`],
-    ['escaped throughout', (id: string, secret: string) => `${escaped(id)}:${escaped(secret)}`],
-    ['in upper case', (id: string, secret: string) => `${id.toUpperCase()}:${secret}`],
-  ])('D3-11: may write the halves of Basic %s', async (_name, text) => {
-    const { client_id, client_secret } = p.demo.client;
-    expect((await post(CLIENT_CREDENTIALS, basicText(text(client_id, client_secret)))).status).toBe(200);
-  });
-
-  it.each([`${FORM};charset=UTF-8`, `${FORM} ; charset=utf-8`, FORM.toUpperCase()])(
-    'D3-11: may send the type %s',
-    async (type) => {
-      const body = new URLSearchParams({ ...CLIENT_CREDENTIALS, ...p.demo.client }).toString();
+  it('D3-11: may escape the halves of Basic, write its id in capitals, and spell the type of a form otherwise', async () => {
+    const escaped = (text: string) => Buffer.from(text).toString('hex').replace(/../g, '%$&');
+    for (const text of [`${id}:${secret}`, `${escaped(id)}:${escaped(secret)}`, `${id.toUpperCase()}:${secret}`]) {
+      expect((await post(GRANT, basicText(text))).status).toBe(200);
+    }
+    const body = new URLSearchParams({ ...GRANT, ...p.demo.client }).toString();
+    for (const type of [`${FORM};charset=UTF-8`, `${FORM} ; charset=utf-8`, FORM.toUpperCase()]) {
       expect((await p.call('POST', TOKEN, { body, headers: { 'content-type': type } })).status).toBe(200);
-    },
-  );
+    }
+  });
 
   it.each(['Bearer x', 'Bearer', 'Token x', 'Basicx', 'x', 'Negotiate YII='])(
     'D3-11 D2-06: with the Authorization "%s" is judged by the body alone',
     async (authorization) => {
-      expect((await post({ ...CLIENT_CREDENTIALS, ...p.demo.client }, authorization)).status).toBe(200);
-      const refused = await json({ ...CLIENT_CREDENTIALS, ...p.demo.client, client_secret: 'x' }, authorization);
-      expect([refused.status, refused.text]).toEqual([401, envelope('invalid_request')]);
-      expect(refused.headers.get('www-authenticate')).toBeNull();
+      expect((await post({ ...GRANT, ...p.demo.client }, authorization)).status).toBe(200);
+      const answer = await json({ ...GRANT, ...p.demo.client, client_secret: 'x' }, authorization);
+      refused(answer, 401, envelope('invalid_request'));
     },
   );
 
   it('D3-11: gives no weight to a scope or to the query', async () => {
-    const answer = await postForm(
-      p,
-      `${TOKEN}?grant_type=x&client_id=y`,
-      { ...CLIENT_CREDENTIALS, scope: 'x y' },
-      basicOf(p.demo.client),
-    );
-    expect([answer.status, answer.json.scope]).toEqual([
-      200,
-      (await p.call('POST', TOKEN, { json: own() })).json.scope,
-    ]);
+    const path = `${TOKEN}?grant_type=x&client_id=y`;
+    const answer = await postForm(p, path, { ...GRANT, scope: 'x y' }, basicOf(p.demo.client));
+    expect([answer.status, answer.json.scope]).toEqual([200, (await plain(p.demo.client)).json.scope]);
   });
-
-  function own() {
-    return { ...CLIENT_CREDENTIALS, ...p.demo.client };
-  }
-
-  function escaped(text: string): string {
-    return Buffer.from(text).toString('hex').replace(/../g, '%$&');
-  }
 });
 
 describe('400 to a standard client', () => {
   const NO_UUID = 'client_id must be a UUID: 8-4-4-4-12 hexadecimal digits';
   const ESCAPED = 'the body must have % only in escapes of UTF-8, such as %25';
+  const NO_GRANT = 'grant_type is required: a string';
+  const OWN = 'grant_type=client_credentials';
+  const demo = () => new URLSearchParams({ ...p.demo.client }).toString();
   const badForms: [string, string, () => string][] = [
-    ['no parameter', 'grant_type is required: a string', () => ''],
-    ['no grant type', 'grant_type is required: a string', () => `client_id=${p.demo.client.client_id}&client_secret=x`],
-    ['an empty grant type', 'grant_type is required: a string', () => `grant_type=&${credentials()}`],
-    [
-      'no credentials',
-      'client_id is required: a UUID; client_secret is required: a string',
-      () => 'grant_type=client_credentials',
-    ],
-    [
-      'no secret',
-      'client_secret is required: a string',
-      () => `grant_type=client_credentials&client_id=${p.demo.client.client_id}`,
-    ],
-    ['a client_id that is no UUID', NO_UUID, () => 'grant_type=client_credentials&client_id=demo&client_secret=x'],
-    [
-      'a grant type twice',
-      'grant_type must be given once',
-      () => `grant_type=client_credentials&grant_type=client_credentials&${credentials()}`,
-    ],
-    [
-      'an unknown parameter twice',
-      'x must be given once',
-      () => `grant_type=client_credentials&x=1&x=&${credentials()}`,
-    ],
-    ['a broken escape', ESCAPED, () => `grant_type=client_credentials&x=%zz&${credentials()}`],
-    ['an escape that is no UTF-8', ESCAPED, () => `grant_type=client_credentials&x=%ff&${credentials()}`],
+    ['no parameter', NO_GRANT, () => ''],
+    ['an empty grant type', NO_GRANT, () => `grant_type=&${demo()}`],
+    ['no credentials', 'client_id is required: a UUID; client_secret is required: a string', () => OWN],
+    ['no secret', 'client_secret is required: a string', () => `${OWN}&client_id=${id}`],
+    ['a client_id that is no UUID', NO_UUID, () => `${OWN}&client_id=demo&client_secret=x`],
+    ['a grant type twice', 'grant_type must be given once', () => `${OWN}&${OWN}&${demo()}`],
+    ['an unknown parameter twice', 'x must be given once', () => `${OWN}&x=1&x=&${demo()}`],
+    ['a broken escape', ESCAPED, () => `${OWN}&x=%zz&${demo()}`],
+    ['an escape that is no UTF-8', ESCAPED, () => `${OWN}&x=%ff&${demo()}`],
     [
       'U+0000 in the secret',
       'client_secret must not contain U+0000 or a lone surrogate',
-      () => `grant_type=client_credentials&client_id=${randomUUID()}&client_secret=%00`,
+      () => `${OWN}&client_id=${randomUUID()}&client_secret=%00`,
     ],
-    ['no username', 'username is required: a string', () => `grant_type=password&password=x&${credentials()}`],
-    ['no refresh token', 'refresh_token is required: a string', () => `grant_type=refresh_token&${credentials()}`],
-    [
-      'JSON in a form',
-      'grant_type is required: a string',
-      () => JSON.stringify({ ...CLIENT_CREDENTIALS, ...p.demo.client }),
-    ],
+    ['no username', 'username is required: a string', () => `grant_type=password&password=x&${demo()}`],
+    ['no refresh token', 'refresh_token is required: a string', () => `grant_type=refresh_token&${demo()}`],
+    ['JSON in a form', NO_GRANT, () => JSON.stringify({ ...GRANT, ...p.demo.client })],
   ];
 
   it.each(badForms)('7.2-01 D3-11 D3-29: a form with %s: %s', async (_name, told, form) => {
-    const answer = await post(form());
-    expect([answer.status, answer.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request', told)]);
-    expect(answer.headers.get('www-authenticate')).toBeNull();
-    unstored(answer);
+    refused(await post(form()), 400, oauthEnvelope('invalid_request', 'invalid_request', told));
   });
 
   it.each([
-    [
-      'a secret in the body',
-      'client_secret must not be given twice',
-      () => ({ client_secret: p.demo.client.client_secret }),
-    ],
+    ['a secret in the body', 'client_secret must not be given twice', () => ({ client_secret: secret })],
     ['the same credentials in the body', 'client_secret must not be given twice', () => p.demo.client],
     ['another client_id', 'client_id must be the one of HTTP Basic', () => ({ client_id: randomUUID() })],
     ['a client_id that is no UUID', NO_UUID, () => ({ client_id: 'demo' })],
   ])('D3-29: %s beside Basic, whatever the Basic is: %s', async (_name, told, more) => {
     for (const authorization of [basicOf(p.demo.client), basicOf({ ...p.demo.client, client_secret: 'wrong' })]) {
-      for (const answer of [
-        await post({ ...CLIENT_CREDENTIALS, ...more() }, authorization),
-        await json({ ...CLIENT_CREDENTIALS, ...more() }, authorization),
-      ]) {
-        expect([answer.status, answer.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request', told)]);
-        unstored(answer);
+      for (const send of [post, json]) {
+        const answer = await send({ ...GRANT, ...more() }, authorization);
+        refused(answer, 400, oauthEnvelope('invalid_request', 'invalid_request', told));
       }
     }
   });
 
   it('D3-29 7.2-01: a member of a JSON object twice, with the three members alone', async () => {
-    const { client_id, client_secret } = p.demo.client;
-    const id = `"client_id":"${client_id}"`;
-    const body = `{"grant_type":"client_credentials",${id},${id},"client_secret":"${client_secret}"}`;
+    const body = `{"grant_type":"client_credentials","client_id":"${id}","client_id":"${id}","client_secret":"${secret}"}`;
     const answer = await p.call('POST', TOKEN, { body, headers: { 'content-type': 'application/json' } });
-    expect([answer.status, answer.text]).toEqual([400, envelope('invalid_request')]);
-    unstored(answer);
+    refused(answer, 400, envelope('invalid_request'));
   });
 
   it('7.2-01: another content type, with the members of RFC 6749 where there is Basic', async () => {
+    const told = 'Content-Type must be application/json or application/x-www-form-urlencoded';
     for (const type of ['text/plain', 'multipart/form-data; boundary=x', `${FORM}x`]) {
-      const options = { body: 'grant_type=client_credentials', headers: { 'content-type': type } };
-      const plain = await p.call('POST', TOKEN, options);
-      expect([plain.status, plain.text]).toEqual([400, envelope('invalid_request')]);
-      const headers = { ...options.headers, authorization: basicOf(p.demo.client) };
-      const basic = await p.call('POST', TOKEN, { ...options, headers });
-      const told = 'Content-Type must be application/json or application/x-www-form-urlencoded';
-      expect([basic.status, basic.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request', told)]);
+      const send = (headers = {}) =>
+        p.call('POST', TOKEN, { body: 'x', headers: { 'content-type': type, ...headers } });
+      refused(await send(), 400, envelope('invalid_request'));
+      const basic = await send({ authorization: basicOf(p.demo.client) });
+      refused(basic, 400, oauthEnvelope('invalid_request', 'invalid_request', told));
+    }
+  });
+});
+
+describe('401 to a standard client', () => {
+  const INVALID_CLIENT = oauthEnvelope('invalid_request', 'invalid_client');
+  const badBasics: [string, () => string][] = [
+    ['a wrong secret', () => basicOf({ ...p.demo.client, client_secret: 'wrong' })],
+    ['an unknown client', () => basicOf({ ...p.demo.client, client_id: randomUUID() })],
+    ['a client_id that is no UUID', () => basicText('s6BhdRkqt3:7Fjfp0ZBr1KtDRbnfVdmIw')],
+    ['no colon', () => basicText(id)],
+    ['an empty secret', () => basicText(`${id}:`)],
+    ['an empty id', () => basicText(`:${secret}`)],
+    ['nothing', () => 'Basic'],
+    ['what is no base64', () => 'Basic %%%'],
+    ['two words', () => `${basicOf(p.demo.client)} x`],
+    ['a broken escape', () => basicText(`${id}:%zz${secret}`)],
+    ['an escape that is no UTF-8', () => basicText(`${id}:%ff`)],
+    ['bytes that are no UTF-8', () => basicText(Buffer.from([...Buffer.from(`${randomUUID()}:`), 0xff]))],
+    ['a space for a plus', () => basicText(`${id}:${secret}+`)],
+  ];
+
+  it.each(badBasics)('7.2-02 D3-11: Basic with %s, challenged', async (_name, authorization) => {
+    refused(await post(GRANT, authorization()), 401, INVALID_CLIENT, CHALLENGE);
+    refused(await post({ grant_type: 'unheard_of' }, authorization()), 401, INVALID_CLIENT, CHALLENGE);
+    refused(await json(GRANT, authorization()), 401, INVALID_CLIENT, CHALLENGE);
+  });
+
+  /** The headers of programs and of pages, as they send them. */
+  const callers: [who: string, isChallenged: boolean, headers: Record<string, string>][] = [
+    ["Node's fetch", true, { 'user-agent': 'node', 'sec-fetch-mode': 'cors' }],
+    ['a program with the agent of a browser', true, { 'user-agent': 'Mozilla/5.0', 'sec-fetch-mode': 'cors' }],
+    ['openid-client in Electron', true, { 'user-agent': 'Mozilla/5.0 Electron/38', origin: 'app://acme' }],
+    ['curl', true, { 'user-agent': 'curl/8.5.0', accept: '*/*' }],
+    ['an extension, or a typed address', true, { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'cors' }],
+    ['a page of this origin in Chrome', false, { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' }],
+    ['a page of this site in Firefox', false, { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' }],
+    ['a page of another site in Safari', false, { 'sec-fetch-site': 'cross-site', 'user-agent': 'node' }],
+    ['a form of a page', false, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }],
+  ];
+
+  it.each(callers)('D2-31 D3-11 5.4-01: by Basic, %s is challenged: %s (%j)', async (_who, isChallenged, headers) => {
+    for (const path of [TOKEN, '/v2/oauth/revoke', '/v2/oauth/introspect', '/v2/webhooks/custodial']) {
+      const answer = await p.call('POST', path, {
+        json: { ...GRANT, token: 'x' },
+        headers: { authorization: basicText('somebody:wrong'), 'user-agent': 'x', ...headers },
+      });
+      expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, isChallenged ? CHALLENGE : null]);
     }
   });
 
-  function credentials(): string {
-    return new URLSearchParams({ ...p.demo.client }).toString();
-  }
+  it('7.2-02 D3-11: wrong credentials in a form, not challenged', async () => {
+    refused(await post({ ...GRANT, ...p.demo.client, client_secret: 'wrong' }), 401, INVALID_CLIENT);
+  });
+
+  it('7.2-02 D3-11 D2-31: a wrong password and a bad refresh token are invalid_grant, without a challenge', async () => {
+    const wrong = { grant_type: 'password', username: 'nobody', password: 'wrong' };
+    for (const grant of [wrong, { grant_type: 'refresh_token', refresh_token: 'x' }]) {
+      // Clients of OAuth would take a challenge for the client's own failure, and not read the error.
+      refused(await post(grant, basicOf(p.demo.client)), 401, oauthEnvelope('invalid_request', 'invalid_grant'));
+    }
+  });
+});
+
+describe('the other refusals of a standard client', () => {
+  it('7.2-03 D3-11: an unknown grant is unsupported, one that the client has not unauthorized', async () => {
+    for (const grant_type of ['authorization_code', 'toString', '__proto__', 'Password']) {
+      const answer = await post({ grant_type }, basicOf(p.demo.client));
+      refused(answer, 403, oauthEnvelope('invalid_request', 'unsupported_grant_type'));
+    }
+    const answer = await post(GRANT, basicOf(await addClient(p, { grant_types: ['password'] })));
+    refused(answer, 403, oauthEnvelope('invalid_request', 'unauthorized_client'));
+  });
+
+  const guarded: [string, 'invalid_client' | 'access_denied', Parameters<typeof addClient>[1]][] = [
+    ['mtls_required', 'invalid_client', { require_certificate: true, cert_fingerprint: 'ab' }],
+    ['ip_not_allowed', 'access_denied', { allowed_ips: ['198.51.100.7'] }],
+  ];
+
+  it.each(guarded)('7.2-04 7.2-05 D3-11: %s is %s', async (message, error, settings) => {
+    const client = await addClient(p, settings);
+    refused(await post(GRANT, basicOf(client)), 403, oauthEnvelope(message, error));
+    refused(await plain(client), 403, envelope(message));
+  });
+
+  it('7.2-06 D3-11 D3-16: past a limit it is temporarily_unavailable, with the headers of the limits, as a success is', async () => {
+    const client = await addClient(p, { requests_per_hour: 1 });
+    const first = await post(GRANT, basicOf(client));
+    expect([first.status, first.headers.get('x-ratelimit-remaining')]).toEqual([200, '0']);
+    const second = await post(GRANT, basicOf(client));
+    refused(second, 429, oauthEnvelope('rate_limit_exceeded', 'temporarily_unavailable'));
+    expect(Number(second.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(second.headers.get('x-ratelimit-limit-hour')).toBe('1');
+    refused(await plain(client), 429, envelope('rate_limit_exceeded'));
+  });
+
+  it('D3-18: the twenty-first wrong secret in a minute is a 429, a correct one never', async () => {
+    const client = await addClient(p);
+    const wrong = { ...client, client_secret: 'wrong' };
+    const statuses: number[] = [];
+    for (let time = 0; time < 21; time += 1) statuses.push((await post(GRANT, basicOf(wrong))).status);
+    expect(statuses).toEqual([...Array(20).fill(401), 429]);
+    refused(await plain(wrong), 429, envelope('rate_limit_exceeded'));
+    for (const path of ['revoke', 'introspect']) {
+      const answer = await postForm(p, `/v2/oauth/${path}`, { token: 'x' }, basicOf(wrong));
+      expect([answer.status, answer.json.error]).toEqual([429, 'temporarily_unavailable']);
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    }
+    expect((await post(GRANT, basicOf(client))).status).toBe(200);
+  });
+
+  it('D3-11 D2-12: a part that is away is temporarily_unavailable, a fault server_error, and both tell no more', async () => {
+    const authenticate = vi.spyOn(p.service.context.directory, 'authenticate');
+    authenticate.mockRejectedValueOnce(serviceUnavailable());
+    const away = await post(GRANT, basicOf(p.demo.client));
+    refused(away, 503, oauthEnvelope('service_unavailable', 'temporarily_unavailable'));
+    expect(away.headers.get('retry-after')).toBe('1');
+    authenticate.mockRejectedValueOnce(new Error('select hash from client_secrets'));
+    const fault = await post(GRANT, basicOf(p.demo.client));
+    refused(fault, 500, oauthEnvelope('internal_error', 'server_error'));
+  });
 });
