@@ -32,7 +32,7 @@ export async function guardOperation(guards: ClientGuards, exchange: Exchange, p
 
 /**
  * Checks the certificate and address of a WebSocket's client. Counts nothing, because its operations are counted.
- * @throws Refusal 403 when the client may not connect from there.
+ * @throws Refusal when the client may not connect from there.
  */
 export async function guardSocket(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
   const client = await guards.clientOf(principal);

@@ -29,7 +29,7 @@ it('D3-01: a signature is computed once per token', async () => {
   const { verifier, runs } = await verifierWithCount();
   for (let time = 0; time < 3; time += 1) expect((await verifier.verify(token(1), ['user'])).claims.id).toBe(1);
   expect(runs()).toBe(1);
-  expect(() => verifier.verify(token(1), ['legacy'])).toThrow(expect.objectContaining({ code: 'unauthorized' }));
+  await expect(verifier.verify(token(1), ['legacy'])).rejects.toMatchObject({ code: 'unauthorized' });
 });
 
 it('D3-01: what is remembered is bounded by its length: long tokens push each other out', async () => {

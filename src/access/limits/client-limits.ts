@@ -69,10 +69,10 @@ export class ClientLimits {
 
   /**
    * Counts a request against the rates and the quota of its client, or against none if one is exceeded, and adds the
-   * limit headers. Synchronous when the cache is.
+   * limit headers.
    * @throws Refusal `service_unavailable` when neither the cache nor the database can return the quota's count.
    */
-  check(client: ClientRecord, headers: LimitHeaders): LimitVerdict | Promise<LimitVerdict> {
+  async check(client: ClientRecord, headers: LimitHeaders): Promise<LimitVerdict> {
     const { cache } = this.#parts;
     const nowMs = this.#parts.nowMs();
     const use = this.#uses.of(client);
@@ -88,21 +88,15 @@ export class ClientLimits {
     return this.#ask(count, use.takeSeed(monthAtOf(nowMs)));
   }
 
-  #ask(count: Count, seed: number | undefined): LimitVerdict | Promise<LimitVerdict> {
+  async #ask(count: Count, seed: number | undefined): Promise<LimitVerdict> {
     const { use, limits, nowMs } = count;
+    let counted: CountedRequest;
     try {
-      const counted = this.#parts.cache.countRequest(use.clientId, limits, nowMs, seed);
-      if (!(counted instanceof Promise)) return this.#told(count, counted);
-      return counted.then(
-        (answer) => this.#told(count, answer),
-        (error) => this.#askNobody(count, error),
-      );
+      counted = await this.#parts.cache.countRequest(use.clientId, limits, nowMs, seed);
     } catch (error) {
-      return this.#askNobody(count, error);
+      if (!(error instanceof CacheUnavailableError)) throw error;
+      return this.#countAlone(count, error);
     }
-  }
-
-  #told(count: Count, counted: CountedRequest): LimitVerdict | Promise<LimitVerdict> {
     if (this.#alone.size > 0 && this.#alone.forget(count.use.clientId)) this.#endOutage();
     if (counted.outcome === 'unknown') return this.#seed(count);
     if (count.limits.perMonth > 0) count.use.saw(counted.monthAt, counted.month);
@@ -143,24 +137,12 @@ export class ClientLimits {
     return answer ?? use.handOver(monthAt);
   }
 
-  /**
-   * Counts the request in this process alone, while the cache is down.
-   * @throws `error` when it is not a CacheUnavailableError.
-   */
-  #askNobody(count: Count, error: unknown): LimitVerdict | Promise<LimitVerdict> {
-    if (!(error instanceof CacheUnavailableError)) throw error;
+  /** Counts the request in this process alone, while the cache is down. */
+  async #countAlone(count: Count, outage: CacheUnavailableError): Promise<LimitVerdict> {
     const { use, limits, nowMs } = count;
-    if (!this.#isAlone) this.#beginOutage(error);
+    if (!this.#isAlone) this.#beginOutage(outage);
     const monthAt = monthAtOf(nowMs);
-    const known = use.known(monthAt);
-    if (limits.perMonth > 0 && known === undefined) {
-      return this.#savedCount(use, monthAt).then((saved) => this.#countAlone(count, saved));
-    }
-    return this.#countAlone(count, known);
-  }
-
-  #countAlone(count: Count, seed: number | undefined): LimitVerdict {
-    const { use, limits, nowMs } = count;
+    const seed = use.known(monthAt) ?? (limits.perMonth > 0 ? await this.#savedCount(use, monthAt) : undefined);
     this.countedAlone.inc();
     const counted = this.#alone.count(use.clientId, limits, nowMs, seed);
     if (limits.perMonth > 0 && counted.outcome === 'counted') use.countedAlone(counted.monthAt);

@@ -21,8 +21,8 @@ interface Decisions {
 }
 
 interface GuardDependencies {
-  limits: { check(client: ClientRecord, headers: LimitHeaders): LimitVerdict | Promise<LimitVerdict> };
-  clients: { client(clientId: string): ClientRecord | undefined | Promise<ClientRecord | undefined> };
+  limits: { check(client: ClientRecord, headers: LimitHeaders): Promise<LimitVerdict> };
+  clients: { client(clientId: string): Promise<ClientRecord | undefined> };
 }
 
 /**
@@ -57,39 +57,23 @@ export class ClientGuards {
    * Returns the client whose guards a principal's requests must pass; undefined unless the principal has an API token
    * of a client.
    */
-  clientOf({ tokenUse, clientId }: Principal): ClientRecord | undefined | Promise<ClientRecord | undefined> {
+  async clientOf({ tokenUse, clientId }: Principal): Promise<ClientRecord | undefined> {
     return tokenUse === 'api' && clientId !== undefined ? this.#clients.client(clientId) : undefined;
   }
 
   /**
-   * Runs the guards for a request; synchronous as long as the limits are. It adds the client's limit headers to
-   * `headers`, for the response whatever its status.
+   * Runs the guards for a request. It adds the client's limit headers to `headers`, for the response whatever its status.
+   * One call to the cache decides on rate and quota together: it has counted the request in the windows of a second, a
+   * minute and an hour and in the quota, or in none of them.
    * @throws Refusal from the guard that refuses.
    */
-  run(client: ClientRecord, origin: Origin, headers: LimitHeaders): void | Promise<void> {
-    const { certificate, ip_allowlist, rate_limit } = this.#counts;
+  async run(client: ClientRecord, origin: Origin, headers: LimitHeaders): Promise<void> {
+    const { certificate, ip_allowlist, rate_limit, monthly_quota } = this.#counts;
     counted(certificate, () => checkCertificate(client, origin));
     counted(ip_allowlist, () => checkAddress(client, origin));
-    let verdict: LimitVerdict | Promise<LimitVerdict>;
-    try {
-      verdict = this.#limits.check(client, headers);
-    } catch (error) {
-      countThrown(rate_limit, error);
-    }
-    if (!(verdict instanceof Promise)) return this.#apply(verdict);
-    return verdict.then(
-      (judged) => this.#apply(judged),
-      (error: unknown) => countThrown(rate_limit, error),
-    );
-  }
-
-  /**
-   * Applies the verdict on rate and quota, which one call to the cache decides together: it has counted the request in
-   * the windows of a second, a minute and an hour and in the quota, or in none of them.
-   */
-  #apply(verdict: LimitVerdict): void {
-    counted(this.#counts.rate_limit, () => refuseBeyond('rate_limit_exceeded', verdict));
-    counted(this.#counts.monthly_quota, () => refuseBeyond('monthly_limit_exceeded', verdict));
+    const verdict = await this.#limits.check(client, headers).catch((error) => countThrown(rate_limit, error));
+    counted(rate_limit, () => refuseBeyond('rate_limit_exceeded', verdict));
+    counted(monthly_quota, () => refuseBeyond('monthly_limit_exceeded', verdict));
   }
 }
 

@@ -37,8 +37,8 @@ export class FreshCache<Value> {
     this.#entries = new BoundedMap(options.maxEntries);
   }
 
-  /** Returns the value of a key, synchronously when it is fresh. Rejects when it cannot be loaded. */
-  get(key: string): Value | Promise<Value> {
+  /** Returns the value of a key. Rejects when it cannot be loaded. */
+  async get(key: string): Promise<Value> {
     const entry = this.#entries.get(key);
     if (!entry) return this.#load(key);
     const age = performance.now() - entry.loadedAtMs;
@@ -129,11 +129,15 @@ export class DenyList {
 
   /**
    * Checks that a token of a client is not revoked, nor its family, and that its session has not ended. `clientId` is
-   * undefined when the token's client is not known. Synchronous while memory is current and complete.
+   * undefined when the token's client is not known.
    */
-  allows(clientId: string | undefined, token: IssuedToken): boolean | Promise<boolean> {
-    const late = this.#parts.current();
-    return late ? late.then(() => this.#allows(clientId, token)) : this.#allows(clientId, token);
+  async allows(clientId: string | undefined, token: IssuedToken): Promise<boolean> {
+    await this.#parts.current();
+    if (this.#denied.size === 0) return true;
+    const keys = keysOf(clientId, token);
+    if (keys.some((key) => this.#denied.has(key))) return false;
+    if (this.#parts.nowMs() >= this.#droppedUntilMs) return true;
+    return !(await Promise.all(keys.map((key) => this.#stored.get(key)))).includes(true);
   }
 
   /** Loads all revocations of tokens in force from the database. */
@@ -152,17 +156,6 @@ export class DenyList {
     }
     this.#prune();
     if (ids.length > 0) await this.#addTokens((eb) => eb('token_id', 'in', ids));
-  }
-
-  #allows(clientId: string | undefined, token: IssuedToken): boolean | Promise<boolean> {
-    if (this.#denied.size === 0) return true;
-    const keys = keysOf(clientId, token);
-    if (keys.some((key) => this.#denied.has(key))) return false;
-    return this.#parts.nowMs() >= this.#droppedUntilMs || this.#isNoneStored(keys);
-  }
-
-  async #isNoneStored(keys: readonly string[]): Promise<boolean> {
-    return !(await Promise.all(keys.map((key) => this.#stored.get(key)))).includes(true);
   }
 
   async #isStored(key: string): Promise<boolean> {
@@ -269,25 +262,20 @@ export class AccessDirectory {
    * Checks whether the tenant of an access token exists, and whether its client is active, belongs to that tenant and
    * has not had the token revoked.
    */
-  admits(principal: Principal): boolean | Promise<boolean> {
-    const { denied } = this.#sources;
+  async admits(principal: Principal): Promise<boolean> {
     const { tokenClass, clientId, nodeId } = principal;
-    const node = this.#nodes.get(nodeId);
-    const client = clientId === undefined ? undefined : this.client(clientId);
-    const judge = (nodeKnown: boolean, record: ClientRecord | undefined) => {
-      if (!nodeKnown) return false;
-      if (record) return this.isInForce(record, principal, principal.tokenUse === 'login');
-      return (tokenClass !== 'user' || clientId === undefined) && denied.allows(undefined, principal);
-    };
-    if (!(node instanceof Promise) && !(client instanceof Promise)) return judge(node, client);
-    return Promise.all([node, client]).then(([known, record]) => judge(known, record));
+    const loading = clientId === undefined ? undefined : this.client(clientId);
+    const [isNode, client] = await Promise.all([this.#nodes.get(nodeId), loading]);
+    if (!isNode) return false;
+    if (client) return this.isInForce(client, principal, principal.tokenUse === 'login');
+    return (tokenClass !== 'user' || clientId === undefined) && this.#sources.denied.allows(undefined, principal);
   }
 
   /**
    * Checks that a token of this client, or of a login through it, has been revoked neither by the client's state nor by
    * the deny list.
    */
-  isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): boolean | Promise<boolean> {
+  async isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): Promise<boolean> {
     if (!client.active || client.nodeId !== token.nodeId) return false;
     const goodFrom = isLogin ? client.tokensFromSeconds : client.ownTokensFromSeconds;
     if (goodFrom > 0 && (token.issuedAt ?? 0) < goodFrom) return false;
@@ -295,7 +283,7 @@ export class AccessDirectory {
   }
 
   /** Returns the client with this id, active or not; undefined when there is none. */
-  client(clientId: string): ClientRecord | undefined | Promise<ClientRecord | undefined> {
+  async client(clientId: string): Promise<ClientRecord | undefined> {
     return isUuid(clientId) ? this.#clients.get(clientId.toLowerCase()) : undefined;
   }
 
@@ -308,12 +296,10 @@ export class AccessDirectory {
   /** Returns the active client that has this valid secret; undefined when there is none. */
   async clientOfSecret(secret: string): Promise<ClientRecord | undefined> {
     for (const hash of this.#sources.clients.hashesOf(secret)) {
-      const known = this.#secrets.get(hash);
-      const found = known instanceof Promise ? await known : known;
+      const found = await this.#secrets.get(hash);
       if (!found || (found.endsAtMs !== undefined && found.endsAtMs <= this.#sources.nowMs())) continue;
-      const client = this.#clients.get(found.clientId);
-      const record = client instanceof Promise ? await client : client;
-      return record?.active ? record : undefined;
+      const client = await this.#clients.get(found.clientId);
+      return client?.active ? client : undefined;
     }
     return undefined;
   }

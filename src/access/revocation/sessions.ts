@@ -1,5 +1,5 @@
 import { isUuid } from '../../lib/input.ts';
-import { type Cache, CacheUnavailableError, type NodeSessions, type SessionState } from '../../platform/cache/cache.ts';
+import { type Cache, CacheUnavailableError, type NodeSessions } from '../../platform/cache/cache.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { Principal } from '../identity/principal.ts';
@@ -61,14 +61,18 @@ export class Sessions {
    * Checks whether the session of a login token is live.
    * @throws Refusal `service_unavailable` while the cache is down or being rebuilt.
    */
-  isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
+  async isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): Promise<boolean> {
     const { nodeId, subject, sessionId } = principal;
     if (sessionId === undefined) return false;
     const { cache, isShared, nowMs } = this.#parts;
-    const state = orUnavailable(() => cache.sessionState(nodeId, subject, sessionId, nowMs()));
-    if (state === 'live') return true;
-    if (state === 'absent' && isShared) return false;
-    return this.#judge(state, { nodeId, subject, sessionId });
+    const ask = () => withCache(async () => cache.sessionState(nodeId, subject, sessionId, nowMs()));
+    const state = await ask();
+    if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
+    if (state === 'absent') return this.#isLiveInDatabase({ nodeId, subject, sessionId });
+    await this.#rebuilt(nodeId);
+    const rebuilt = await ask();
+    if (rebuilt === 'unready') throw serviceUnavailable();
+    return rebuilt === 'live';
   }
 
   /**
@@ -226,19 +230,6 @@ export class Sessions {
     );
   }
 
-  async #judge(pending: Promise<SessionState> | SessionState, session: SessionKey): Promise<boolean> {
-    const { cache, isShared, nowMs } = this.#parts;
-    const state = await withCache(async () => pending);
-    if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
-    if (state === 'absent') return this.#isLiveInDatabase(session);
-    await this.#rebuilt(session.nodeId);
-    const rebuilt = await withCache(async () =>
-      cache.sessionState(session.nodeId, session.subject, session.sessionId, nowMs()),
-    );
-    if (rebuilt === 'unready') throw serviceUnavailable();
-    return rebuilt === 'live';
-  }
-
   /** Looks up a session in the database, because one created by another process is not in this process's own cache. */
   async #isLiveInDatabase({ nodeId, subject, sessionId }: SessionKey): Promise<boolean> {
     if (!isUuid(subject) || !isUuid(sessionId)) return false;
@@ -302,14 +293,6 @@ export class Sessions {
 function placeOf(which: SessionsOf): { column: 'supervisor_id' | 'client_id' | 'id'; id: string } {
   if ('supervisorId' in which) return { column: 'supervisor_id', id: which.supervisorId };
   return 'clientId' in which ? { column: 'client_id', id: which.clientId } : { column: 'id', id: which.sessionId };
-}
-
-function orUnavailable<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    throw error instanceof CacheUnavailableError ? serviceUnavailable(error) : error;
-  }
 }
 
 async function withCache<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -15,8 +15,8 @@ interface AuthenticatorDependencies {
 
 /**
  * Authenticates access tokens from any interface (RFC 9068 section 4): first the signature, then the claims with their
- * tenant and client, then the session. The steps are methods of their own; each is synchronous while its data is in
- * memory, and throws an InvalidTokenError with the reason.
+ * tenant and client, then the session. The steps are methods of their own; each throws an InvalidTokenError with the
+ * reason.
  */
 export class TokenAuthenticator {
   readonly #deps: AuthenticatorDependencies;
@@ -55,14 +55,14 @@ export class TokenAuthenticator {
   }
 
   /** Verifies the signature of a token of one of the accepted classes and returns its claims. */
-  checkSignature(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
+  checkSignature(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
     return this.#deps.verifier.verify(token, accepted);
   }
 
   /**
    * Returns the principal that the claims name; its tenant and client must exist, and the token must not be revoked.
    */
-  checkClaims(token: SignedToken): Principal | Promise<Principal> {
+  async checkClaims(token: SignedToken): Promise<Principal> {
     return this.#admitted(this.principalOf(token));
   }
 
@@ -79,19 +79,15 @@ export class TokenAuthenticator {
    * Checks that the session of a login is live and returns the principal. API and forgot-password tokens have no
    * session.
    */
-  checkSession(principal: Principal): Principal | Promise<Principal> {
-    if (principal.tokenUse !== 'login') return principal;
-    const live = this.#deps.sessions.isLive(principal);
-    return live instanceof Promise ? live.then((isLive) => liveOnly(principal, isLive)) : liveOnly(principal, live);
+  async checkSession(principal: Principal): Promise<Principal> {
+    if (principal.tokenUse !== 'login' || (await this.#deps.sessions.isLive(principal))) return principal;
+    throw new InvalidTokenError('revoked');
   }
 
-  #admitted(principal: Principal): Principal | Promise<Principal> {
+  async #admitted(principal: Principal): Promise<Principal> {
     const { directory, nowMs } = this.#deps;
     if (principal.expiresAtMs !== undefined && principal.expiresAtMs <= nowMs()) throw new InvalidTokenError('expired');
-    const admitted = directory.admits(principal);
-    if (admitted instanceof Promise)
-      return admitted.then((isAdmitted) => (isAdmitted ? principal : this.#refuse(principal)));
-    return admitted ? principal : this.#refuse(principal);
+    return (await directory.admits(principal)) ? principal : this.#refuse(principal);
   }
 
   /**
@@ -104,9 +100,4 @@ export class TokenAuthenticator {
     const isOfNoClient = tokenClass === 'user' && clientId !== undefined && !client;
     throw new InvalidTokenError(isOfNoClient ? 'not_admitted' : 'audience');
   }
-}
-
-function liveOnly(principal: Principal, isLive: boolean): Principal {
-  if (!isLive) throw new InvalidTokenError('revoked');
-  return principal;
 }

@@ -32,7 +32,7 @@ export class TokenVerifier {
    * is cached.
    * @throws InvalidTokenError when the class, algorithm, form or signature is another.
    */
-  verify(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
+  async verify(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
     const known = this.#young.get(token) ?? this.#outlived(token);
     return known ? ofAccepted(known, accepted) : this.#verifyNew(token, accepted);
   }
