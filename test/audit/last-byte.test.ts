@@ -7,8 +7,7 @@ import { cors } from '../../src/gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../../src/gateway/gateway.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { listening } from '../support/gateway/forwarder.ts';
-import { watched } from '../support/gateway/idle-stand.ts';
-import { request, sendRaw } from '../support/gateway/raw.ts';
+import { request, sendRaw, watched } from '../support/gateway/raw.ts';
 
 const BODY = `${'x'.repeat(100_000)}!`;
 const LENGTH = { 'content-length': BODY.length };

@@ -186,6 +186,7 @@ const OPERATION_ROWS = [
         ['query=%00', 400],
         ['query=%FF', 400],
         ['query=%7Bme%7BnodeId%7D%7D&extensions=1e999', 400],
+        ['query=%7Bme%7BnodeId%7D%7D&variables=%7B', 400],
         ['query=%7Bme%7BnodeId%7D%7D&operationName=x', 400],
         ['query=mutation%7BeraseUser(id:1)%7B__typename%7D%7D', 405],
         ['query=%7Bme%7BnodeId%7D%7D&variables=%7B%22__proto__%22:1%7D', 'good'],

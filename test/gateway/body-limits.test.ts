@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../support/gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { basic as basicText } from '../support/webhook/stand.ts';
 
 const TOKEN_LIMIT = 64 * 1024;
 const WEBHOOK_LIMIT = 256 * 1024;
@@ -10,7 +11,7 @@ let p: Portcullis;
 let basic: string;
 beforeAll(async () => {
   p = await startPortcullis();
-  basic = `Basic ${Buffer.from(`${p.webhook.username}:${p.webhook.password}`).toString('base64')}`;
+  basic = basicText(p.webhook.username, p.webhook.password);
 });
 afterAll(() => p[Symbol.asyncDispose]());
 
@@ -22,17 +23,8 @@ async function sendUnfinished(path: string, headers: Record<string, string>, sen
   return readAnswer(socket);
 }
 
-function padded(value: object, bytes: number): string {
-  return JSON.stringify(value).padEnd(bytes, ' ');
-}
-
 function chunk(bytes: number): string {
   return `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`;
-}
-
-function notification() {
-  const at = '2026-11-01T00:00:00Z';
-  return { id: p.demo.transactions.otc_transactions, type: 1, status: 1, created_at: at, updated_at: at };
 }
 
 describe('a body over its limit', () => {
@@ -58,33 +50,12 @@ describe('a body over its limit', () => {
     expect(JSON.parse(webhook.body).errors).toEqual([{ path: '', message: 'must be at most 262144 bytes' }]);
   });
 
-  it('D2-02: on the webhook the announced length is a 400, before a byte', async () => {
-    const headers = { 'Content-Length': String(WEBHOOK_LIMIT + 1), Authorization: basic };
-    const answer = await sendUnfinished('/v2/webhooks/custodial', headers, '');
-    expect([answer.status, JSON.parse(answer.body).message]).toEqual([400, 'invalid_request']);
-    expect(answer.headers.connection).toBe('close');
-  });
-
   it('D2-02: a sender that goes on sending still gets its answer', async () => {
     const body = Buffer.alloc(4 * 1024 * 1024, ' ');
     for (let attempt = 0; attempt < 5; attempt += 1) {
       const answer = await p.call('POST', '/v2/oauth/token', { body, headers: { 'content-type': 'application/json' } });
       expect(answer.status).toBe(400);
     }
-  });
-});
-
-describe('a body of exactly its limit', () => {
-  it('D2-02: is read at the token endpoint and on the webhook', async () => {
-    const headers = { 'content-type': 'application/json' };
-    const grant = { grant_type: 'client_credentials', ...p.demo.client };
-    const token = await p.call('POST', '/v2/oauth/token', { headers, body: padded(grant, TOKEN_LIMIT) });
-    expect(token.status).toBe(200);
-    const webhook = await p.call('POST', '/v2/webhooks/custodial', {
-      headers: { ...headers, authorization: basic },
-      body: padded(notification(), WEBHOOK_LIMIT),
-    });
-    expect(webhook.status).toBe(200);
   });
 });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
+import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { startForwarder, startUpstream } from '../support/gateway/forwarder.ts';
 import {
@@ -148,6 +149,12 @@ it('D2-07 1-04: each is recorded once: as the path that was served, or as it was
     if (JSON.stringify(kept) !== JSON.stringify(expected)) wrong.push([expected, kept]);
   }
   expect(wrong.slice(0, 5)).toEqual([]);
+});
+
+it('1-05: a token in the path is not in the record', async () => {
+  const headers = { 'X-Correlation-ID': 'token-in-path' };
+  await p.call('GET', `/v1/accounts/${await p.clientToken()}`, { headers });
+  expect((await recordOf(p, 'token-in-path')).path).toBe('/v1/accounts/***');
 });
 
 /** Of a path over 8 KiB its beginning is recorded, and of what a secret's name has for a value nothing. */

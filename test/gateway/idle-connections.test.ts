@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { expect, it, vi } from 'vitest';
-import { startIdleStand, type Watched, watched } from '../support/gateway/idle-stand.ts';
-import { request, sendRaw } from '../support/gateway/raw.ts';
+import { startIdleStand } from '../support/gateway/idle-stand.ts';
+import { request, sendRaw, type Watched, watched } from '../support/gateway/raw.ts';
 
 const NEVER_MS = 600_000;
 const CONNECTIONS = 400;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { watched } from '../support/gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 let p: Portcullis;
@@ -23,18 +24,12 @@ interface Half {
 
 /** Sends a request but for the last byte of its body. */
 async function half(headers: string, body = BLANK): Promise<Half> {
-  const socket = connect(Number(new URL(p.url).port), '127.0.0.1');
-  let text = '';
-  socket
-    .on('error', () => undefined)
-    .on('data', (chunk) => {
-      text += String(chunk);
-    });
+  const { socket, text: answer } = watched(p.url);
   await once(socket, 'connect');
   const head = `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY}\r\n${headers}\r\n`;
   socket.write(head);
   await new Promise((resolve) => socket.write(body.subarray(0, BODY - 1), resolve));
-  return { socket, answer: () => text };
+  return { socket, answer };
 }
 
 it('D7-13: incomplete bodies of a tenant take at most 64 MiB; the oldest of more are refused, and complete ones are not', async () => {

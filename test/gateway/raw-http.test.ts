@@ -83,7 +83,7 @@ describe('bytes on a connection', () => {
 
   it.each(named(BODY_ROWS))('D2-06 D2-13: a body: %s: %s', (_name, _answers, row) => judge(row));
 
-  it.each(named(MESSAGE_ROWS))('D2-06 D2-13 D2-15: messages: %s: %s', (_name, _answers, row) => judge(row));
+  it.each(named(MESSAGE_ROWS))('D2-06 D2-13 D2-15 D2-16: messages: %s: %s', (_name, _answers, row) => judge(row));
 });
 
 /** A notification of which less comes than is announced. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Router } from 'express';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Endpoint, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { DOCUMENTED } from '../support/gateway/documented.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
@@ -10,64 +10,14 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const file = join(import.meta.dirname, '../../gateway.yaml');
 const { endpoints } = readGatewayConfig(file);
 
-interface HandlerRoute {
-  path: string;
-  stack: { method: string }[];
-}
-
-const routes: HandlerRoute[] = [];
 let p: Portcullis;
 let token: string;
 
 beforeAll(async () => {
-  const { prototype } = Router as unknown as { prototype: { route(path: string): HandlerRoute } };
-  const { route } = prototype;
-  const spy = vi.spyOn(prototype, 'route').mockImplementation(function remember(this: unknown, path) {
-    const made = route.call(this as typeof prototype, path);
-    routes.push(made);
-    return made;
-  });
   p = await startPortcullis({ env: { CONSOLE: 'on' } });
-  spy.mockRestore();
   token = await p.clientToken();
 });
 afterAll(() => p[Symbol.asyncDispose]());
-
-/** Method, path, services, visibility and permissions as documented (the table of the gateway's decisions). */
-const documented: [string, string, string[], string, string[]][] = [
-  ['POST', '/v2/oauth/token', ['integration'], 'public', []],
-  ['POST', '/v2/oauth/revoke', ['integration'], 'public', []],
-  ['POST', '/v2/oauth/introspect', ['integration'], 'public', []],
-  ['GET', '/.well-known/oauth-authorization-server', ['integration'], 'public', []],
-  ['POST', '/v1/wallets/{wallet_id}/rules', ['wallet-rules'], 'protected', ['wallet-rules:write']],
-  ['PUT', '/v1/wallets/{wallet_id}/rules/{id}', ['wallet-rules'], 'protected', ['wallet-rules:write']],
-  ['POST', '/v1/wallets/{wallet_id}/networks/{network_id}', ['wallets'], 'protected', ['wallets:write']],
-  ['POST', '/v2/webhooks/custodial', ['integration', 'notification'], 'public', []],
-  ['POST', '/v2/webhooks', ['integration', 'notification'], 'public', []],
-  ['POST', '/v2/users/migrate/with-wallet', ['integration'], 'protected', ['users:migrate']],
-  ['POST', '/v2/users/migrate/with-wallet/bulk', ['integration'], 'protected', ['users:migrate']],
-  ['GET', '/v1/accounts', ['accounts'], 'protected', ['accounts:read']],
-  ['GET', '/v2/admin/tokens/{id}', ['integration'], 'protected', ['tokens:read']],
-  ['GET', '/health', [], 'public', []],
-  ['HEAD', '/health', [], 'public', []],
-  ['GET', '/v1/health', [], 'public', []],
-  ['HEAD', '/v1/health', [], 'public', []],
-  ['GET', '/v2/health', [], 'public', []],
-  ['HEAD', '/v2/health', [], 'public', []],
-  ['GET', '/console', [], 'public', []],
-  ['GET', '/console/**', [], 'public', []],
-  ['GET', '/swagger', [], 'public', []],
-  ['GET', '/swagger/*', [], 'public', []],
-  ['GET', '/v2/blockchain/gas-fee', [], 'public', []],
-  ['OPTIONS', '**', [], 'public', []],
-  ['GET', '/v2/mcp', ['integration'], 'public', []],
-  ['POST', '/v2/mcp', ['integration'], 'public', []],
-  ['DELETE', '/v2/mcp', ['integration'], 'public', []],
-  ['GET', '/v2/mcp/**', ['integration'], 'public', []],
-  ['POST', '/v2/mcp/**', ['integration'], 'public', []],
-  ['GET', '/graphql', ['integration'], 'optional', []],
-  ['POST', '/graphql', ['integration'], 'optional', []],
-];
 
 function rowsOf({ methods, path, services, visibility, permissions }: Endpoint) {
   return methods.map((method) => [method, path, services, visibility, permissions]);
@@ -90,7 +40,7 @@ function sample(pattern: string): string {
 describe('gateway.yaml', () => {
   it('D2-01 9-01: it has every documented route with its services and permissions, and no other', () => {
     const sorted = (rows: unknown[][]) => rows.map((row) => JSON.stringify(row)).sort();
-    expect(sorted(endpoints.flatMap(rowsOf))).toEqual(sorted(documented));
+    expect(sorted(endpoints.flatMap(rowsOf))).toEqual(sorted([...DOCUMENTED]));
   });
 
   it('1-08: the token routes alone keep their bodies out of the record', () => {
@@ -113,20 +63,9 @@ describe('gateway.yaml', () => {
 });
 
 describe('the handlers behind the gateway', () => {
-  it('D2-01: each is reached by a registered method and path', () => {
-    const registered = new Set(documented.map(([method, path]) => `${method} ${path}`));
-    const handlers = routes.flatMap(({ path, stack }) =>
-      [...new Set(stack.map(({ method }) => method.toUpperCase()))].map(
-        (method) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
-      ),
-    );
-    expect(handlers).toContain('GET /v1/accounts');
-    for (const handler of handlers.filter((name) => !name.includes('*'))) expect(registered).toContain(handler);
-  });
-
   it('D2-01 1-03 7.6-01: a method that is not registered for a path is a 404, though a handler may take it', async () => {
-    const registered = new Set(documented.map(([method, path]) => `${method} ${sample(path)}`));
-    const paths = [...new Set(documented.map(([, path]) => sample(path)))].filter((path) => path !== '/any/path');
+    const registered = new Set(DOCUMENTED.map(([method, path]) => `${method} ${sample(path)}`));
+    const paths = [...new Set(DOCUMENTED.map(([, path]) => sample(path)))].filter((path) => path !== '/any/path');
     for (const path of paths) {
       for (const method of METHODS) {
         const isSubpath = path.startsWith('/v2/mcp/') && ['GET', 'POST'].includes(method);
@@ -135,17 +74,6 @@ describe('the handlers behind the gateway', () => {
         expect([method, path, answer.status]).toEqual([method, path, 404]);
         if (method !== 'HEAD') expect(answer.text).toBe(envelope('not_found'));
       }
-    }
-  });
-
-  it('D2-01: every registered route is let through to its service', async () => {
-    for (const [method, path] of documented) {
-      const answer = await p.call(method, sample(path), { token });
-      expect([method, path, answer.status === 404 && answer.text === envelope('not_found')]).toEqual([
-        method,
-        path,
-        false,
-      ]);
     }
   });
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -8,7 +7,7 @@ import { formHeaders, formOf, MAP, OPERATIONS } from '../support/graphql/upload-
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 import { postForm } from '../support/oauth/requests.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
-import { autoTransfer, leaf, limit } from '../support/wallet-rules/rules.ts';
+import { autoTransfer, leaf } from '../support/wallet-rules/rules.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
 
 let p: Portcullis;
@@ -42,7 +41,6 @@ const rule = (changes: object = {}, own: object = {}) =>
     { network_id: p.demo.network_id, network_currency_id: p.demo.network_currency_id, ...changes },
     { target_wallet_id: p.demo.target_wallet_id, ...own },
   );
-const tree = () => ({ or: [{ and: [leaf()] }, { not: leaf() }] });
 
 function post(path: string, body: string, headers: Record<string, string> = {}): Promise<Answer> {
   return p.call('POST', path, { body, headers: { ...JSON_TYPE, ...headers }, token });
@@ -54,6 +52,13 @@ const secret = () => ({ authorization: `Bearer ${p.demo.client.client_secret}` }
 
 type Known = [what: string, value: () => unknown, path: Path, more: string, says: string];
 
+const LOGIC = ['auto_transfer_rule', 'rule_logic'];
+const treeRule = () => rule({}, { rule_logic: { or: [{ and: [leaf()] }, { not: leaf() }] } });
+const users = () => ({ users: [newUser(), newUser(), newUser()] });
+const me = (more: object = {}) => ({ query: '{ me { subject } }', ...more });
+const tool = () => call('get_access', {});
+const EACH = 'each member once';
+
 /** What each interface knows of a body, with the member that is there again before it, and what the 400 says. */
 const interfaces: [name: string, send: (body: string) => Promise<Answer>, known: Known[]][] = [
   [
@@ -62,25 +67,9 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     [
       ['a status', notification, [], '"status":4', '"status"'],
       ['the same status', notification, [], '"status":2', '"status"'],
-      ['an id', notification, [], `"id":"${randomUUID()}"`, '"id"'],
-      ['a status with escapes', notification, [], '"st\\u0061tus":4', '"status"'],
       ['a type that is null', notification, [], '"type":null', '"type"'],
-      ['a time, with spaces', notification, [], '\n "updated_at" \t:\r\n "2026-11-21T10:31:00Z" ', '"updated_at"'],
       ['an error that is an object', notification, [], '"error":null,"error":{"a":1}', '"error"'],
-      [
-        'a hash, three times',
-        notification,
-        [],
-        '"transaction_hash":"","transaction_hash":"","transaction_hash":"a"',
-        '"transaction_hash"',
-      ],
-      [
-        'an amount of gas beyond a double',
-        notification,
-        [],
-        '"gas_used":18446744073709551615,"gas_used":1',
-        '"gas_used"',
-      ],
+      ['gas beyond a double', notification, [], '"gas_used":18446744073709551615,"gas_used":1', '"gas_used"'],
     ],
   ],
   [
@@ -89,51 +78,15 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     [
       ['a name', rule, [], '"name":"x"', '"name"'],
       ['its own object', rule, [], '"auto_transfer_rule":null', '"auto_transfer_rule"'],
-      ['an amount', rule, ['auto_transfer_rule'], '"amount":1', '"auto_transfer_rule.amount"'],
       [
-        'an amount with many digits',
+        'an exact amount',
         rule,
         ['auto_transfer_rule'],
         '"amount":1.00000000000000000001',
         '"auto_transfer_rule.amount"',
       ],
-      ['a tree of conditions', rule, ['auto_transfer_rule'], '"rule_logic":{}', '"auto_transfer_rule.rule_logic"'],
-      ['a value', rule, ['auto_transfer_rule', 'rule_logic'], '"value":1', 'rule_logic.value"'],
-      [
-        'a group',
-        () => rule({}, { rule_logic: tree() }),
-        ['auto_transfer_rule', 'rule_logic'],
-        '"or":[]',
-        'rule_logic.or"',
-      ],
-      [
-        'a group within a group',
-        () => rule({}, { rule_logic: tree() }),
-        ['auto_transfer_rule', 'rule_logic', 'or', 0],
-        '"\\u0061nd":null',
-        'or[0].and"',
-      ],
-      [
-        'a leaf in two groups',
-        () => rule({}, { rule_logic: tree() }),
-        ['auto_transfer_rule', 'rule_logic', 'or', 1, 'not'],
-        '"op":"lt"',
-        'not.op"',
-      ],
-      [
-        'an approver',
-        () => rule({ sign_and_approve_rule: { min_priority: 1 } }),
-        ['sign_and_approve_rule'],
-        '"min_priority":2',
-        '"sign_and_approve_rule.min_priority"',
-      ],
-      [
-        'a limit',
-        () => limit({ network_id: p.demo.network_id, network_currency_id: p.demo.network_currency_id }),
-        ['permissionless_transfer_limit_rule'],
-        '"max_amount":9',
-        '"permissionless_transfer_limit_rule.max_amount"',
-      ],
+      ['a group in a group', treeRule, [...LOGIC, 'or', 0], '"\\u0061nd":null', 'or[0].and"'],
+      ['a leaf in two groups', treeRule, [...LOGIC, 'or', 1, 'not'], '"op":"lt"', 'not.op"'],
     ],
   ],
   [
@@ -141,85 +94,34 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     (body) => post('/v2/users/migrate/with-wallet', body),
     [
       ['an email', newUser, [], '"email":"eve@example.com"', '"email"'],
-      ['a wallet', newUser, [], '"wallet_address":"0x1"', '"wallet_address"'],
       ['kyc_sent', newUser, [], '"kyc_sent":true,"kyc_sent":false', '"kyc_sent"'],
-      ['a name that is null', newUser, [], '"name":null,"name":"Ada"', '"name"'],
-      ['a surname with escapes', newUser, [], '"\\u0073urname":"a","surname":"b"', '"surname"'],
     ],
   ],
   [
     'a bulk migration',
     (body) => post('/v2/users/migrate/with-wallet/bulk', body),
     [
-      ['the rows', () => ({ users: [newUser()] }), [], '"users":[]', '"users"'],
-      [
-        'a wallet of the first row',
-        () => ({ users: [newUser()] }),
-        ['users', 0],
-        '"wallet_address":"0x1"',
-        '"users[0].wallet_address"',
-      ],
-      [
-        'an email of a later row',
-        () => ({ users: [newUser(), newUser(), newUser()] }),
-        ['users', 2],
-        '"email":"a@example.com"',
-        '"users[2].email"',
-      ],
-      [
-        'an external_id with escapes',
-        () => ({ users: [newUser()] }),
-        ['users', 0],
-        '"external_id":"a","extern\\u0061l_id":"b"',
-        '"users[0].external_id"',
-      ],
-      ['a name that is empty', () => ({ users: [newUser()] }), ['users', 0], '"name":"","name":""', '"users[0].name"'],
+      ['the rows', users, [], '"users":[]', '"users"'],
+      ['an email of a later row', users, ['users', 2], '"email":"a@example.com"', '"users[2].email"'],
     ],
   ],
   [
     'GraphQL',
     (body) => post('/graphql', body),
     [
-      ['a query', () => ({ query: '{ me { subject } }' }), [], '"query":"{ __typename }"', 'query once'],
-      ['the variables', () => ({ query: '{ me { subject } }', variables: {} }), [], '"variables":{}', 'variables once'],
+      ['a query', me, [], '"query":"{ __typename }"', 'query once'],
+      ['an undeclared variable', () => me({ variables: {} }), ['variables'], '"a":1,"a":2', EACH],
       [
-        'a variable that nobody declares',
-        () => ({ query: '{ me { subject } }', variables: {} }),
-        ['variables'],
-        '"a":1,"a":2',
-        'each member once',
-      ],
-      [
-        'a member deep in a variable',
-        () => ({ query: '{ me { subject } }', variables: { a: [{ b: {} }] } }),
+        'a deep member',
+        () => me({ variables: { a: [{ b: {} }] } }),
         ['variables', 'a', 0, 'b'],
         '"c":1,"\\u0063":2',
-        'each member once',
+        EACH,
       ],
+      ['a query in a batch', () => [me(), me()], [1], '"query":"{ __typename }"', 'query once'],
       [
-        '__proto__ in a variable',
-        () => ({ query: '{ me { subject } }', variables: { a: {} } }),
-        ['variables', 'a'],
-        '"__proto__":1,"__proto__":2',
-        'each member once',
-      ],
-      [
-        'the name of the operation',
-        () => ({ query: 'query A { me { subject } }' }),
-        [],
-        '"operationName":"B","operationName":"A"',
-        'operationName once',
-      ],
-      [
-        'a query in a batch',
-        () => [{ query: '{ me { subject } }' }, { query: '{ me { subject } }' }],
-        [1],
-        '"query":"{ __typename }"',
-        'query once',
-      ],
-      [
-        'the hash of a persisted operation',
-        () => ({ query: '{ me { subject } }', extensions: { persistedQuery: { version: 1 } } }),
+        'a persisted version',
+        () => me({ extensions: { persistedQuery: { version: 1 } } }),
         ['extensions', 'persistedQuery'],
         '"version":2',
         'version once',
@@ -230,32 +132,9 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     'MCP',
     (body) => post('/v2/mcp', body, secret()),
     [
-      ['a method', () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }), [], '"method":"tools/list"', 'method once'],
-      ['an id', () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }), [], '"id":2', 'id once'],
-      ['the params', () => call('get_access', {}), [], '"params":{}', 'params once'],
-      ['the name of a tool', () => call('get_access', {}), ['params'], '"name":"list_accounts"', 'name once'],
-      ['the arguments', () => call('get_access', {}), ['params'], '"arguments":{}', 'arguments once'],
-      [
-        'an argument',
-        () => call('list_accounts', { first: 1 }),
-        ['params', 'arguments'],
-        '"first":2',
-        'each member once',
-      ],
-      [
-        'an argument that nobody knows',
-        () => call('list_accounts', {}),
-        ['params', 'arguments'],
-        '"a":2,"\\u0061":3',
-        'each member once',
-      ],
-      [
-        'a member deep in an argument',
-        () => call('preview_wallet_rule', { rule: { x: [{}] } }),
-        ['params', 'arguments', 'rule', 'x', 0],
-        '"y":{},"y":{}',
-        'each member once',
-      ],
+      ['a method', tool, [], '"method":"tools/list"', 'method once'],
+      ['the name of a tool', tool, ['params'], '"name":"list_accounts"', 'name once'],
+      ['an unknown argument', tool, ['params', 'arguments'], '"a":2,"\\u0061":3', EACH],
     ],
   ],
   [
@@ -263,10 +142,7 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     (body) => post('/v2/oauth/token', body),
     [
       ['a grant type', grant, [], '"grant_type":"password"', 'invalid_request'],
-      ['a secret', grant, [], '"client_secret":"x"', 'invalid_request'],
-      ['a parameter that nobody knows', grant, [], '"note":1,"note":1', 'invalid_request'],
-      ['a parameter with escapes', grant, [], '"client\\u005fid":"x"', 'invalid_request'],
-      ['__proto__', grant, [], '"__proto__":1,"__proto__":1', 'invalid_request'],
+      ['an unknown parameter', grant, [], '"note":1,"note":1', 'invalid_request'],
     ],
   ],
   [
@@ -288,10 +164,8 @@ function grant() {
 const unknown = [
   '"note":1,"note":2',
   '"note":{"id":1,"status":1,"name":1,"query":1,"method":1,"users":1},"note":{"id":2,"id":3,"query":1,"query":2}',
-  '"meta":{"a":{"variables":{"b":1,"b":2}}}',
   '"__proto__":{"x":1,"x":2},"__proto__":null',
   '"":1,"":2,"\\u0000":1,"\\u0000":2,"\\ud800":1,"\\ud800":2',
-  '"ID":1,"ID":2,"Status":1,"Status":2',
 ];
 
 /** Where members that nobody knows may stand, if not beside all others. */

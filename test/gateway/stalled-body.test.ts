@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import { startUpstream } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { watched } from '../support/gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const CONTENT = { 'content-type': 'application/json', 'content-length': '1000' };
@@ -15,18 +15,13 @@ afterEach(async () => {
 
 /** Sends a head and the first bytes of a body, and gives what comes back until the connection ends. */
 async function begun(p: Portcullis, path: string, headers: Record<string, string>, first = '{') {
-  const { hostname, port } = new URL(p.url);
-  const socket = connect(Number(port), hostname);
+  const { socket, text: received } = watched(p.url);
   cleanups.push(() => socket.destroy());
   await once(socket, 'connect');
   const head = Object.entries({ host: 'localhost', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`POST ${path} HTTP/1.1\r\n${head.join('')}\r\n${first}`);
-  let text = '';
-  socket.setEncoding('utf8').on('data', (piece: string) => {
-    text += piece;
-  });
-  const ended = once(socket, 'end').then(() => text);
-  return { socket, ended, received: () => text };
+  const ended = once(socket, 'end').then(received);
+  return { socket, ended, received };
 }
 
 /** Resolves when the process works at so many requests. */
@@ -36,17 +31,9 @@ async function arrived(p: Portcullis, count: number): Promise<void> {
   await expect.poll(active, { timeout: 10_000 }).toBe(count);
 }
 
-async function startUpstream(): Promise<string> {
-  const server = createServer((req) => req.resume());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanups.push(() => server.close());
-  cleanups.push(() => server.closeAllConnections());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 it('D1-13: requests whose bodies do not come hold a stop for no more than two seconds: 503, or 500 where the statuses are closed', async () => {
-  const file = await gatewayFile({ moved: await startUpstream() }, [
+  await using upstream = await startUpstream((req) => void req.resume());
+  const file = await gatewayFile({ moved: upstream.url }, [
     { methods: ['POST'], path: '/v1/moved', services: ['moved'], visibility: 'public' },
   ]);
   cleanups.push(() => file[Symbol.asyncDispose]());

@@ -1,23 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { DOCUMENTED } from '../support/gateway/documented.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
-import {
-  ASSET,
-  BULK,
-  type GoodRoute,
-  GRAPHQL,
-  goodRoutes,
-  NETWORK,
-  RULE,
-  RULES,
-  type Sent,
-  SINGLE,
-  sendBytes,
-} from '../support/gateway/good-routes.ts';
-import type { RawAnswer } from '../support/gateway/raw.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { type GoodRoute, goodRoutes, type Sent, sendBytes } from '../support/gateway/good-routes.ts';
 import {
   CALLERS,
   type Caller,
@@ -34,51 +21,22 @@ import { type Portcullis, startPortcullis } from '../support/harness.ts';
 const FILE = join(import.meta.dirname, '../../gateway.yaml');
 /** An endpoint of discover tokens, which the shipped file has none of. */
 const DISCOVERS = 'GET /v1/discovers/nodes';
-const EXTRA = '\n  - { methods: [GET], path: /v1/discovers/nodes, services: [integration], tokens: [discover] }\n';
 
 /** What an endpoint asks for: nothing; something of its backend; a token, of callers, with a permission; a token for an operation. */
 type Needs = 'nothing' | 'basic' | 'secret' | 'operation' | { callers: readonly Caller[]; permission?: string };
 
 const USER_OR_LEGACY: readonly Caller[] = ['login', 'api', 'legacy'];
 
-function token(permission: string): Needs {
-  return { callers: USER_OR_LEGACY, permission };
+/** What the documented table says of an endpoint; webhooks and MCP are public and check their own credentials. */
+function needsOf(...[, path, , visibility, [permission]]: (typeof DOCUMENTED)[number]): Needs {
+  if (visibility === 'protected') return { callers: USER_OR_LEGACY, ...(permission && { permission }) };
+  if (visibility === 'optional') return 'operation';
+  if (path.startsWith('/v2/webhooks')) return 'basic';
+  return path.startsWith('/v2/mcp') ? 'secret' : 'nothing';
 }
 
-/** Every endpoint, by decisions section 2. */
 const ENDPOINTS: Record<string, Needs> = {
-  'POST /v2/oauth/token': 'nothing',
-  'POST /v2/oauth/revoke': 'nothing',
-  'POST /v2/oauth/introspect': 'nothing',
-  'GET /.well-known/oauth-authorization-server': 'nothing',
-  [RULES]: token('wallet-rules:write'),
-  [RULE]: token('wallet-rules:write'),
-  [NETWORK]: token('wallets:write'),
-  'POST /v2/webhooks/custodial': 'basic',
-  'POST /v2/webhooks': 'basic',
-  [SINGLE]: token('users:migrate'),
-  [BULK]: token('users:migrate'),
-  'GET /v1/accounts': token('accounts:read'),
-  [ASSET]: token('tokens:read'),
-  'GET /health': 'nothing',
-  'HEAD /health': 'nothing',
-  'GET /v1/health': 'nothing',
-  'HEAD /v1/health': 'nothing',
-  'GET /v2/health': 'nothing',
-  'HEAD /v2/health': 'nothing',
-  'GET /console': 'nothing',
-  'GET /console/**': 'nothing',
-  'GET /swagger': 'nothing',
-  'GET /swagger/*': 'nothing',
-  'GET /v2/blockchain/gas-fee': 'nothing',
-  'OPTIONS **': 'nothing',
-  'GET /v2/mcp': 'secret',
-  'POST /v2/mcp': 'secret',
-  'DELETE /v2/mcp': 'secret',
-  'GET /v2/mcp/**': 'secret',
-  'POST /v2/mcp/**': 'secret',
-  'GET /graphql': 'operation',
-  [GRAPHQL]: 'operation',
+  ...Object.fromEntries(DOCUMENTED.map((row) => [`${row[0]} ${row[1]}`, needsOf(...row)])),
   [DISCOVERS]: { callers: ['discover'] },
 };
 
@@ -99,17 +57,19 @@ function verdictOn(needs: Needs, caller: Caller | undefined, worth: Worth): Verd
 }
 
 let p: Portcullis;
-let folder: string;
+const stack = new AsyncDisposableStack();
 let good: Record<string, GoodRoute>;
 let forge: Forge;
 /** What an endpoint answers a good request. */
 const served = new Map<string, number>();
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'portcullis-gateway-'));
-  const file = join(folder, 'gateway.yaml');
-  await writeFile(file, (await readFile(FILE, 'utf8')) + EXTRA);
-  p = await startPortcullis({ env: { CONSOLE: 'on', GATEWAY_CONFIG: file, ...ROTATED } });
+  const file = stack.use(
+    await gatewayFile({}, [
+      { methods: ['GET'], path: '/v1/discovers/nodes', services: ['integration'], tokens: ['discover'] },
+    ]),
+  );
+  p = stack.use(await startPortcullis({ env: { CONSOLE: 'on', GATEWAY_CONFIG: file.path, ...ROTATED } }));
   forge = await tokenForge(p);
   const discover = STATES[0]?.forge(forge, 'discover', '') ?? '';
   const headers = { authorization: `Bearer ${discover}` };
@@ -123,17 +83,7 @@ beforeAll(async () => {
     served.set(route, status);
   }
 });
-afterAll(async () => {
-  await p[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
-});
-
-function expectRefusal(answer: RawAnswer, status: number, message: string, challenge: string | undefined): void {
-  expect(answer.status).toBe(status);
-  expect(answer.headers['www-authenticate']).toBe(challenge);
-  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-  expect(answer.body).toBe(envelope(message));
-}
+afterAll(() => stack.disposeAsync());
 
 /** What the header of a 403 says of the permission that an endpoint needs. */
 function missing(needs: Needs | undefined): string {
@@ -179,35 +129,26 @@ async function judge(
   // Whoever tries many secrets from one address is told to wait.
   const from = verdict === 'secret' ? { 'x-forwarded-for': `198.51.${addresses >> 8}.${addresses++ & 255}` } : {};
   const answer = await sendBytes(p.url, { ...base, headers: { ...base.headers, ...from, authorization } });
-  switch (verdict) {
-    case 'served':
-      expect([route, answer.status]).toEqual([route, served.get(route)]);
-      expect(answer.headers['www-authenticate']).toBeUndefined();
-      return;
-    case 'unauthorized':
-      expect([route, answer.status]).toEqual([route, 401]);
-      return expectRefusal(answer, 401, 'unauthorized', challenge);
-    case 'forbidden':
-      expect([route, answer.status]).toEqual([route, 403]);
-      return expectRefusal(answer, 403, 'forbidden', missing(ENDPOINTS[route]));
-    case 'basic':
-      expect([route, answer.status]).toEqual([route, 401]);
-      return expectRefusal(answer, 401, 'unauthorized', 'Basic realm="portcullis", charset="UTF-8"');
-    case 'secret':
-      expect([route, answer.status]).toEqual([route, 401]);
-      return expectRefusal(answer, 401, 'unauthorized', challenge);
-    default:
-      verdict satisfies never;
+  if (verdict === 'served') {
+    expect([route, answer.status]).toEqual([route, served.get(route)]);
+    expect(answer.headers['www-authenticate']).toBeUndefined();
+    return;
   }
+  const [status, message] = verdict === 'forbidden' ? ([403, 'forbidden'] as const) : ([401, 'unauthorized'] as const);
+  const given = { forbidden: missing(ENDPOINTS[route]), basic: 'Basic realm="portcullis", charset="UTF-8"' };
+  expect([route, answer.status, answer.body]).toEqual([route, status, envelope(message)]);
+  expect(answer.headers['www-authenticate']).toBe({ ...given, unauthorized: challenge, secret: challenge }[verdict]);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
 }
 
 const shown = STATES.flatMap((state) =>
   (state.callers ?? CALLERS).map((caller): [string, string, Caller, TokenState] => [caller, state.name, caller, state]),
 ).map((row, turn) => [...row, turn] as const);
-const NO_TOKENS = [undefined, '', 'Bearer', 'Bearer ', 'Digest eDp5', 'Token x'].map(
-  (text, turn) => [text, turn] as const,
-);
-const NONE_BUT = ['Bearer null', 'Bearer a b', 'bearer a.b.c'].map((text, turn) => [text, turn] as const);
+/** Values of Authorization without a token, and the challenge that they get. */
+const NO_TOKENS = [
+  ...[undefined, '', 'Bearer', 'Bearer ', 'Digest eDp5', 'Token x'].map((text) => [text, 'Bearer'] as const),
+  ...['Bearer null', 'Bearer a b', 'bearer a.b.c'].map((text) => [text, CHALLENGES.other] as const),
+].map((row, turn) => [...row, turn] as const);
 
 const KINDS = Map.groupBy(Object.entries(ENDPOINTS), ([, needs]) => {
   if (typeof needs === 'object') return needs.permission === undefined ? 'token' : 'permission';
@@ -242,19 +183,15 @@ describe('a token at every endpoint', () => {
     },
   );
 
-  it.each(NO_TOKENS)('1-02 5.1-01 7.6-02 D2-11 D3-32: none, where Authorization is %j', async (authorization, turn) => {
-    const cases = inTurn(Object.entries(ENDPOINTS), EVERY, turn).map(([route, needs]) =>
-      judge(route, verdictOn(needs, undefined, 'bad'), authorization),
-    );
-    await Promise.all(cases);
-  });
-
-  it.each(NONE_BUT)('1-02 7.6-02 D3-32: none but %j', async (authorization, turn) => {
-    const cases = inTurn(Object.entries(ENDPOINTS), EVERY, turn).map(([route, needs]) =>
-      judge(route, verdictOn(needs, undefined, 'bad'), authorization, CHALLENGES.other),
-    );
-    await Promise.all(cases);
-  });
+  it.each(NO_TOKENS)(
+    '1-02 5.1-01 7.6-02 D2-11 D3-32: none, where Authorization is %j: %s',
+    async (authorization, challenge, turn) => {
+      const cases = inTurn(Object.entries(ENDPOINTS), EVERY, turn).map(([route, needs]) =>
+        judge(route, verdictOn(needs, undefined, 'bad'), authorization, challenge),
+      );
+      await Promise.all(cases);
+    },
+  );
 
   it.each(USER_OR_LEGACY.map((caller, turn) => [caller, turn] as const))(
     '5.1-07 D3-32: %s: each permission alone opens the endpoints that need it, and no other',

@@ -10,7 +10,7 @@ import {
   startUpstream,
   type TestUpstream,
 } from '../support/gateway/forwarder.ts';
-import { openSocket, readAnswer, request, sendRaw } from '../support/gateway/raw.ts';
+import { openSocket, readAnswer, request, sendRaw, watched } from '../support/gateway/raw.ts';
 import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -92,14 +92,10 @@ describe('an upstream that does not answer in its time', () => {
 
   it('D2-10: one that falls silent within its answer has it cut', async () => {
     act = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc');
-    const socket = openSocket(f.url);
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += chunk;
-    });
+    const { socket, text } = watched(f.url);
     socket.write(request('GET', '/raw'));
     await once(socket, 'close');
-    expect(text).toMatch(/content-length: 100\r\n[\s\S]*\r\n\r\nabc$/);
+    expect(text()).toMatch(/content-length: 100\r\n[\s\S]*\r\n\r\nabc$/);
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ status: 200, aborted: true }]));
   });
 });
@@ -194,16 +190,11 @@ describe('an answer that breaks off', () => {
   it.each(partial)('D2-10: %s is no complete answer to the client either', async (_name, head, body) => {
     act = (socket) =>
       socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`, () => setImmediate(() => socket.destroy()));
-    const socket = openSocket(f.url);
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += chunk;
-    });
-    socket.on('error', () => undefined);
+    const { socket, text } = watched(f.url);
     socket.write(request('GET', '/raw'));
     await once(socket, 'close');
-    expect(text).not.toMatch(/\r\n0\r\n\r\n$/);
-    expect(text).not.toContain('bad_gateway');
+    expect(text()).not.toMatch(/\r\n0\r\n\r\n$/);
+    expect(text()).not.toContain('bad_gateway');
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ aborted: true }]));
     expect(raw.requests.length).toBe(1);
   });

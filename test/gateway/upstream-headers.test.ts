@@ -9,7 +9,7 @@ import {
   startUpstream,
   type TestUpstream,
 } from '../support/gateway/forwarder.ts';
-import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
+import { request, sendRaw, watched } from '../support/gateway/raw.ts';
 import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 let upstream: TestUpstream;
@@ -184,16 +184,12 @@ describe('a request to an upstream', () => {
     ['1.0', /^HTTP\/1\.1 200 /],
     ['1.1', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /],
   ])('D2-10: of HTTP/%s gets leave to send where that version knows it', async (version, expected) => {
-    const socket = openSocket(f.url);
-    let got = '';
-    socket.on('data', (chunk: Buffer) => {
-      got += chunk.toString('latin1');
-    });
+    const { socket, text } = watched(f.url);
     const head = request('POST', '/plain/x', { Expect: '100-continue', 'Content-Length': '2' });
     socket.write(`${head.replace('HTTP/1.1', `HTTP/${version}`)}ok`);
     await once(socket, 'end');
     socket.destroy();
-    expect(got).toMatch(expected);
+    expect(text()).toMatch(expected);
   });
 
   it('D2-10: goes to the normalised path behind the prefix, with its query as it was', async () => {

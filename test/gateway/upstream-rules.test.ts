@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { admit, type Circuit, CLOSED, type Outcome, settle } from '../../src/gateway/endpoints/breaker.rules.ts';
 import { type FailedAttempt, mayRetry } from '../../src/gateway/proxy/forwarding.ts';
-import { Semaphore, type Waiter } from '../../src/lib/semaphore.ts';
 
 const SETTINGS = { failures: 3, openMs: 1_000 };
 const OPEN: Circuit = { kind: 'open', untilMs: 5_000 };
@@ -61,38 +60,5 @@ describe('a request is sent again', () => {
 
   it.each(attempts)('D2-10: where %s: %s', (_name, attempt, again) => {
     expect(mayRetry(attempt)).toBe(again);
-  });
-});
-
-describe('permits of a service', () => {
-  function waiters(count: number) {
-    const events: string[] = [];
-    const all = Array.from({ length: count }, (_, index): Waiter => {
-      return { onPermit: () => events.push(`begin ${index}`), onRefused: () => events.push(`dismiss ${index}`) };
-    });
-    return { events, all };
-  }
-
-  it('D2-10: no more than allowed go on, the others wait in their order, and the queue is bounded', () => {
-    const semaphore = new Semaphore({ permits: 2, maxWaiting: 2, mayBorrow: true });
-    const { events, all } = waiters(6);
-    expect(all.map((waiter) => semaphore.acquire('service', waiter))).toEqual([true, true, true, true, false, false]);
-    expect([semaphore.held(), semaphore.waiting()]).toEqual([2, 2]);
-    semaphore.release('service');
-    semaphore.release('service');
-    semaphore.release('service');
-    expect(events).toEqual(['begin 0', 'begin 1', 'begin 2', 'begin 3']);
-    expect([semaphore.held(), semaphore.waiting()]).toEqual([1, 0]);
-  });
-
-  it('D2-10: who gives up never begins, and who is sent away hears of it', () => {
-    const semaphore = new Semaphore({ permits: 1, maxWaiting: 5, mayBorrow: true });
-    const { events, all } = waiters(4);
-    for (const waiter of all) semaphore.acquire('service', waiter);
-    if (all[1]) semaphore.cancel('service', all[1]);
-    semaphore.refuseAll();
-    semaphore.release('service');
-    expect(events).toEqual(['begin 0', 'dismiss 2', 'dismiss 3']);
-    expect([semaphore.held(), semaphore.waiting()]).toEqual([0, 0]);
   });
 });

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { openSocket, readAnswer, request, sendRaw } from '../support/gateway/raw.ts';
+import { openSocket, readAnswer, request, sendRaw, watched } from '../support/gateway/raw.ts';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -20,19 +20,6 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-/** The bytes that a connection has brought so far. */
-function received(socket: ReturnType<typeof openSocket>): { text: string; ended: boolean } {
-  const got = { text: '', ended: false };
-  socket.on('data', (chunk: Buffer) => {
-    got.text += chunk.toString('latin1');
-  });
-  socket.on('error', () => undefined);
-  socket.on('close', () => {
-    got.ended = true;
-  });
-  return got;
-}
-
 describe('an answer', () => {
   it('D2-10: its head passes before its body begins', async () => {
     let res: ServerResponse | undefined;
@@ -41,12 +28,12 @@ describe('an answer', () => {
       answer.setHeader('Content-Length', 2);
       answer.flushHeaders();
     };
-    const socket = openSocket(f.url);
-    const got = received(socket);
+    const got = watched(f.url);
+    const { socket } = got;
     socket.write(request('GET', '/x'));
-    await vi.waitFor(() => expect(got.text).toContain('\r\n\r\n'));
+    await vi.waitFor(() => expect(got.text()).toContain('\r\n\r\n'));
     res?.end('ok');
-    await vi.waitFor(() => expect(got.text).toMatch(/ok$/));
+    await vi.waitFor(() => expect(got.text()).toMatch(/ok$/));
     socket.destroy();
   });
 
@@ -58,17 +45,17 @@ describe('an answer', () => {
       answer.write('data: 1\n\n');
     };
     const before = f.ended.length;
-    const socket = openSocket(f.url);
-    const got = received(socket);
+    const got = watched(f.url);
+    const { socket } = got;
     socket.write(request('GET', '/x', { Accept: 'text/event-stream' }));
     for (const event of [2, 3]) {
-      await vi.waitFor(() => expect(got.text).toContain(`data: ${event - 1}\n\n`));
+      await vi.waitFor(() => expect(got.text()).toContain(`data: ${event - 1}\n\n`));
       res?.write(`data: ${event}\n\n`);
     }
-    await vi.waitFor(() => expect(got.text).toContain('data: 3\n\n'));
+    await vi.waitFor(() => expect(got.text()).toContain('data: 3\n\n'));
     expect(f.ended.length).toBe(before);
     res?.end();
-    await vi.waitFor(() => expect(got.text).toMatch(/0\r\n\r\n$/));
+    await vi.waitFor(() => expect(got.text()).toMatch(/0\r\n\r\n$/));
     expect(f.ended.slice(before)).toMatchObject([{ aborted: false, status: 200 }]);
     expect(String(f.ended[before]?.exchange().audit.capture.response.content)).toBe(
       'data: 1\n\ndata: 2\n\ndata: 3\n\n',
@@ -111,19 +98,19 @@ describe('an answer', () => {
     handle = (_req, res) => {
       res.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => res.end('ok'));
     };
-    const modern = openSocket(f.url);
-    const got = received(modern);
+    const got = watched(f.url);
+    const { socket: modern } = got;
     modern.write(request('GET', '/x'));
-    await vi.waitFor(() => expect(got.ended).toBe(true));
-    expect(got.text).toMatch(
+    await vi.waitFor(() => expect(got.isOpen()).toBe(false));
+    expect(got.text()).toMatch(
       /^HTTP\/1\.1 103 Early Hints\r\nlink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n/,
     );
-    const old = openSocket(f.url);
-    const oldGot = received(old);
+    const oldGot = watched(f.url);
+    const { socket: old } = oldGot;
     old.write('GET /x HTTP/1.0\r\nHost: a\r\n\r\n');
-    await vi.waitFor(() => expect(oldGot.ended).toBe(true));
-    expect(oldGot.text).toMatch(/^HTTP\/1\.1 200 OK/);
-    expect(oldGot.text).toMatch(/\r\n\r\nok$/);
+    await vi.waitFor(() => expect(oldGot.isOpen()).toBe(false));
+    expect(oldGot.text()).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(oldGot.text()).toMatch(/\r\n\r\nok$/);
   });
 
   it('D2-10: trailers are dropped', async () => {
@@ -133,12 +120,12 @@ describe('an answer', () => {
       res.addTrailers({ 'X-Sum': '1' });
       res.end();
     };
-    const socket = openSocket(f.url);
-    const got = received(socket);
+    const got = watched(f.url);
+    const { socket } = got;
     socket.write(request('GET', '/x', { TE: 'trailers' }));
-    await vi.waitFor(() => expect(got.ended).toBe(true));
-    expect(got.text.toLowerCase()).not.toContain('x-sum');
-    expect(got.text).toMatch(/2\r\nok\r\n0\r\n\r\n$/);
+    await vi.waitFor(() => expect(got.isOpen()).toBe(false));
+    expect(got.text().toLowerCase()).not.toContain('x-sum');
+    expect(got.text()).toMatch(/2\r\nok\r\n0\r\n\r\n$/);
   });
 });
 
@@ -160,16 +147,16 @@ describe('a request', () => {
 
   it('D2-10: leave to send is given once the upstream is there to take the body', async () => {
     handle = (req, res) => req.on('end', () => res.end('done'));
-    const socket = openSocket(f.url);
-    const got = received(socket);
+    const got = watched(f.url);
+    const { socket } = got;
     socket.write(
       'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n',
     );
-    await vi.waitFor(() => expect(got.text).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
+    await vi.waitFor(() => expect(got.text()).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
     socket.write('ok');
-    await vi.waitFor(() => expect(got.ended).toBe(true));
-    expect(got.text.match(/HTTP\/1\.1 /g)).toHaveLength(2);
-    expect(got.text).toContain('HTTP/1.1 200 OK');
+    await vi.waitFor(() => expect(got.isOpen()).toBe(false));
+    expect(got.text().match(/HTTP\/1\.1 /g)).toHaveLength(2);
+    expect(got.text()).toContain('HTTP/1.1 200 OK');
     expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('expect');
   });
 

@@ -151,6 +151,16 @@ describe('limits', () => {
     expect(eleven.json.errors[0].message).toMatch(/batch has 11 operations, at most 10/);
   });
 
+  it('DG-06: a subscription in a batch is an error of its entry', async () => {
+    const batch = [{ query: '{ __typename }' }, { query: 'subscription { transactionUpdates { cursor } }' }];
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+    const { json } = await stand.fetch({ method: 'POST', headers, body: JSON.stringify(batch) });
+    expect([json[0].data, json[1].errors[0].message]).toEqual([
+      expect.any(Object),
+      expect.stringContaining('subscription'),
+    ]);
+  });
+
   it.each([
     ['circular', '{ me { ...A } } fragment A on Viewer { ...B } fragment B on Viewer { ...A }'],
     ['self-spreading', '{ me { ...A } } fragment A on Viewer { nodeId ...A }'],

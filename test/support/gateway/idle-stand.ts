@@ -1,12 +1,10 @@
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { compileTrust, correlation } from '../../../src/gateway/exchange/request-head.ts';
 import { cors } from '../../../src/gateway/exchange/responses.ts';
 import { type ConnectionTimes, Gateway, ingress } from '../../../src/gateway/gateway.ts';
 import { silentLog } from '../../../src/lib/log.ts';
 import { listening } from './forwarder.ts';
-import { openSocket } from './raw.ts';
 
 /** The public listener with times of its own; every request is answered `ok`, unless `answer` answers it. */
 export interface IdleStand extends AsyncDisposable {
@@ -46,25 +44,4 @@ export async function startIdleStand(
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-/** A connection, and what it has brought so far. */
-export interface Watched {
-  socket: Socket;
-  text(): string;
-  isOpen(): boolean;
-}
-
-export function watched(url: string): Watched {
-  const socket = openSocket(url);
-  let text = '';
-  let isOpen = true;
-  socket.on('data', (chunk) => {
-    text += chunk;
-  });
-  socket.on('error', () => undefined);
-  socket.on('close', () => {
-    isOpen = false;
-  });
-  return { socket, text: () => text, isOpen: () => isOpen };
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import type { RawAnswer } from './raw.ts';
+import { headersOf, type RawAnswer } from './raw.ts';
 
 /** Everything that came over a connection until it was closed. */
 export interface Conversation {
@@ -41,14 +41,4 @@ function parseAnswers(text: string, methods: readonly string[]): Conversation {
     answers.push({ status, headers, body: after.slice(0, length) });
     conversation.rest = after.slice(length);
   }
-}
-
-function headersOf(head: string): Record<string, string> {
-  const lines = head.split('\r\n').slice(1);
-  return Object.fromEntries(
-    lines.map((line) => {
-      const colon = line.indexOf(':');
-      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
-    }),
-  );
 }

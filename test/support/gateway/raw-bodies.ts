@@ -27,6 +27,7 @@ const lengths: RawRow[] = [
   closing('a length by another name', post([LENGTH.replace('-', '_')], BODY), 400),
   closing('a length over the limit', post(['Content-Length: 9007199254740991'], BODY), 400),
   closing('a body behind the length', post(['Content-Length: 2'], '{}XX'), 400),
+  closing('a byte behind a complete notification', post([LENGTH], `${BODY}}`), 200),
   answered('a length of nothing', post(['Content-Length: 0'], ''), 400),
 ];
 

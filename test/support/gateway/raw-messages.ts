@@ -45,6 +45,7 @@ const pipelines: RawRow[] = [
 const expectations: RawRow[] = [
   { ...answered('a body that waits for leave', post([LENGTH, 'Expect: 100-continue'], BODY), 200), interim: [100] },
   { ...answered('the same in capitals', post([LENGTH, 'EXPECT: 100-CONTINUE'], BODY), 200), interim: [100] },
+  closing('leave for a body over the limit', post(['Content-Length: 300000', 'Expect: 100-continue'], ''), 400),
   closing('leave for no body', get('/health', 'Expect: 100-continue'), 200),
   closing('two expectations', get('/health', 'Expect: 100-continue, wonders'), 200),
   closing('leave in HTTP/1.0', post([LENGTH, 'Expect: 100-continue'], BODY, 'HTTP/1.0'), 200),
@@ -93,6 +94,7 @@ const upgrades: RawRow[] = [
   closing('an upgrade to TLS', get('/health', 'Connection: Upgrade', 'Upgrade: TLS/1.0'), 200),
   closing('an upgrade to an older WebSocket', get('/health', ...SOCKET).replace(': 13', ': 8'), 200),
   closing('an upgrade by POST', method('POST', '/nowhere', ...SOCKET), 404),
+  closing('an upgrade without a key', get('/health', ...SOCKET.slice(0, 3)), 200),
   closing('an upgrade that Connection does not name', get('/health', ...SOCKET.slice(1)), 200),
   closing('an upgrade in HTTP/1.0', get('/graphql', ...SOCKET).replace('HTTP/1.1', 'HTTP/1.0'), 401),
   closing('a WebSocket where there is none', get('/health', ...SOCKET), 200),

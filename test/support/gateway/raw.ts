@@ -45,11 +45,38 @@ export function request(method: string, target: string, headers: Record<string, 
 
 function parseAnswer(text: string): RawAnswer {
   const end = text.indexOf('\r\n\r\n');
-  const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
-  const headers: Record<string, string> = {};
-  for (const line of lines) {
-    const colon = line.indexOf(':');
-    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
-  }
-  return { status: Number(statusLine.split(' ')[1]), headers, body: text.slice(end + 4) };
+  const head = text.slice(0, end);
+  return { status: Number(head.split(' ')[1]), headers: headersOf(head), body: text.slice(end + 4) };
+}
+
+/** The header fields of the head of an answer. */
+export function headersOf(head: string): Record<string, string> {
+  const lines = head.split('\r\n').slice(1);
+  return Object.fromEntries(
+    lines.map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+    }),
+  );
+}
+
+/** A connection, and what it has brought so far. */
+export interface Watched {
+  socket: Socket;
+  text(): string;
+  isOpen(): boolean;
+}
+
+export function watched(url: string): Watched {
+  const socket = openSocket(url);
+  let text = '';
+  let isOpen = true;
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    isOpen = false;
+  });
+  return { socket, text: () => text, isOpen: () => isOpen };
 }
