@@ -6,7 +6,6 @@ import { ChainKeeper } from '../audit/chain-keeper.ts';
 import { RefusedRecords } from '../audit/refused-records.ts';
 import { AuditSeals } from '../audit/seals.ts';
 import { AuditSpool } from '../audit/spool.ts';
-import { SpoolTick } from '../audit/spool-tick.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { AuditLog } from '../gateway/exchange/audit.ts';
 import type { Log } from '../lib/log.ts';
@@ -47,15 +46,6 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     sink: sealSink(config, () => bus),
     onError: (error) => log.error({ err: error }, 'a seal of the audit is in the database alone'),
   });
-  const spool = AuditSpool.open({ dir: config.auditSpoolDir, onDrained: (owner) => keeper.close(owner) });
-  const chain = new AuditChain(spool.owner, spool);
-  const keeper = new ChainKeeper({
-    db,
-    seals,
-    own: chain,
-    onError: (error) => log.error({ err: error }, 'the audit has no checkpoint of the last minute'),
-  });
-  keeper.start();
   const lost = new Counter({
     name: 'portcullis_audit_records_lost_total',
     help: 'Audit records that the database has not: the spool could not keep them, it takes them in no case, or they are in refused.ndjson.',
@@ -67,6 +57,18 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     lost.inc({ reason });
     log.error({ err: error, bytes: line.length }, message);
   };
+  const spool = AuditSpool.open({ dir: config.auditSpoolDir, onDrained: (owner) => keeper.close(owner) });
+  const chain = new AuditChain(spool.owner, spool, {
+    onLost: onLost('spool', 'an audit record could not be kept'),
+    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
+  });
+  const keeper = new ChainKeeper({
+    db,
+    seals,
+    own: chain,
+    onError: (error) => log.error({ err: error }, 'the audit has no checkpoint of the last minute'),
+  });
+  keeper.start();
   const store = new AuditStore(db);
   const onError = (error: unknown) =>
     log.error({ err: error }, 'audit records stay in the spool: they cannot be written');
@@ -88,13 +90,8 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
       ),
     onError,
   });
-  const turn = new SpoolTick({
-    spool: chain,
-    onLost: onLost('spool', 'an audit record could not be kept'),
-    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
-  });
   stack.defer(async () => {
-    turn.commit();
+    chain.commit();
     keeper.stop();
     let isSettled = await auditWriter.stop(LAST_DRAIN_MS);
     const closing = isSettled ? withTimeout(keeper.close(spool.owner), LAST_DRAIN_MS) : Promise.resolve();
@@ -111,6 +108,6 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     auditSeals: seals,
     auditRefused: refused,
     auditLost: lost,
-    audit: trail ?? new AuditLog(turn, log),
+    audit: trail ?? new AuditLog(chain, log),
   };
 }

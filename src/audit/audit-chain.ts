@@ -79,15 +79,34 @@ interface LineSpool {
   append(...lines: string[]): void;
 }
 
-/** Chains the records of this process: each gets an index and the hash of the one before, in the order of the spool. */
+interface ChainHandlers {
+  /** Called with each record that cannot be stored, and the error. */
+  onLost(error: unknown, record: UnchainedRecord): void;
+  /** Called with what an `onStored` callback throws. */
+  onFault(error: unknown): void;
+}
+
+/** The number of characters above which records are written at once, before the end of the tick. */
+const MAX_CHARACTERS = 1024 * 1024;
+
+/**
+ * Chains the records of this process: each gets an index and the hash of the one before, in the order of the spool. Stores
+ * those of one tick of the event loop by one write, which is the most expensive part of one.
+ */
 export class AuditChain {
   readonly id: string;
   readonly #spool: LineSpool;
+  readonly #handlers: Partial<ChainHandlers>;
   #head: ChainHead = { index: -1, hash: NO_HASH };
+  #records: UnchainedRecord[] = [];
+  #waiting: (() => void)[] = [];
+  #characters = 0;
+  #end: NodeJS.Immediate | undefined;
 
-  constructor(id: string, spool: LineSpool) {
+  constructor(id: string, spool: LineSpool, handlers: Partial<ChainHandlers> = {}) {
     this.id = id;
     this.#spool = spool;
+    this.#handlers = handlers;
   }
 
   /** The last record in the spool. */
@@ -96,10 +115,55 @@ export class AuditChain {
   }
 
   /**
+   * Adds a record. Calls `onStored` once it is in the spool or has been passed to `onLost`; an error that it throws reaches
+   * neither the caller nor the other callbacks.
+   */
+  add(record: UnchainedRecord, onStored?: () => void): void {
+    this.#records.push(record);
+    if (onStored) this.#waiting.push(onStored);
+    this.#characters += record.length;
+    if (this.#characters > MAX_CHARACTERS) this.commit();
+    else this.#end ??= setImmediate(() => this.commit());
+  }
+
+  /** Stores all records added so far, and calls their callbacks. */
+  commit(): void {
+    if (this.#end) clearImmediate(this.#end);
+    this.#end = undefined;
+    const [records, waiting] = [this.#records, this.#waiting];
+    this.#records = [];
+    this.#waiting = [];
+    this.#characters = 0;
+    this.#store(records);
+    for (const onStored of waiting) {
+      try {
+        onStored();
+      } catch (error) {
+        this.#handlers.onFault?.(error);
+      }
+    }
+  }
+
+  /** Stores the records by one write or, if that fails, one by one, so that a bad record affects no other. */
+  #store(records: readonly UnchainedRecord[]): void {
+    try {
+      if (records.length > 0) this.append(...records);
+    } catch {
+      for (const record of records) {
+        try {
+          this.append(record);
+        } catch (error) {
+          this.#handlers.onLost?.(error, record);
+        }
+      }
+    }
+  }
+
+  /**
    * Stores records in the spool.
    * @throws the spool's errors; then none of them is stored, or has a place in the chain.
    */
-  append(...records: UnchainedRecord[]): void {
+  append(...records: readonly UnchainedRecord[]): void {
     let head = this.#head;
     const lines = records.map(({ fixed, erasable, salts, digests }) => {
       const place = { chain: this.id, index: head.index + 1, previous: head.hash };
