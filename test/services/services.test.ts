@@ -4,11 +4,10 @@ import { readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Kafka, logLevel } from 'kafkajs';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { temporaryFolder } from '../support/services/folders.ts';
-import { freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
+import { freshDatabase, freshRedis } from '../support/services/isolation.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { provision } from '../support/services/provision.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
@@ -70,12 +69,6 @@ describeReal('postgres', 'PostgreSQL in tests', () => {
 });
 
 describeReal('redis', 'Redis in tests', () => {
-  it('answers PING', async () => {
-    const client = await createClient({ url: serviceAddress('redis') }).connect();
-    expect(await client.ping()).toBe('PONG');
-    client.destroy();
-  });
-
   it('gives each suite a database of its own, empty', async () => {
     await using first = await freshRedis();
     await using second = await freshRedis();
@@ -84,28 +77,6 @@ describeReal('redis', 'Redis in tests', () => {
     expect(await two?.get('only')).toBeNull();
     one?.destroy();
     two?.destroy();
-  });
-});
-
-describeReal('kafka', 'Kafka in tests', () => {
-  it('creates a topic, acknowledges a message from all replicas and delivers it', async () => {
-    const kafka = new Kafka({ brokers: serviceAddress('kafka').split(','), logLevel: logLevel.NOTHING });
-    const topic = `${topicPrefix()}greetings`;
-    const admin = kafka.admin();
-    const producer = kafka.producer({ allowAutoTopicCreation: false });
-    const consumer = kafka.consumer({ groupId: `${topic}-readers`, maxWaitTimeInMs: 100 });
-    await Promise.all([admin.connect(), producer.connect(), consumer.connect()]);
-    // kafkajs's own waiting for leaders fails where the broker has not yet heard of the topic.
-    await admin.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 1 }], waitForLeaders: false });
-    await vi.waitFor(() => admin.fetchTopicOffsets(topic));
-    const sent = await producer.send({ topic, acks: -1, messages: [{ key: 'a', value: 'hello' }] });
-    expect(sent).toMatchObject([{ errorCode: 0, partition: 0 }]);
-    const received = Promise.withResolvers<string | undefined>();
-    await consumer.subscribe({ topic, fromBeginning: true });
-    await consumer.run({ eachMessage: async ({ message }) => received.resolve(message.value?.toString()) });
-    expect(await received.promise).toBe('hello');
-    await admin.deleteTopics({ topics: [topic] });
-    await Promise.all([admin.disconnect(), producer.disconnect(), consumer.disconnect()]);
   });
 });
 
@@ -132,41 +103,26 @@ describe('provisioning', () => {
     await expect(provision({ ...environment, CI: 'true' })).rejects.toThrow('- kafka (KAFKA_BROKERS): left out');
   });
 
-  it('looks for a browser only for one who will open pages: the one of CHROMIUM, or else it is missing as a server is', async () => {
-    const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
-    const environment = { ...servers, TEST_SERVICES: '' };
-    const unasked = await provision(environment);
-    expect(unasked).toMatchObject({ chromium: undefined, missing: [] });
-    const named = await provision({ ...environment, CHROMIUM: '/a/browser' }, { browser: true });
-    expect(named).toMatchObject({ chromium: '/a/browser', started: [], missing: [] });
-    const lacking = await provision(environment, { browser: true });
-    expect(lacking.missing).toEqual([{ name: 'chromium', reason: 'left out by TEST_SERVICES' }]);
-    await Promise.all([unasked, named, lacking].map((services) => services.stop()));
-    const inCi = provision({ ...environment, CI: 'true' }, { browser: true });
-    await expect(inCi).rejects.toThrow('- chromium (CHROMIUM): left out');
-  });
-
-  it('looks for Prometheus only for one who will run the alerts: that of PROMETHEUS, or else it is missing as a server is', async () => {
-    const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
-    const named = await provision({ ...servers, PROMETHEUS: '/a/prometheus' }, { prometheus: true });
-    expect(named).toMatchObject({ prometheus: '/a/prometheus', chromium: undefined, started: [], missing: [] });
-    const lacking = await provision({ ...servers, TEST_SERVICES: '' }, { prometheus: true });
-    expect(lacking.missing).toEqual([{ name: 'prometheus', reason: 'left out by TEST_SERVICES' }]);
-    await Promise.all([named, lacking].map((services) => services.stop()));
-    const inCi = provision({ ...servers, TEST_SERVICES: '', CI: 'true' }, { prometheus: true });
-    await expect(inCi).rejects.toThrow('- prometheus (PROMETHEUS): left out');
-  });
-
-  it('looks for Python only for one who will run its client: that of MCP_PYTHON, or else it is missing as a server is', async () => {
-    const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
-    const named = await provision({ ...servers, MCP_PYTHON: '/a/python' }, { python: true });
-    expect(named).toMatchObject({ python: '/a/python', chromium: undefined, started: [], missing: [] });
-    const lacking = await provision({ ...servers, TEST_SERVICES: '' }, { python: true });
-    expect(lacking.missing).toEqual([{ name: 'python', reason: 'left out by TEST_SERVICES' }]);
-    await Promise.all([named, lacking].map((services) => services.stop()));
-    const inCi = provision({ ...servers, TEST_SERVICES: '', CI: 'true' }, { python: true });
-    await expect(inCi).rejects.toThrow('- python (MCP_PYTHON): left out');
-  });
+  it.each([
+    ['a browser', 'chromium', 'CHROMIUM', { browser: true }],
+    ['Prometheus', 'prometheus', 'PROMETHEUS', { prometheus: true }],
+    ['Python', 'python', 'MCP_PYTHON', { python: true }],
+  ] as const)(
+    'looks for %s only for one who will use it: the one of its variable, or else it is missing as a server is',
+    async (_what, name, variable, wanted) => {
+      const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
+      const environment = { ...servers, TEST_SERVICES: '' };
+      const unasked = await provision(environment);
+      expect(unasked).toMatchObject({ [name]: undefined, missing: [] });
+      const named = await provision({ ...environment, [variable]: '/a/program' }, wanted);
+      expect(named).toMatchObject({ [name]: '/a/program', started: [], missing: [] });
+      const lacking = await provision(environment, wanted);
+      expect(lacking.missing).toEqual([{ name, reason: 'left out by TEST_SERVICES' }]);
+      await Promise.all([unasked, named, lacking].map((services) => services.stop()));
+      const inCi = provision({ ...environment, CI: 'true' }, wanted);
+      await expect(inCi).rejects.toThrow(`- ${name} (${variable}): left out`);
+    },
+  );
 
   it('SIGTERM stops the servers before the process ends, and removes their data', async () => {
     const { parent, addresses } = await startServices(folder);

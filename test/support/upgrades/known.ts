@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import type { ClientCredentials } from '../oauth/clients.ts';
 
-/** Where the archives are of what a release left behind, and what is in each beside the `DATA_DIR`. */
+/**
+ * The archives of what 0.1.0 left behind, and what is in each beside the `DATA_DIR`. Its own code (6003582) made them by the program
+ * `test/upgrades/make-fixtures.ts` of fa15b62; they stay as they are.
+ */
 export const FIXTURES = join(import.meta.dirname, 'fixtures');
 export const KNOWN = 'known.json';
 export const DUMP = 'dump.sql';
