@@ -7,78 +7,37 @@ import { startTransactionConsumers } from '../domain/transactions/transaction-me
 import { TransactionOwner } from '../domain/transactions/transaction-owner.ts';
 import { deleteOldEvents } from '../events/streams/event-log.ts';
 import type { LookupConfig } from '../gateway/endpoints/gateway-config.ts';
+import { pause } from '../lib/backoff.ts';
 import type { Context } from './context.ts';
-
-interface HousekeepingParts {
-  /** The tasks, by their names in log lines. */
-  tasks: Readonly<Record<string, () => Promise<void>>>;
-  onError(error: unknown, task: string): void;
-}
 
 const FIRST_AFTER_MS = 60_000;
 const EVERY_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** The housekeeping: runs its tasks one after another, a minute after the start and then an hour after each end. */
-class Housekeeping {
-  readonly #parts: HousekeepingParts;
-  #timer: NodeJS.Timeout | undefined;
-  #working: Promise<void> = Promise.resolve();
-  #isStopped = false;
-
-  constructor(parts: HousekeepingParts) {
-    this.#parts = parts;
-  }
-
-  start(): void {
-    this.#workIn(FIRST_AFTER_MS);
-  }
-
-  /** Stops after the task that is running. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    await this.#working;
-  }
-
-  /** Runs every task once, even if one of them fails. */
-  async work(): Promise<void> {
-    for (const [name, task] of Object.entries(this.#parts.tasks)) {
-      if (this.#isStopped) return;
-      await task().catch((error: unknown) => this.#parts.onError(error, name));
+/**
+ * Deletes rows that are past their retention, a minute after the start and then an hour after each end, until `signal`
+ * aborts. A task that fails stops no other.
+ */
+async function keepHouse(context: Context, signal: AbortSignal): Promise<void> {
+  const { config, database, auditSeals: seals, auditErasure, idempotentResponses, nowMs, log } = context;
+  const { db } = database;
+  const audit = new AuditRetention({ db, seals, nowMs, retentionDays: config.auditRetentionDays });
+  const tasks: Readonly<Record<string, () => Promise<void>>> = {
+    'audit records': () => audit.keep(),
+    erasures: () => auditErasure.repeat(nowMs() - config.auditRetentionDays * DAY_MS),
+    'transaction events': () => deleteOldEvents({ db, nowMs, retentionDays: config.eventsRetentionDays }),
+    'ended tokens': () => deleteExpiredRows({ db, nowMs }),
+    'idempotent answers': () => idempotentResponses.prune(),
+  };
+  for (let delayMs = FIRST_AFTER_MS; ; delayMs = EVERY_MS) {
+    await pause(delayMs, signal);
+    for (const [task, work] of Object.entries(tasks)) {
+      if (signal.aborted) return;
+      await work().catch((error: unknown) => {
+        log.error({ err: error, task }, 'what is past its days could not be put away');
+      });
     }
   }
-
-  #workIn(delayMs: number): void {
-    this.#timer = setTimeout(() => {
-      this.#working = this.work().then(() => {
-        if (!this.#isStopped) this.#workIn(EVERY_MS);
-      });
-    }, delayMs).unref();
-  }
-}
-
-/** Makes the housekeeping of a worker: it deletes rows that are past their retention. */
-function housekeepingOf({
-  config,
-  database: { db },
-  auditSeals: seals,
-  auditErasure,
-  idempotentResponses,
-  nowMs,
-  log,
-}: Context): Housekeeping {
-  const audit = new AuditRetention({ db, seals, nowMs, retentionDays: config.auditRetentionDays });
-  return new Housekeeping({
-    tasks: {
-      'audit records': () => audit.keep(),
-      erasures: () => auditErasure.repeat(nowMs() - config.auditRetentionDays * DAY_MS),
-      'transaction events': () => deleteOldEvents({ db, nowMs, retentionDays: config.eventsRetentionDays }),
-      'ended tokens': () => deleteExpiredRows({ db, nowMs }),
-      'idempotent answers': () => idempotentResponses.prune(),
-    },
-    onError: (error, task) => log.error({ err: error, task }, 'what is past its days could not be put away'),
-  });
 }
 
 /**
@@ -90,9 +49,12 @@ export async function startConsumers(context: Context, stack: AsyncDisposableSta
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
   });
   startRelay(context, stack);
-  const housekeeping = housekeepingOf(context);
-  housekeeping.start();
-  stack.defer(() => housekeeping.stop());
+  const stopping = new AbortController();
+  const housekeeping = keepHouse(context, stopping.signal);
+  stack.defer(() => {
+    stopping.abort();
+    return housekeeping;
+  });
 }
 
 function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableStack): void {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import {
@@ -76,7 +77,7 @@ export class KafkaSubscription implements Subscription {
         partitionsConsumedConcurrently: PARTITIONS_AT_ONCE,
         eachBatch: (payload) => this.#eachBatch(payload),
       });
-      await Promise.race([crash.promise, aborted(this.#stopping.signal)]);
+      if (!this.#stopping.signal.aborted) await Promise.race([crash.promise, once(this.#stopping.signal, 'abort')]);
     } finally {
       await consumer.disconnect().catch(() => undefined);
     }
@@ -134,11 +135,4 @@ export class KafkaSubscription implements Subscription {
       clearInterval(heartbeats);
     }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  else signal.addEventListener('abort', () => resolve(), { once: true });
-  return promise;
 }
