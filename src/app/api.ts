@@ -42,9 +42,9 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
       await authenticator.check(principal);
     },
     watch: context.watch,
-    passGuards: (principal, exchange) => {
+    passGuards: async (principal, exchange) => {
       if (exchange.upgrade) requirePermissions(principal);
-      return guardOperation(guards, exchange, principal);
+      await guardOperation(guards, exchange, principal);
     },
     recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
     results: context.database.results,

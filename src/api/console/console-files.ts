@@ -4,16 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { findPackageJSON, stripTypeScriptTypes } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import {
-  CachedFiles,
-  type FileContent,
-  KEPT,
-  PAGE,
-  REVALIDATED,
-  SCRIPT,
-  type ServedFiles,
-  STYLE,
-} from '../shared/served-files.ts';
+import { type FileContent, KEPT, PAGE, REVALIDATED, SCRIPT, ServedFiles, STYLE } from '../shared/served-files.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../console');
 /** The path of the file that lists the operations of the console, as `GRAPHQL_PERSISTED_FILE` lists those of others. */
@@ -38,18 +29,15 @@ export function consoleFiles(): ServedFiles | undefined {
     if (manifest === undefined) return undefined;
     folders.set(name, dirname(manifest));
   }
-  return new CachedFiles((name) => {
+  return new ServedFiles(async (name) => {
     if (name === '') return page();
     const [, extension] = OWN.exec(name) ?? [];
-    if (extension !== undefined) return existing(join(FOLDER, name), (path) => own(path, extension));
     const [, packageName = '', file = ''] = PACKAGED.exec(name) ?? [];
-    const folder = folders.get(packageName);
-    return folder === undefined ? undefined : existing(join(folder, file), packaged);
+    const folder = extension === undefined ? folders.get(packageName) : FOLDER;
+    const path = folder && join(folder, extension === undefined ? file : name);
+    if (path === undefined || !existsSync(path)) return undefined;
+    return extension === undefined ? packaged(path) : own(path, extension);
   });
-}
-
-function existing(path: string, read: (path: string) => Promise<FileContent>): Promise<FileContent> | undefined {
-  return existsSync(path) ? read(path) : undefined;
 }
 
 async function page(): Promise<FileContent> {

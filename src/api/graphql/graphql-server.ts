@@ -53,7 +53,7 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
       if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
         graphiql
           .find('')
-          ?.then((page) => sendFile(exchange, page))
+          .then((page) => page && sendFile(exchange, page))
           .catch(failed);
         return;
       }

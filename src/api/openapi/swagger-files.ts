@@ -1,36 +1,24 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  CachedFiles,
-  JSON_TEXT,
-  KEPT,
-  PAGE,
-  REVALIDATED,
-  SCRIPT,
-  type ServedFiles,
-  STYLE,
-} from '../shared/served-files.ts';
+import { JSON_TEXT, KEPT, PAGE, REVALIDATED, SCRIPT, ServedFiles, STYLE } from '../shared/served-files.ts';
 import { IDS } from './examples.ts';
 
-interface Source {
-  path(): string | Promise<string>;
-  type: string;
-  cacheControl: string;
-}
-
 const UI = join(import.meta.dirname, 'ui');
-const DOCUMENT = join(import.meta.dirname, '../../../schema/openapi.json');
 const PNG = 'image/png';
 
-/** The served files by the last segment of their paths. */
-const SOURCES: ReadonlyMap<string, Source> = new Map([
-  ['', own(join(UI, 'index.html'), PAGE)],
-  ['initializer.js', own(join(UI, 'initializer.js'), SCRIPT)],
-  ['openapi.json', own(DOCUMENT, JSON_TEXT)],
-  ['swagger-ui-bundle.js', packaged('swagger-ui-bundle.js', SCRIPT)],
-  ['swagger-ui.css', packaged('swagger-ui.css', STYLE)],
-  ['favicon-32x32.png', packaged('favicon-32x32.png', PNG)],
-  ['favicon-16x16.png', packaged('favicon-16x16.png', PNG)],
+/** The paths and types of the product's own files, by the last segment of the paths that they are served at. */
+const OWN: ReadonlyMap<string, readonly [path: string, type: string]> = new Map([
+  ['', [join(UI, 'index.html'), PAGE]],
+  ['initializer.js', [join(UI, 'initializer.js'), SCRIPT]],
+  ['openapi.json', [join(import.meta.dirname, '../../../schema/openapi.json'), JSON_TEXT]],
+]);
+
+/** The types of the files of the package, by their names there and in the paths that they are served at. */
+const PACKAGED: ReadonlyMap<string, string> = new Map([
+  ['swagger-ui-bundle.js', SCRIPT],
+  ['swagger-ui.css', STYLE],
+  ['favicon-32x32.png', PNG],
+  ['favicon-16x16.png', PNG],
 ]);
 
 /**
@@ -40,16 +28,18 @@ const SOURCES: ReadonlyMap<string, Source> = new Map([
  */
 export function swaggerFiles(publicUrl: string | undefined, ids: Readonly<Partial<typeof IDS>> = {}): ServedFiles {
   const policy = contentSecurityPolicy(publicUrl);
-  return new CachedFiles((name) => {
-    const source = SOURCES.get(name);
-    return (
-      source &&
-      (async () => {
-        const read = await readFile(await source.path());
-        const bytes = name === 'openapi.json' ? documentOf(read, publicUrl, ids) : read;
-        return { bytes, type: source.type, cacheControl: source.cacheControl, policy };
-      })()
-    );
+  return new ServedFiles(async (name) => {
+    const own = OWN.get(name);
+    if (own) {
+      const [path, type] = own;
+      const read = await readFile(path);
+      const bytes = name === 'openapi.json' ? documentOf(read, publicUrl, ids) : read;
+      return { bytes, type, cacheControl: REVALIDATED, policy };
+    }
+    const type = PACKAGED.get(name);
+    if (type === undefined) return undefined;
+    const { default: folder } = await import('swagger-ui-dist/absolute-path.js');
+    return { bytes: await readFile(join(folder(), name)), type, cacheControl: KEPT, policy };
   });
 }
 
@@ -67,18 +57,6 @@ function documentOf(document: Buffer, publicUrl: string | undefined, ids: Readon
   return Buffer.from(
     Object.entries(IDS).reduce((made, [name, id]) => made.replaceAll(id, String(Reflect.get(ids, name) ?? id)), text),
   );
-}
-
-function own(path: string, type: string): Source {
-  return { path: () => path, type, cacheControl: REVALIDATED };
-}
-
-function packaged(name: string, type: string): Source {
-  const path = async () => {
-    const { default: folder } = await import('swagger-ui-dist/absolute-path.js');
-    return join(folder(), name);
-  };
-  return { path, type, cacheControl: KEPT };
 }
 
 /**

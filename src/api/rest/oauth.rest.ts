@@ -20,7 +20,7 @@ import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
 import { oauthEnvelope } from '../shared/oauth-errors.ts';
-import { CachedFiles, JSON_TEXT, KEPT } from '../shared/served-files.ts';
+import { JSON_TEXT, KEPT, ServedFiles } from '../shared/served-files.ts';
 import { route } from './route.ts';
 import { serveFiles } from './static-files.rest.ts';
 
@@ -276,7 +276,7 @@ export const getServerMetadata = route({
   },
   handlers: ({ publicUrl }: OAuthServices) => [
     serveFiles(
-      new CachedFiles(async () => ({
+      new ServedFiles(async () => ({
         bytes: Buffer.from(JSON.stringify(serverMetadata(publicUrl.value, PATHS))),
         type: JSON_TEXT,
         cacheControl: KEPT,

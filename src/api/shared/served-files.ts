@@ -16,12 +16,6 @@ export interface ServedFile extends FileContent {
   etag: string;
 }
 
-/** Files that are served by their names. */
-export interface ServedFiles {
-  /** Returns the file with a name; undefined if there is none. */
-  find(name: string): Promise<ServedFile> | undefined;
-}
-
 /** The `Cache-Control` that makes clients revalidate each time; they get 304 while the file is unchanged. */
 export const REVALIDATED = 'no-cache';
 /** The `Cache-Control` of a package's files, which change only with a release. */
@@ -31,27 +25,32 @@ export const STYLE = 'text/css; charset=utf-8';
 export const PAGE = 'text/html; charset=utf-8';
 export const JSON_TEXT = 'application/json; charset=utf-8';
 
-/** Holds files that are served; each is read on its first request, and cached. */
-export class CachedFiles implements ServedFiles {
-  readonly #read: (name: string) => Promise<FileContent> | undefined;
-  readonly #files = new Map<string, Promise<ServedFile>>();
+/** Holds files that are served by their names; each is read on its first request, and cached. */
+export class ServedFiles {
+  readonly #read: (name: string) => Promise<FileContent | undefined>;
+  readonly #files = new Map<string, Promise<ServedFile | undefined>>();
 
   /** @param read reads the file with a name; undefined if there is none. */
-  constructor(read: (name: string) => Promise<FileContent> | undefined) {
+  constructor(read: (name: string) => Promise<FileContent | undefined>) {
     this.#read = read;
   }
 
-  find(name: string): Promise<ServedFile> | undefined {
-    const known = this.#files.get(name);
-    if (known) return known;
-    const reading = this.#read(name)?.then((content) => ({
-      ...content,
-      etag: `"${createHash('sha256').update(content.bytes).digest('base64url')}"`,
-    }));
-    if (!reading) return undefined;
+  /** Returns the file with a name; undefined if there is none. */
+  async find(name: string): Promise<ServedFile | undefined> {
+    const reading = this.#files.get(name) ?? this.#tagged(name);
     this.#files.set(name, reading);
-    reading.catch(() => this.#files.delete(name));
-    return reading;
+    let file: ServedFile | undefined;
+    try {
+      file = await reading;
+    } finally {
+      if (!file) this.#files.delete(name);
+    }
+    return file;
+  }
+
+  async #tagged(name: string): Promise<ServedFile | undefined> {
+    const content = await this.#read(name);
+    return content && { ...content, etag: `"${createHash('sha256').update(content.bytes).digest('base64url')}"` };
   }
 }
 

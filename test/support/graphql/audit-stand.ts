@@ -93,7 +93,7 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
     judge: async () => principal,
     recheck: async () => undefined,
     watch: ENDLESS,
-    passGuards: () => undefined,
+    passGuards: async () => undefined,
     recordOperation: (record) => audit.recordOperation(record),
     results: new ResultBudgets(),
     log,

@@ -172,7 +172,7 @@ export async function startStandOn(
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),
     recheck: check,
     watch,
-    passGuards: () => undefined,
+    passGuards: async () => undefined,
     recordOperation: (record) => records.push(record),
     results: new ResultBudgets(),
     log,

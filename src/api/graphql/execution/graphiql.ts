@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GraphiQLOptions } from 'graphql-yoga';
-import { CachedFiles, PAGE, REVALIDATED, type ServedFiles } from '../../shared/served-files.ts';
+import { PAGE, REVALIDATED, ServedFiles } from '../../shared/served-files.ts';
 
 const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');
 const OPENING_CALL = 'YogaGraphiQL.renderYogaGraphiQL(';
@@ -50,7 +50,7 @@ const GRAPHIQL_OPTIONS: GraphiQLOptions = {
 
 /** Returns GraphiQL as one self-contained page of about 9 MB, made once, under the empty name. It needs no token. */
 export function graphiqlFiles(options: GraphiQLOptions): ServedFiles {
-  return new CachedFiles(async () => ({
+  return new ServedFiles(async () => ({
     bytes: Buffer.from(await makePage({ ...GRAPHIQL_OPTIONS, ...options })),
     type: PAGE,
     cacheControl: REVALIDATED,

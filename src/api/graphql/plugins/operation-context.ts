@@ -17,7 +17,7 @@ export interface ContextDeps {
    * @throws Refusal 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
    * endpoint.
    */
-  passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
+  passGuards: (principal: Principal, exchange: Exchange) => Promise<void>;
 }
 
 /**
