@@ -120,11 +120,6 @@ export function parseNotification(body: Uint8Array): ParsedNotification {
     if (error instanceof JsonError) return { ok: false, issues: [{ path: '', message: error.message }] };
     throw error;
   }
-  return notificationOf(value);
-}
-
-/** Parses a notification from a value that `parseJson` has read; otherwise like `parseNotification`. */
-export function notificationOf(value: unknown): ParsedNotification {
   const parsed = notificationInput.safeParse(value);
   if (parsed.success) return { ok: true, notification: parsed.data };
   return { ok: false, issues: issuesOf(parsed.error, value) };

@@ -10,8 +10,8 @@ import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { isRefusedValue } from '../../platform/database/sql-state.ts';
-import { invalidRequest, Refusal } from '../../platform/errors.ts';
-import { notificationOf, PoisonError, parseRegistration } from './notification.input.ts';
+import { parsed, Refusal } from '../../platform/errors.ts';
+import { notificationInput, PoisonError, parseRegistration } from './notification.input.ts';
 import type { Transactions } from './transactions.service.ts';
 import type { TransactionTopic } from './type-codes.rules.ts';
 
@@ -42,13 +42,12 @@ export class NotificationPublisher {
   /**
    * Publishes the bytes of a notification, unchanged, to the admin and the user topic (specification section 6).
    * Resolves once both topics have acknowledged.
-   * @throws Refusal `invalid_request` when the body is not a notification; `internal_error` when the bus does not acknowledge within
-   * `deadlineMs`.
+   * @throws Refusal `invalid_request` when the body is not a notification; `internal_error` when the bus does not
+   * acknowledge within `deadlineMs`.
    */
   async publish(received: ReceivedNotification): Promise<void> {
     const { body, value, correlationId, traceparent, receivedAtMs, deadlineMs } = received;
-    const parsed = notificationOf(value);
-    if (!parsed.ok) throw invalidRequest(parsed.issues.map(({ path, message }) => ({ path, message })));
+    const { id: key } = parsed(notificationInput, value);
     const headers = {
       'event-id': uuidV7(),
       'event-type': NOTIFICATION_EVENT,
@@ -57,7 +56,6 @@ export class NotificationPublisher {
       'received-at': new Date(receivedAtMs).toISOString(),
       ...(traceparent === undefined ? {} : { traceparent }),
     };
-    const key = parsed.notification.id;
     const topics = [TOPICS.admin, TOPICS.user];
     try {
       await this.#bus.publish(

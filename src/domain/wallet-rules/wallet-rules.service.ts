@@ -106,24 +106,16 @@ export class WalletRules {
   /** Creates an active rule with version 1. */
   async create(by: RuleAuthor, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
     if (!isUuid(walletId)) throw notFound();
-    const { db, nowMs } = this.#parts;
-    const scoped = db.forNode(by.nodeId);
-    const wallet = walletId.toLowerCase();
+    const { nowMs } = this.#parts;
     const now = new Date(nowMs()).toISOString();
-    const values = { id: uuidV7(nowMs()), wallet_id: wallet, ...columnsOf(content), created_at: now, updated_at: now };
+    const place = { id: uuidV7(nowMs()), wallet_id: walletId.toLowerCase() };
+    const values = { ...place, ...columnsOf(content), created_at: now, updated_at: now };
     try {
-      return await db.transaction(async () => {
-        const [found] = await scoped.run((k) =>
-          k.selectFrom('wallets').select('id').where('id', '=', wallet).forKeyShare(),
-        );
-        const created = found
-          ? await this.#writeAs(by, (k) => k.insertInto('wallet_rules').values(values).returningAll())
-          : undefined;
-        if (!created) throw notFound();
-        return created;
-      });
+      const created = await this.#writeAs(by, (k) => k.insertInto('wallet_rules').values(values).returningAll());
+      if (!created) throw notFound();
+      return created;
     } catch (error) {
-      // On a database where a read takes no row locks, the wallet can be deleted between the two statements.
+      // A violated foreign key means that the tenant has no such wallet.
       throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
     }
   }
