@@ -14,13 +14,6 @@ import {
 /** Builders that test/tenancy/random-queries.test.ts does not draw, by what they read. */
 const reads: Record<string, Query> = {
   'an alias that is the name of another table': (k) => k.selectFrom('users as accounts').select('accounts.email'),
-  'a left join with an or': (k) =>
-    k
-      .selectFrom('accounts as a')
-      .leftJoin('users as u', (join) =>
-        join.on((eb) => eb.or([eb('u.name', '=', ''), eb('u.id', '=', eb.ref('a.id'))])),
-      )
-      .select(['a.name', 'u.id']),
   'a lateral join': (k) =>
     k
       .selectFrom('networks as n')
@@ -76,8 +69,6 @@ const reads: Record<string, Query> = {
       )
       .selectFrom('reached')
       .selectAll(),
-  'a table of all nodes with one of its own': (k) =>
-    k.selectFrom('wallets as w').innerJoin('chains as c', 'c.id', 'w.chain_id').select(['w.id', 'c.name']),
 };
 
 /** And those that write. */
