@@ -105,16 +105,6 @@ describe('every request', () => {
     const record = await recordOf(p, answer.headers.get('x-correlation-id') ?? '');
     expect(record.status_code).toBe(400);
   });
-
-  it('D2-07: requests on one connection have one each', async () => {
-    const ids = [newId(), newId(), newId()];
-    const pipelined = ids.map((id, index) => {
-      const connection: Record<string, string> = index === ids.length - 1 ? {} : { Connection: 'keep-alive' };
-      return request('GET', '/health', { ...connection, 'X-Correlation-ID': id });
-    });
-    await sendRaw(p.url, pipelined.join(''));
-    for (const id of ids) expect((await recordOf(p, id)).status_code).toBe(200);
-  });
 });
 
 describe('a client that goes away', () => {

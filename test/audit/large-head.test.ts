@@ -14,17 +14,13 @@ afterAll(() => p[Symbol.asyncDispose]());
 const HOSTILE = '?x=%7B%22'.repeat(11_000);
 
 describe('a large head', () => {
+  const many = Object.fromEntries(Array.from({ length: 39 }, (_, n) => [`x-${n}`, 'a'.repeat(4_000)]));
+
   it.each([
     ['one header', '/nowhere', { Referer: HOSTILE }],
-    [
-      'many headers',
-      '/nowhere',
-      Object.fromEntries(Array.from({ length: 39 }, (_, n) => [`x-${n}`, 'a'.repeat(4_000)])),
-    ],
-    ['headers without values', '/nowhere', Object.fromEntries(Array.from({ length: 90 }, (_, n) => [`x${n}`, '']))],
+    ['many headers', '/nowhere', many],
     ['a path', `/${'a'.repeat(150_000)}`, {}],
     ['a query', `/nowhere?${'a=%22&'.repeat(25_000)}`, {}],
-    ['a query of marks', `/nowhere?${'?'.repeat(150_000)}`, {}],
     ['all of them', `/${'b'.repeat(30_000)}?${'a=%22&'.repeat(5_000)}`, { Referer: HOSTILE.slice(0, 90_000) }],
     ['a path of another form', `/nowhere//${'%41'.repeat(50_000)}`, {}],
   ])('D2-24: leaves at most 33 KiB in the record of its 404: %s', async (shape, target, headers) => {

@@ -58,11 +58,8 @@ const DAY_MS = 24 * 3_600_000;
 
 describe('those who watch a token', () => {
   it.each<[string, AccessChange, Partial<Principal>]>([
-    ['itself', ended('token', CLIENT, 't'), {}],
-    ['its family', ended('token', CLIENT, 'f'), {}],
     ['its client, named in capitals', ended('token', CLIENT, 't'), { clientId: CLIENT.toUpperCase() }],
     ['its session', ended('session', 'somebody', 's'), { tokenUse: 'login', sessionId: 's' }],
-    ['itself, of a long id', ended('token', CLIENT, storedTokenId(LONG_ID)), { tokenId: LONG_ID }],
     ['its family, of a long id', ended('token', CLIENT, storedTokenId(LONG_ID)), { familyId: LONG_ID }],
   ])('D6-12 D3-23: are told of the end of %s, once', async (_name, change, changes) => {
     const { watch, apply, told, begin } = watching();

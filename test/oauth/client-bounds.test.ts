@@ -12,35 +12,19 @@ function bounds(settings: Partial<ClientBounds>): ClientBounds {
 }
 
 const addresses: [maker: string[], target: string[], isWithin: boolean][] = [
-  [[], [], true],
   [[], ['0.0.0.0/0', '::/0'], true],
   [['198.51.100.7'], [], false],
-  [['198.51.100.7'], ['198.51.100.7'], true],
-  [['198.51.100.7'], ['198.51.100.7/32'], true],
   [['198.51.100.7'], ['198.51.100.7/31'], false],
   [['198.51.100.7'], ['198.51.100.7', '198.51.100.8'], false],
-  [['198.51.100.0/24'], ['198.51.100.64/26', '198.51.100.255'], true],
-  [['198.51.100.77/24'], ['198.51.100.0/24'], true],
-  [['198.51.100.0/24'], ['198.51.100.0/23'], false],
-  [['198.51.100.0/24'], ['198.51.101.0/24'], false],
   [['198.51.100.0/25', '198.51.100.128/25'], ['198.51.100.0/24'], false],
   [['198.51.100.0/24', '203.0.113.1'], ['203.0.113.1', '198.51.100.1'], true],
-  [['0.0.0.0/0'], ['128.0.0.0/1'], true],
   [['0.0.0.0/0'], ['::/0'], false],
-  [['0.0.0.0/0'], ['::1'], false],
-  [['::/0'], ['0.0.0.0/0'], false],
-  [['::/0'], ['198.51.100.7'], false],
   [['::/0'], ['::ffff:198.51.100.7'], false],
-  [['198.51.100.0/24'], ['::ffff:198.51.100.7'], true],
   [['198.51.100.0/24'], ['::FFFF:c633:6400/120'], true],
   [['198.51.100.0/24'], ['::ffff:c633:6400/119'], false],
-  [['::ffff:198.51.100.0/120'], ['198.51.100.9'], true],
   [['::ffff:0:0/96'], ['0.0.0.0/0'], true],
-  [['::ffff:0:0/96'], ['::ffff:0:0/95'], false],
   [['::/0'], ['::ffff:0:0/95'], true],
   [['2001:db8::/32'], ['2001:DB8:0:0:1::/80', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff'], true],
-  [['2001:db8::/33'], ['2001:db8:8000::1'], false],
-  [['2001:db8::1'], ['2001:db8:0:0:0:0:0:1/128'], true],
   [['64:ff9b::/96'], ['64:ff9b::198.51.100.7'], true],
 ];
 
@@ -89,25 +73,17 @@ describe('what a client hands on', () => {
     );
   });
 
+  const required = { require_certificate: true, cert_fingerprint: 'AB:CD' };
+
   it.each([
-    ['none', {}, {}, []],
-    ['none but one of its own', {}, { require_certificate: true, cert_fingerprint: 'ab' }, []],
-    ['one', { require_certificate: true, cert_fingerprint: 'AB:CD' }, {}, CERTIFICATE],
-    ['one', { require_certificate: true, cert_fingerprint: 'AB:CD' }, { cert_fingerprint: 'abcd' }, CERTIFICATE],
-    ['one', { require_certificate: true, cert_fingerprint: 'AB:CD' }, { require_certificate: true }, CERTIFICATE],
-    [
-      'one',
-      { require_certificate: true, cert_fingerprint: 'AB:CD' },
-      { require_certificate: true, cert_fingerprint: 'ab:ce' },
-      CERTIFICATE,
-    ],
-    [
-      'one',
-      { require_certificate: true, cert_fingerprint: 'AB:CD' },
-      { require_certificate: true, cert_fingerprint: 'abcd' },
-      [],
-    ],
-  ] as const)('D3-30: of the certificate: %s, %j to %j', (_name, maker, target, wanting) => {
+    [{}, {}, []],
+    [{}, { require_certificate: true, cert_fingerprint: 'ab' }, []],
+    [required, {}, CERTIFICATE],
+    [required, { cert_fingerprint: 'abcd' }, CERTIFICATE],
+    [required, { require_certificate: true }, CERTIFICATE],
+    [required, { require_certificate: true, cert_fingerprint: 'ab:ce' }, CERTIFICATE],
+    [required, { require_certificate: true, cert_fingerprint: 'abcd' }, []],
+  ])('D3-30: of the certificate: %j to %j', (maker, target, wanting) => {
     expect(freerThanMaker(bounds(maker), bounds(target))).toEqual(wanting);
   });
 

@@ -23,12 +23,8 @@ describeReal('postgres', 'the list of what has ended', () => {
 
   async function revoked(expiresAtMs: number): Promise<AccessChange> {
     const item = randomUUID();
-    const row = {
-      client_id: clientId,
-      token_id: item,
-      node_id: nodeId,
-      expires_at: new Date(expiresAtMs).toISOString(),
-    };
+    const expires_at = new Date(expiresAtMs).toISOString();
+    const row = { client_id: clientId, token_id: item, node_id: nodeId, expires_at };
     await rows(p).run((k) => k.insertInto('revoked_tokens').values(row));
     return { kind: 'token', nodeId, subject: clientId, item };
   }
@@ -37,14 +33,8 @@ describeReal('postgres', 'the list of what has ended', () => {
     const subject = await supervisorId(p);
     const item = randomUUID();
     const now = new Date().toISOString();
-    const row = {
-      id: item,
-      node_id: nodeId,
-      supervisor_id: subject,
-      client_id: clientId,
-      expires_at: now,
-      revoked_at: now,
-    };
+    const ids = { id: item, node_id: nodeId, supervisor_id: subject, client_id: clientId };
+    const row = { ...ids, expires_at: now, revoked_at: now };
     await rows(p).run((k) => k.insertInto('sessions').values(row));
     return { kind: 'session', nodeId, subject, item };
   }

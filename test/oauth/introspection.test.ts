@@ -55,12 +55,8 @@ describe('a good token', () => {
   it('D3-12: of a login tells the username too', async () => {
     const { access_token, refresh_token } = await login();
     const { username } = p.demo.supervisor;
-    expect(await told(access_token)).toMatchObject({
-      active: true,
-      username,
-      token_type: 'Bearer',
-      token_use: 'login',
-    });
+    const expected = { active: true, username, token_type: 'Bearer', token_use: 'login' };
+    expect(await told(access_token)).toMatchObject(expected);
     const refresh = await told(refresh_token);
     expect(refresh).toMatchObject({ active: true, username, token_use: 'refresh' });
     expect(refresh).not.toHaveProperty('token_type');
@@ -175,13 +171,9 @@ describe('a token that is not good says nothing but that', () => {
       await inactive(refresh_token);
     }
     const { refresh_token } = await login();
+    const id = String(decodeJwt(refresh_token).sub);
     const setStatus = (status: 'active' | 'disabled') =>
-      rows(p).run((k) =>
-        k
-          .updateTable('supervisors')
-          .set({ status })
-          .where('id', '=', String(decodeJwt(refresh_token).sub)),
-      );
+      rows(p).run((k) => k.updateTable('supervisors').set({ status }).where('id', '=', id));
     await setStatus('disabled');
     await inactive(refresh_token);
     await setStatus('active');

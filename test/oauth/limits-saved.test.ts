@@ -1,7 +1,155 @@
-import { describe } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { counter, lastUse, limitedClient, MONTHS_END, savedQuota } from '../support/oauth/limits-stand.ts';
 import { describeReal } from '../support/services/real.ts';
-import { savedLimitsContract } from './limits-saved.contract.ts';
+
+const times = async (count: number, work: () => Promise<string>) => {
+  const answers: string[] = [];
+  for (let i = 0; i < count; i += 1) answers.push(await work());
+  return answers;
+};
+
+/** What is saved of clients' use in a database. */
+function savedLimitsContract(open: () => Promise<Database>): void {
+  let database: Database;
+  let db: Database['db'];
+  beforeAll(async () => {
+    database = await open();
+    ({ db } = database);
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  describe('what a client has used', () => {
+    it('D1-08 8-06: outlives the process that has counted it', async () => {
+      const client = await limitedClient(db, { perMonth: 5 });
+      const first = counter(db);
+      await times(3, () => first.count(client));
+      await first.limits.stop();
+      expect(await savedQuota(db, client)).toBe(3);
+      const second = counter(db);
+      expect(await times(3, () => second.count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
+    });
+
+    it('8-06 D3-15: begins anew with the calendar month, and the last count of the old one is saved', async () => {
+      const client = await limitedClient(db, { perMonth: 2 });
+      const { limits, clock, count } = counter(db);
+      expect(await times(3, () => count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
+      clock.nowMs = MONTHS_END - 1;
+      expect(await count(client)).toBe('monthly_limit_exceeded');
+      clock.nowMs = MONTHS_END;
+      expect(await times(3, () => count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
+      await limits.save();
+      expect(await savedQuota(db, client, '2026-11')).toBe(2);
+      expect(await savedQuota(db, client, '2026-12')).toBe(2);
+    });
+
+    it('D3-15: what is refused is neither used nor a use', async () => {
+      const client = await limitedClient(db, { perMonth: 9, perSecond: 1 });
+      const { limits, clock, count } = counter(db);
+      const usedAt = clock.nowMs;
+      await count(client);
+      clock.nowMs += 900;
+      expect(await times(5, () => count(client))).toEqual(Array(5).fill('rate_limit_exceeded'));
+      await limits.save();
+      expect(await savedQuota(db, client)).toBe(1);
+      expect(await lastUse(db, client)).toBe(usedAt);
+    });
+
+    it('is the time of its last use too, which never goes back, with limits and without', async () => {
+      for (const settings of [{}, { perMonth: 9 }]) {
+        const client = await limitedClient(db, settings);
+        const [early, late] = [counter(db), counter(db)];
+        late.clock.nowMs += 5_000;
+        for (const { count } of [late, early]) await count(client);
+        for (const { limits } of [late, early]) await limits.save();
+        expect(await lastUse(db, client)).toBe(late.clock.nowMs);
+      }
+    });
+
+    it('is saved once: a save without anything new says nothing to the database', async () => {
+      const client = await limitedClient(db, { perMonth: 9 });
+      let saves = 0;
+      const process = counter(db, {
+        save: (save) => (quotas, lastUses) => {
+          saves += 1;
+          return save(quotas, lastUses);
+        },
+      });
+      await process.count(client);
+      await process.limits.save();
+      const before = saves;
+      await process.limits.save();
+      await process.limits.stop();
+      expect(saves).toBe(before);
+    });
+
+    it('is kept while it cannot be saved, with one warning, and no request waits for it', async () => {
+      const client = await limitedClient(db, { perMonth: 9 });
+      let isDown = false;
+      const process = counter(db, {
+        save: (save) => (quotas, lastUses) => (isDown ? Promise.reject(new Error('down')) : save(quotas, lastUses)),
+      });
+      await process.count(client);
+      isDown = true;
+      for (let i = 0; i < 3; i += 1) {
+        expect(await process.count(client)).toBe('passed');
+        await process.limits.save();
+      }
+      expect(process.logged).toEqual(['warn: what clients have used cannot be saved now']);
+      isDown = false;
+      await process.limits.save();
+      expect(await savedQuota(db, client)).toBe(4);
+    });
+
+    it('of a client that is gone keeps nothing else from being saved', async () => {
+      const [gone, client] = [await limitedClient(db, { perMonth: 9 }), await limitedClient(db, { perMonth: 9 })];
+      const process = counter(db);
+      await process.count(gone);
+      await process.count(client);
+      const door = db.unscoped('test');
+      await door.run((k) => k.deleteFrom('client_quotas').where('client_id', '=', gone.clientId));
+      await door.run((k) => k.deleteFrom('clients').where('id', '=', gone.clientId));
+      await process.limits.stop();
+      expect(await savedQuota(db, client)).toBe(1);
+      expect(process.logged).toEqual([]);
+    });
+
+    it('D3-15 D3-28: neither cache nor database can tell: 503, and it is asked again', async () => {
+      const client = await limitedClient(db, { perMonth: 9 });
+      let isDown = true;
+      const process = counter(db, {
+        save: (save) => (quotas, lastUses) => (isDown ? Promise.reject(new Error('down')) : save(quotas, lastUses)),
+      });
+      await expect(process.count(client)).rejects.toMatchObject({ code: 'service_unavailable' });
+      isDown = false;
+      expect(await process.count(client)).toBe('passed');
+    });
+  });
+
+  describe('processes that save the same client', () => {
+    it('D3-28: never lower what is saved', async () => {
+      const client = await limitedClient(db, { perMonth: 100 });
+      const cache = new MemoryCache();
+      const [first, second] = [counter(db, { cache }), counter(db, { cache })];
+      await times(2, () => first.count(client));
+      await times(5, () => second.count(client));
+      await second.limits.save();
+      await first.limits.save();
+      expect(await savedQuota(db, client)).toBe(7);
+    });
+
+    it('at once, in any order, wait for each other and lose nothing', async () => {
+      const clients = await Promise.all(Array.from({ length: 20 }, () => limitedClient(db, { perMonth: 100 })));
+      const cache = new MemoryCache();
+      const processes = [counter(db, { cache }), counter(db, { cache })];
+      for (const { count } of processes) await Promise.all(clients.map((client) => count(client)));
+      await Promise.all(processes.map(({ limits }) => limits.save()));
+      for (const client of clients) expect(await savedQuota(db, client)).toBe(2);
+    });
+  });
+}
 
 describe('use that is saved in the database of this process', () => savedLimitsContract(embeddedDatabase));
 

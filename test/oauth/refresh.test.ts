@@ -3,6 +3,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import { addClient, type ClientCredentials, rows, updateClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
@@ -17,32 +18,15 @@ afterEach(() => {
 });
 afterAll(() => p[Symbol.asyncDispose]());
 
-function ask(json: object): Promise<Answer> {
-  return p.call('POST', '/v2/oauth/token', { json });
-}
-
-function refresh(token: string, client: ClientCredentials = p.demo.client): Promise<Answer> {
-  return ask({ grant_type: 'refresh_token', ...client, refresh_token: token });
-}
-
-async function apiPair(client: ClientCredentials): Promise<Answer['json']> {
-  return (await ask({ grant_type: 'client_credentials', ...client })).json;
-}
-
-async function loginPair(supervisor: object = p.demo.supervisor, client = p.demo.client): Promise<Answer['json']> {
-  return (await ask({ grant_type: 'password', ...client, ...supervisor })).json;
-}
+const ask = (json: object) => p.call('POST', '/v2/oauth/token', { json });
+const refresh = (refresh_token: string, client: ClientCredentials = p.demo.client) =>
+  ask({ grant_type: 'refresh_token', ...client, refresh_token });
+const apiPair = async (client: ClientCredentials) => (await ask({ grant_type: 'client_credentials', ...client })).json;
+const loginPair = async (supervisor: object = p.demo.supervisor) =>
+  (await ask({ grant_type: 'password', ...p.demo.client, ...supervisor })).json;
 
 function refused(answer: Answer): void {
   expect([answer.status, answer.text]).toEqual([401, envelope('invalid_request')]);
-}
-
-async function addSupervisor(): Promise<{ id: string; username: string; password: string }> {
-  const id = randomUUID();
-  const hash = await p.service.context.passwords.hash('secret');
-  const row = { id, node_id: p.demo.node_id, username: id, password_hash: hash, role: 'viewer' };
-  await rows(p).run((k) => k.insertInto('supervisors').values(row));
-  return { id, username: id, password: 'secret' };
 }
 
 describe('a refreshed pair', () => {
@@ -64,16 +48,9 @@ describe('a refreshed pair', () => {
     }
   });
 
-  it('3-05: redeeming the first token again gives another pair', async () => {
-    const first = await loginPair();
-    const pairs = await Promise.all([1, 2, 3].map(() => refresh(first.refresh_token)));
-    expect(pairs.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(new Set(pairs.map(({ json }) => json.refresh_token)).size).toBe(3);
-  });
-
   it('5.2-04 2.1-04: has the permissions of now', async () => {
     const client = await addClient(p);
-    const supervisor = await addSupervisor();
+    const supervisor = { ...(await addSupervisor(p, 'secret')), password: 'secret' };
     const [api, login] = [await apiPair(client), await loginPair(supervisor)];
     await updateClient(p, client.client_id, { scopes: ['tokens:read'] });
     await rows(p).run((k) => k.updateTable('supervisors').set({ role: 'operator' }).where('id', '=', supervisor.id));
@@ -128,11 +105,13 @@ describe('the end of a refresh token', () => {
   });
 
   it('5.2-04 7.2-02: comes with the account, the session and the client', async () => {
-    const supervisor = await addSupervisor();
+    const supervisor = { ...(await addSupervisor(p, 'secret')), password: 'secret' };
     const login = await loginPair(supervisor);
-    await setStatus(supervisor.id, 'disabled');
+    const setStatus = (status: 'active' | 'disabled') =>
+      rows(p).run((k) => k.updateTable('supervisors').set({ status }).where('id', '=', supervisor.id));
+    await setStatus('disabled');
     refused(await refresh(login.refresh_token));
-    await setStatus(supervisor.id, 'active');
+    await setStatus('active');
     expect((await refresh(login.refresh_token)).status).toBe(200);
     const sid = String(decodeJwt(login.refresh_token).sid);
     const now = new Date().toISOString();
@@ -143,21 +122,13 @@ describe('the end of a refresh token', () => {
     await updateClient(p, client.client_id, { status: 'disabled' });
     refused(await refresh(refresh_token, client));
   });
-
-  function setStatus(id: string, status: 'active' | 'disabled') {
-    return rows(p).run((k) => k.updateTable('supervisors').set({ status }).where('id', '=', id));
-  }
 });
 
 describe('what is no refresh token of this client', () => {
-  it.each([
-    ['before its nbf', { nbf: 1_800_000_001 }],
-    ['with an nbf that is no time', { nbf: 'now' }],
-    ['issued more than five minutes from now', { iat: 1_800_000_301 }],
-  ])('7.2-02: one %s', async (_name, changes) => {
+  it('7.2-02: one issued more than five minutes from now', async () => {
     const claims = apiClaims(p, { token_use: 'refresh' });
     expect((await refresh(signed(p, claims))).status).toBe(200);
-    refused(await refresh(signed(p, { ...claims, ...changes })));
+    refused(await refresh(signed(p, { ...claims, iat: 1_800_000_301 })));
   });
 
   it('7.2-02: that of another client of the node, or of another node', async () => {

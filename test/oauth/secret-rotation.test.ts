@@ -8,33 +8,25 @@ const NEW_USER = 'the secret of user tokens that comes next';
 const NEW_LEGACY = 'the secret of legacy tokens that comes next';
 const NEW_PEPPER = 'the pepper of client secrets that comes next';
 
-interface Before {
-  api: string;
-  login: string;
-  refresh: string;
-  legacy: string;
-  keyId: string | undefined;
-}
-
 let dataDir: string;
-let before: Before;
+let before: Awaited<ReturnType<typeof firstInstance>>['before'];
 let p: Portcullis;
 
 /** What an instance gave out before its secrets were rotated, with the variables that rotate them. */
-async function firstInstance(): Promise<Record<string, string>> {
+async function firstInstance() {
   await using first = await startPortcullis({ dataDir });
   const { jwt, pepper } = first.service.context.secrets;
   const grant = { grant_type: 'password', ...first.demo.client, ...first.demo.supervisor };
   const login = (await first.call('POST', '/v2/oauth/token', { json: grant })).json;
   const api = await first.clientToken();
-  before = {
+  const before = {
     api,
     login: login.access_token,
     refresh: login.refresh_token,
     legacy: signed(first, apiClaims(first), { secret: jwt.legacy.current }),
     keyId: decodeProtectedHeader(api).kid,
   };
-  return {
+  const env = {
     JWT_SECRET_USER: NEW_USER,
     JWT_SECRET_USER_PREVIOUS: jwt.user.current,
     JWT_SECRET_LEGACY: NEW_LEGACY,
@@ -42,12 +34,14 @@ async function firstInstance(): Promise<Record<string, string>> {
     SECRET_PEPPER: NEW_PEPPER,
     SECRET_PEPPER_PREVIOUS: pepper.current,
   };
+  return { before, env };
 }
 
 beforeAll(async () => {
   dataDir = await newDataDir();
-  const env = await firstInstance();
-  p = await startPortcullis({ dataDir, env });
+  const first = await firstInstance();
+  before = first.before;
+  p = await startPortcullis({ dataDir, env: first.env });
 });
 afterAll(async () => {
   await p[Symbol.asyncDispose]();

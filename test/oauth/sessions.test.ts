@@ -100,32 +100,6 @@ describe('while the cache refuses writes', () => {
 });
 
 describe('an emptied cache', () => {
-  it('D3-28: is rebuilt from the database before a login token is judged', async () => {
-    const pair = await login();
-    const { cache } = p.service.context;
-    vi.spyOn(cache, 'sessionState').mockReturnValueOnce('unready');
-    const rebuild = vi.spyOn(cache, 'rebuildSessions');
-    expect(await statusOf(pair)).toBe(200);
-    expect(rebuild).toHaveBeenCalledOnce();
-    const [nodeId, read] = rebuild.mock.calls[0] ?? [];
-    expect(nodeId).toBe(p.demo.node_id);
-    const { sid, sub, exp } = decodeJwt(pair.refresh_token);
-    // The session is kept before its tokens are issued: seconds may lie between their ends.
-    const expiresAtMs = expect.closeTo(Number(exp) * 1000, -4);
-    expect((await read?.())?.live).toContainEqual({ subject: sub, sessionId: sid, expiresAtMs });
-  });
-
-  it('D3-28: one that has lost a revocation is told of it before a login token is judged', async () => {
-    const pair = await login();
-    const { cache } = p.service.context;
-    const lost = vi.spyOn(cache, 'removeSessions').mockResolvedValue();
-    await p.call('POST', '/v2/oauth/revoke', { json: { ...p.demo.client, token: pair.refresh_token } });
-    expect(lost).toHaveBeenCalled();
-    vi.spyOn(cache, 'sessionState').mockReturnValueOnce('unready');
-    expect(await statusOf(pair)).toBe(401);
-    lost.mockRestore();
-  });
-
   it('D3-28: answers 503 while another rebuilds it', async () => {
     const pair = await login();
     const { cache } = p.service.context;

@@ -9,20 +9,14 @@ import { describeReal } from '../support/services/real.ts';
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
 const ADDRESS = '198.51.100.7';
 
-interface Stand {
-  throttle: Throttle;
-  clock: { nowMs: number };
-  /** The statuses of so many failures. */
-  fail(times: number, address?: string, clientId?: string | null): Promise<string[]>;
-}
-
-function stand(cache: Pick<Cache, 'countFailure'>): Stand {
+function stand(cache: Pick<Cache, 'countFailure'>) {
   const clock = { nowMs: NOON };
   const throttle = new Throttle({ cache, nowMs: () => clock.nowMs });
   return {
     throttle,
     clock,
-    async fail(times, address = ADDRESS, clientId: string | null = 'client') {
+    /** The codes of so many failures. */
+    async fail(times: number, address = ADDRESS, clientId: string | null = 'client'): Promise<string[]> {
       const codes: string[] = [];
       for (let i = 0; i < times; i += 1) {
         codes.push(

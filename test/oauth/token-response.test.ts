@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { cheapHash } from '../support/oauth/cheap-hash.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -26,10 +27,6 @@ function byClient(client: object): Promise<Answer> {
 
 function byPassword(client: object = p.demo.client): Promise<Answer> {
   return ask({ grant_type: 'password', ...client, ...p.demo.supervisor });
-}
-
-function without(claims: string[], ...absent: string[]): string[] {
-  return claims.filter((claim) => !absent.includes(claim)).sort();
 }
 
 describe('the token response', () => {
@@ -65,8 +62,8 @@ describe('the token response', () => {
     ['unheard-of', ['']],
   ])('2.1-04: of the role %s has its permissions and no others', async (role, permissions) => {
     const username = `${role}-${randomUUID()}`;
-    const passwordHash = await p.service.context.passwords.hash('secret');
-    await addSupervisor({ username, role, password_hash: passwordHash });
+    const row = { id: randomUUID(), node_id: p.demo.node_id, username, role, password_hash: cheapHash('secret') };
+    await rows(p).run((k) => k.insertInto('supervisors').values(row));
     const { json } = await ask({ grant_type: 'password', ...p.demo.client, username, password: 'secret' });
     expect(json.scope.split(' ').sort()).toEqual([...permissions].sort());
     expect(decodeJwt(json.access_token).scope).toBe(json.scope);
@@ -108,26 +105,19 @@ describe('the token response', () => {
 
   it('4.1-02 D2-18: unknown and null members are ignored, ids may be in upper case, parameters of the query do not count', async () => {
     const { client_id, client_secret } = p.demo.client;
-    const json = {
-      grant_type: 'client_credentials',
-      client_id: client_id.toUpperCase(),
-      client_secret,
-      username: null,
-      x: 1,
-    };
+    const more = { client_secret, username: null, x: 1 };
+    const json = { grant_type: 'client_credentials', client_id: client_id.toUpperCase(), ...more };
     const answer = await p.call('POST', '/v2/oauth/token?grant_type=password&client_id=x', { json });
     expect(answer.status).toBe(200);
     expect(decodeJwt(answer.json.access_token).client_id).toBe(client_id);
   });
 
-  it.each(['application/json; charset=utf-8', 'application/json;charset=UTF-8', 'APPLICATION/JSON'])(
-    '4.1-01: %s is JSON',
-    async (type) => {
-      expect((await ask({ grant_type: 'client_credentials', ...p.demo.client }, { 'content-type': type })).status).toBe(
-        200,
-      );
-    },
-  );
+  it('4.1-01: JSON may have a charset, and its type any case', async () => {
+    for (const type of ['application/json; charset=utf-8', 'application/json;charset=UTF-8', 'APPLICATION/JSON']) {
+      const answer = await ask({ grant_type: 'client_credentials', ...p.demo.client }, { 'content-type': type });
+      expect(answer.status).toBe(200);
+    }
+  });
 });
 
 describe('the claims', () => {
@@ -162,7 +152,9 @@ describe('the claims', () => {
 
   it('2.1-06 D3-01: without expiry lack exp alone', async () => {
     const { json } = await byClient(await addClient(p, { token_expiry_enabled: false }));
-    expect(Object.keys(decodeJwt(json.access_token)).sort()).toEqual(without([...COMMON, 'family'], 'exp'));
+    expect(Object.keys(decodeJwt(json.access_token)).sort()).toEqual(
+      [...COMMON, 'family'].filter((claim) => claim !== 'exp').sort(),
+    );
   });
 
   it('D3-20: a refreshed pair of a client is of the family of the first, and another grant begins another', async () => {
@@ -196,8 +188,4 @@ describe('the claims', () => {
 
 async function refreshed(first: Pick<Answer, 'json'>): Promise<Answer> {
   return ask({ grant_type: 'refresh_token', ...p.demo.client, refresh_token: first.json.refresh_token });
-}
-
-async function addSupervisor(row: { username: string; role: string; password_hash: string }): Promise<void> {
-  await rows(p).run((k) => k.insertInto('supervisors').values({ id: randomUUID(), node_id: p.demo.node_id, ...row }));
 }

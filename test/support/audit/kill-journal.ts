@@ -72,11 +72,6 @@ export class Journal {
     this.#unsettled = [];
   }
 
-  /** How many requests have this kind and have, or have not, been answered. */
-  count(wanted: (entry: Sent) => boolean): number {
-    return this.sent.values().filter(wanted).toArray().length;
-  }
-
   compare(records: readonly Recorded[]): Disagreements {
     const found: Disagreements = { lost: [], twice: [], invented: [], untrue: [] };
     const recordsOf = Map.groupBy(records, (record) => record.correlation_id);

@@ -12,11 +12,8 @@ const OPERATIONS_OF_A_SOCKET = 5;
 /** After an answer that did not come: the instance may be dying. */
 const PAUSE_MS = 5;
 
-/** Clients at work on one life of an instance. */
-export interface Load {
-  /** Lets what is under way end, in whatever way, and sends nothing more. */
-  stop(): Promise<void>;
-}
+/** Clients at work on one life of an instance; stopping lets what is under way end, and sends nothing more. */
+export type Load = ReturnType<typeof startLoad>;
 
 interface LoadParts {
   baseUrl: string;
@@ -25,7 +22,7 @@ interface LoadParts {
 }
 
 /** Sends requests of all kinds at random over kept connections, and operations over sockets. */
-export function startLoad({ baseUrl, credentials, journal }: LoadParts): Load {
+export function startLoad({ baseUrl, credentials, journal }: LoadParts) {
   const kinds = kindsOf(credentials).flatMap((kind) => Array<Kind>(kind.share).fill(kind));
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
   let isOver = false;
@@ -40,7 +37,7 @@ export function startLoad({ baseUrl, credentials, journal }: LoadParts): Load {
         if (await leave(baseUrl, kind, id)) journal.leave(entry);
         continue;
       }
-      const status = await ask({ baseUrl, agent, kind, id });
+      const status = await ask(baseUrl, agent, kind, id);
       if (status === undefined) await delay(PAUSE_MS);
       else journal.answer(entry, status);
     }
@@ -50,14 +47,14 @@ export function startLoad({ baseUrl, credentials, journal }: LoadParts): Load {
     while (!isOver) {
       const id = `audited-${journal.sent.size}`;
       const entry = journal.begin(id, 'a socket', 1, tellsOfSocket);
-      if (await talk({ baseUrl, token: credentials.token, id, entry })) journal.leave(entry);
+      if (await talk(baseUrl, credentials.token, id, entry)) journal.leave(entry);
       else await delay(PAUSE_MS);
     }
   }
 
   const clients = [sockets(), ...Array.from({ length: CLIENTS }, client)];
   return {
-    async stop() {
+    async stop(): Promise<void> {
       isOver = true;
       await Promise.all(clients);
       agent.destroy();
@@ -70,15 +67,8 @@ function tellsOfSocket({ status_code: status, aborted }: Recorded): boolean {
   return (status === 200 || status === 101) && !aborted;
 }
 
-interface Question {
-  baseUrl: string;
-  agent: Agent;
-  kind: Kind;
-  id: string;
-}
-
 /** The status, once the whole answer has come; undefined where it did not. */
-function ask({ baseUrl, agent, kind, id }: Question): Promise<number | undefined> {
+function ask(baseUrl: string, agent: Agent, kind: Kind, id: string): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   const { method, path, body } = kind;
   const length = body === '' ? {} : { 'content-length': Buffer.byteLength(body) };
@@ -113,15 +103,8 @@ function leave(baseUrl: string, { method, path, headers, body, leaves }: Kind, i
   return promise;
 }
 
-interface Talk {
-  baseUrl: string;
-  token: string;
-  id: string;
-  entry: Sent;
-}
-
 /** Sends one operation after the other over a socket and closes it; false where it broke before. */
-function talk({ baseUrl, token, id, entry }: Talk): Promise<boolean> {
+function talk(baseUrl: string, token: string, id: string, entry: Sent): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const headers = { 'x-correlation-id': id };
   const socket = new WebSocket(`${baseUrl.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', { headers });

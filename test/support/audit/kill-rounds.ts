@@ -21,16 +21,9 @@ interface KillOptions {
 
 /** What happened, and where records and answers do not agree. */
 export interface AuditReport {
-  kills: number;
-  sent: number;
   answered: number;
-  /** Left by their clients; cut by a kill. */
-  left: number;
-  cut: number;
-  records: number;
   /** Bytes in the spool after each kill, and at the end of each outage. */
   spooled: { killed: number[]; outage: number[] };
-  statuses: Record<string, number>;
   disagreements: Disagreements;
   /** What `audit verify` finds at the end. */
   findings: readonly Finding[];
@@ -75,7 +68,7 @@ export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions):
   const records = (await recordsOf(world)).filter((record) => !before.has(record.correlation_id));
   // The keys of the chains are those of two installations here.
   const { findings } = await verified(world.p.service.context.database.db, { keys: [] });
-  return { kills, spooled, findings, ...reportOf(journal, records) };
+  return { answered: journal.answered, spooled, disagreements: journal.compare(records), findings };
 }
 
 /** Connections are taken in their order: once these are answered, whoever has left before was heard. */
@@ -104,21 +97,6 @@ function answersOf(journal: Journal): (count: number) => Promise<void> {
   return async function answered(count) {
     enough += count;
     while (journal.answered < enough) await delay(2);
-  };
-}
-
-function reportOf(journal: Journal, records: Recorded[]): Omit<AuditReport, 'kills' | 'spooled' | 'findings'> {
-  const answered = journal.sent.values().flatMap(({ status }) => (status === undefined ? [] : [status]));
-  const counts = Map.groupBy(answered, (status) => `${status}`);
-  const left = journal.count(({ status, leftAtMs }) => status === undefined && leftAtMs !== undefined);
-  return {
-    sent: journal.sent.size,
-    answered: journal.answered,
-    left,
-    cut: journal.sent.size - journal.answered - left,
-    records: records.length,
-    statuses: Object.fromEntries([...counts].sort().map(([status, all]) => [status, all.length])),
-    disagreements: journal.compare(records),
   };
 }
 

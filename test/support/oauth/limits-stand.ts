@@ -12,18 +12,7 @@ export const MONTHS_END = Date.UTC(2026, 11, 1);
 const MONTH = '2026-11';
 
 /** One process that counts. */
-export interface Counter {
-  limits: ClientLimits;
-  /** What it has logged: `warn: …`. */
-  logged: string[];
-  clock: { nowMs: number };
-  /** Counts a request: `passed`, or why it was refused. */
-  count(client: ClientRecord): Promise<string>;
-  /** The limit headers of a request. */
-  headers(client: ClientRecord): Promise<Record<string, string>>;
-  /** How many requests it has counted by itself. */
-  countedAlone(): Promise<number>;
-}
+export type Counter = ReturnType<typeof counter>;
 
 export interface CounterOptions {
   cache?: Cache;
@@ -32,7 +21,7 @@ export interface CounterOptions {
 }
 
 /** A process on a database, with a cache of its own or a shared one. */
-export function counter(db: Db, { cache = new MemoryCache(), save = (real) => real }: CounterOptions = {}): Counter {
+export function counter(db: Db, { cache = new MemoryCache(), save = (real) => real }: CounterOptions = {}) {
   const logged: string[] = [];
   const keep = (level: string) => (_fields: object, message: string) => void logged.push(`${level}: ${message}`);
   const log = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
@@ -51,27 +40,22 @@ export function counter(db: Db, { cache = new MemoryCache(), save = (real) => re
   };
   return {
     limits,
+    /** What it has logged: `warn: …`. */
     logged,
     clock,
+    /** The limit headers of a request. */
     headers,
-    count: async (client) => (await limits.check(client, [])).refusal ?? 'passed',
+    /** Counts a request: `passed`, or why it was refused. */
+    count: async (client: ClientRecord) => (await limits.check(client, [])).refusal ?? 'passed',
+    /** How many requests it has counted by itself. */
     countedAlone: async () => (await limits.countedAlone.get()).values[0]?.value ?? 0,
   };
 }
 
-/** The limits of a client; none where nothing is given. */
-interface LimitSettings {
-  rateLimit?: Record<'perSecond' | 'perMinute' | 'perHour', number | undefined>;
-  monthlyLimit?: number;
-}
-
-/** A client that is in the database. */
-export async function limitedClient(
-  db: Db,
-  { rateLimit, monthlyLimit: perMonth = 0 }: LimitSettings = {},
-): Promise<ClientRecord> {
-  const { perSecond = 0, perMinute = 0, perHour = 0 } = rateLimit ?? {};
-  const client = clientRecord({ clientId: randomUUID(), limits: { perSecond, perMinute, perHour, perMonth } });
+/** A client that is in the database, with these limits. */
+export async function limitedClient(db: Db, limits: Partial<ClientRecord['limits']> = {}): Promise<ClientRecord> {
+  const none = { perSecond: 0, perMinute: 0, perHour: 0, perMonth: 0 };
+  const client = clientRecord({ clientId: randomUUID(), limits: { ...none, ...limits } });
   const door = db.unscoped('test');
   await door.run((k) =>
     k
