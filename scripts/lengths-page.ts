@@ -1,5 +1,5 @@
 import { MAX_SCOPE_LENGTH } from '../src/access/administration/client.input.ts';
-import { MAX_WALLET_LENGTH } from '../src/domain/user-migrations/migration-outcome.rules.ts';
+import { MAX_WALLET_LENGTH } from '../src/domain/user-migrations/migration.input.ts';
 import { MAX_FIELD_LENGTH } from '../src/domain/wallet-rules/wallet-rule.input.ts';
 import { MAX_LENGTHS } from '../src/tables/text-lengths.ts';
 

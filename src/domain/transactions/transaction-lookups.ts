@@ -7,8 +7,8 @@ import type { Db } from '../../platform/database/database.ts';
 import { textArray } from '../../platform/database/sql-state.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
+import type { NewTransaction } from './notification.input.ts';
 import type { TransactionOwner } from './transaction-owner.ts';
-import type { Transactions } from './transactions.service.ts';
 
 type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
 
@@ -100,7 +100,7 @@ interface LookupsParts {
   db: Db;
   log: Log;
   nowMs(): number;
-  transactions: Pick<Transactions, 'registerByOwner'>;
+  transactions: { registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> };
   owner: Pick<TransactionOwner, 'find'>;
   /** The timeout of one lookup, in ms. */
   timeoutMs: number;

@@ -6,10 +6,7 @@ import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
 import type { UserRow } from '../users/users.service.ts';
-import type { MigrateUserInput } from './migration.input.ts';
-
-/** The greatest length of a wallet's address before it is lower-cased, in characters. */
-export const MAX_WALLET_LENGTH = 128;
+import { MAX_WALLET_LENGTH, type MigrateUserInput } from './migration.input.ts';
 
 /** A reason for which a user is not migrated (specification section 7.4). */
 export type SkipReason =

@@ -4,7 +4,9 @@ import { hasForbiddenText } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
-import { MAX_WALLET_LENGTH } from './migration-outcome.rules.ts';
+
+/** The maximum length of a wallet's address before it is lower-cased, in characters. */
+export const MAX_WALLET_LENGTH = 128;
 
 /** The greatest number of rows in a bulk request (specification section 8). */
 export const MAX_BULK_ROWS = 500;

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { announcesBody } from './request-head.ts';
 
 /** The most bytes of a body that are captured for the audit record, before masking and cutting. */
 const KEPT_BYTES = 256 * 1024;
@@ -262,4 +261,9 @@ function isShortAscii(chunk: unknown, encoding: unknown): chunk is string {
 function onSentOf(rest: readonly unknown[]): unknown[] {
   const callbacks = rest.filter((argument) => typeof argument === 'function');
   return callbacks.length > 0 ? [() => callbacks.forEach((callback) => void callback())] : [];
+}
+
+/** Checks whether a request has a body, by its header fields (RFC 9112 section 6.3). */
+export function announcesBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -188,11 +188,6 @@ export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade 
   return undefined;
 }
 
-/** Checks whether a request has a body, by its header fields (RFC 9112 section 6.3). */
-export function announcesBody({ headers }: Pick<Head, 'headers'>): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
 /** The fields that have one value, by the length of their names: most others are passed over without a comparison. */
 const SINGLE = new Map(['Host', 'Content-Type', 'Authorization', 'X-Target-Server'].map((name) => [name.length, name]));
 

@@ -4,9 +4,9 @@ import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
 import { invalidRequest, Refusal } from '../../platform/errors.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
+import { announcesBody } from './capture.ts';
 import type { Exchange } from './exchange.ts';
 import { type ErrorEnvelope, errorEnvelope, refusalHeaders, statusOf } from './refusals.ts';
-import { announcesBody } from './request-head.ts';
 
 /**
  * Sends 100 Continue to a client that waits for it before it sends its body (RFC 9110 section 10.1.1). HTTP/1.0 has no

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { announcesBody } from '../exchange/capture.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { announcesBody } from '../exchange/request-head.ts';
 import { lingerOnClose } from '../exchange/responses.ts';
 import { BadResponseError, eachResponseField } from './headers.ts';
 

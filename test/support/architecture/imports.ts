@@ -3,11 +3,11 @@ import { dirname, join, normalize } from 'node:path';
 import { ROOT } from '../start/process.ts';
 
 /** An import of one file of `src` by another, both named from `src`; types count like values. */
-export type Import = readonly [importer: string, imported: string, isType?: boolean];
+export type Import = readonly [importer: string, imported: string];
 
-/** A static import or a re-export with its clause, an import for its effect, and an import in an expression. */
+/** A static import or a re-export, an import for its effect, and an import in an expression. */
 const FORMS =
-  /^(?:import|export)\s+([^'";]*?)\s*\bfrom\s+'(\.[^']+)'|^import\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'\s*\)/gm;
+  /^(?:import|export)\s+[^'";]*?\s*\bfrom\s+'(\.[^']+)'|^import\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'\s*\)/gm;
 
 /** Returns every file of `src`, named from `src`. */
 export function sourceFiles(): string[] {
@@ -21,23 +21,16 @@ export function sourceImports(): Import[] {
 
 /** Returns what a file with this text imports of `src`. */
 export function importsOf(file: string, text: string): Import[] {
-  return Array.from(text.matchAll(FORMS), ([, clause = '', from, effect, expression]) => {
-    return [file, normalize(join(dirname(file), from ?? effect ?? expression ?? '')), isTypes(clause)];
+  return Array.from(text.matchAll(FORMS), ([, from, effect, expression]) => {
+    return [file, normalize(join(dirname(file), from ?? effect ?? expression ?? ''))];
   });
 }
 
-/** Whether a clause takes types alone: `type { … }`, or `{ type …, type … }`. */
-function isTypes(clause: string): boolean {
-  const names = /^\{([^}]*)\}$/.exec(clause)?.[1]?.split(',') ?? [];
-  const given = names.map((name) => name.trim()).filter((name) => name !== '');
-  return clause.startsWith('type ') || (given.length > 0 && given.every((name) => name.startsWith('type ')));
-}
-
-/** Returns the groups of files that load one another in a circle: which of them is first decides what the others see. */
+/** Returns the groups of files that import one another in a circle, types included. */
 export function fileCycles(imports: readonly Import[]): string[][] {
   const below = new Map<string, Set<string>>();
-  for (const [importer, imported, isType] of imports) {
-    if (!isType) below.set(importer, (below.get(importer) ?? new Set()).add(imported));
+  for (const [importer, imported] of imports) {
+    below.set(importer, (below.get(importer) ?? new Set()).add(imported));
   }
   return circles(below);
 }
