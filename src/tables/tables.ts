@@ -12,7 +12,7 @@ import * as users from './users.entity.ts';
 import * as walletRules from './wallet-rules.entity.ts';
 import * as wallets from './wallets.entity.ts';
 
-/** The entities of all tables of the database. */
+/** The entities of all tables of the database: all that the files `*.entity.ts` export. */
 export const entities = [
   ...Object.values(access),
   ...Object.values(accounts),

@@ -140,7 +140,7 @@ const RETRY_MAX_MS = 1_000;
 /** How long the reads of one subscriber may be refused because of overload, in milliseconds. */
 export const OVERLOAD_MAX_MS = 10_000;
 
-interface RetryingLogParts {
+interface Dependencies {
   log: EventLog;
   clock: Clock;
   /** Called once for each outage, with its first error. */
@@ -152,17 +152,17 @@ interface RetryingLogParts {
  * signal once that is aborted, even if the read has succeeded meanwhile.
  */
 export class RetryingLog {
-  readonly #parts: RetryingLogParts;
+  readonly #dependencies: Dependencies;
   readonly #backfills = new Semaphore({ permits: BACKFILLS_AT_ONCE, maxWaiting: Number.POSITIVE_INFINITY });
   #isDown = false;
 
-  constructor(parts: RetryingLogParts) {
-    this.#parts = parts;
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** Reads the next page for a tailer. */
   readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
-    return this.#persist(() => this.#parts.log.readEvents(nodeId, afterSeq, PAGE_EVENTS), signal);
+    return this.#persist(() => this.#dependencies.log.readEvents(nodeId, afterSeq, PAGE_EVENTS), signal);
   }
 
   /**
@@ -170,16 +170,16 @@ export class RetryingLog {
    * only while a page is read, so that neither a slow subscriber nor a tenant whose reads wait blocks the others.
    */
   backfill(nodeId: string, afterSeq: bigint, signal: AbortSignal, limit = PAGE_EVENTS): Promise<LoggedEvent[]> {
-    const read = () => this.#parts.log.readEvents(nodeId, afterSeq, limit);
+    const read = () => this.#dependencies.log.readEvents(nodeId, afterSeq, limit);
     return this.#persist(() => this.#backfills.run(nodeId, read, signal), signal, OVERLOAD_MAX_MS);
   }
 
   headSeq(nodeId: string, signal: AbortSignal): Promise<bigint> {
-    return this.#persist(() => this.#parts.log.headSeq(nodeId), signal, OVERLOAD_MAX_MS);
+    return this.#persist(() => this.#dependencies.log.headSeq(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
   oldestKept(nodeId: string, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#persist(() => this.#parts.log.oldestKept(nodeId), signal, OVERLOAD_MAX_MS);
+    return this.#persist(() => this.#dependencies.log.oldestKept(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
   /** @throws SlowConsumerError when reads have been refused because of overload for `overloadMs`. */
@@ -188,7 +188,7 @@ export class RetryingLog {
     signal: AbortSignal,
     overloadMs = Number.POSITIVE_INFINITY,
   ): Promise<Result> {
-    const { clock, onError } = this.#parts;
+    const { clock, onError } = this.#dependencies;
     const givesUpAtMs = clock.nowMs() + overloadMs;
     signal.throwIfAborted();
     for (let failures = 1; ; failures += 1) {
