@@ -100,10 +100,9 @@ function retentionTests(open: () => Promise<Opened>): void {
       );
       await door().raw((sql) => sql`insert into node_event_seq values (${node}, ${times.length})`);
       for (const [index, at] of times.entries()) {
+        const columns = 'node_id, seq, transaction_id, status, correlation_id, transaction, occurred_at';
         await door().raw(
-          (
-            sql,
-          ) => sql`insert into transaction_events (node_id, seq, transaction_id, status, correlation_id, transaction, occurred_at)
+          (sql) => sql`insert into transaction_events (${sql.raw(columns)})
             values (${node}, ${index + 1}, ${id}, 1, 'c', '{}', ${at})`,
         );
       }

@@ -158,17 +158,14 @@ describe('revoking', () => {
   });
 
   it.each([
-    ['a jti with U+0000', { jti: '\0' }],
-    ['a jti with a lone surrogate', { jti: '\ud800' }],
-    ['a jti without end', { jti: 'j'.repeat(9_000) }],
-    ['a family with U+0000', { family: '\0', token_use: 'refresh' }],
-    ['a family without end', { family: 'f'.repeat(9_000), token_use: 'refresh' }],
-    ['a jti with U+0000 and no iat', { jti: '\0', iat: undefined, token_use: undefined }],
-    ['a session that is no UUID', { sid: 'zzz', token_use: 'refresh' }],
-    ['an empty session', { sid: '', token_use: 'refresh' }],
-    ['a session with U+0000', { sid: '\0', token_use: 'refresh' }],
-    ['an end beyond all times', { exp: 1e308 }],
-  ])('D3-12: takes a signed token with %s', async (_name, changes) => {
+    ...[{ jti: '\0' }, { jti: '\ud800' }, { jti: 'j'.repeat(9_000) }, { exp: 1e308 }],
+    ...[
+      { family: '\0', token_use: 'refresh' },
+      { family: 'f'.repeat(9_000), token_use: 'refresh' },
+    ],
+    { jti: '\0', iat: undefined, token_use: undefined },
+    ...['zzz', '', '\0'].map((sid) => ({ sid, token_use: 'refresh' })),
+  ])('D3-12: takes a signed token with %.60j', async (changes) => {
     const client = await addClient(p);
     const sub = 'sid' in changes ? await supervisorId(p) : client.client_id;
     const token = signed(p, { ...apiClaims(p), sub, client_id: client.client_id, ...changes });

@@ -142,10 +142,11 @@ describe('403 invalid_request', () => {
     refused(await ask({ grant_type: grantType, ...client, ...p.demo.supervisor, refresh_token: 'x' }), 403);
   });
 
-  it.each(['authorization_code', 'Password', 'toString', '__proto__', 'urn:ietf:params:oauth:grant-type:jwt-bearer'])(
-    '7.2-03: the unknown grant %s',
-    async (grantType) => refused(await ask({ grant_type: grantType, ...p.demo.client }), 403),
-  );
+  it('7.2-03: an unknown grant', async () => {
+    for (const grantType of ['authorization_code', 'Password', 'toString', '__proto__', 'urn:ietf:params:oauth:x']) {
+      refused(await ask({ grant_type: grantType, ...p.demo.client }), 403);
+    }
+  });
 });
 
 describe('what is answered first', () => {

@@ -46,17 +46,10 @@ function plantInEveryRow(): void {
   });
 }
 
-/** The values of arguments and parts of paths, by their names. */
-function named(of: Things): Readonly<Record<string, unknown>> {
-  const { account, wallet, asset, rule, migration, transaction, user } = of;
-  return {
-    ...{ account_id: account, wallet_id: wallet, asset_id: asset, rule_id: rule, migration_id: migration },
-    ...{ transaction_id: transaction, user_id: user, balances: [], id: asset },
-  };
-}
-
+/** The value of an argument or of a part of a path, by its name. */
 function namedValue(name: string): unknown {
-  const value = named(mine)[name];
+  const given: Readonly<Record<string, unknown>> = { ...mine, balances: [], id: mine.asset };
+  const value = given[name.replace('_id', '')];
   if (value === undefined) throw new Error(`no value for ${name}`);
   return value;
 }
@@ -93,7 +86,8 @@ describe('a column that no interface declares', () => {
         if (given === '') return start;
         return open ? `${field.name}(${given}, ` : `${field.name}(${given}) `;
       });
-      const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule, ...inputOf(field.name) };
+      const input = { ruleId: mine.rule, balances: [] };
+      const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule, input };
       const answer = await operate(stand.as(mine), `query { ${text} }`, ids);
       expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
       showsNothingHidden(answer.text);
@@ -113,14 +107,8 @@ describe('a column that no interface declares', () => {
   );
 });
 
-function idOf(query: string): string {
-  const ids: Readonly<Record<string, string>> = {
-    ...{ account: mine.account, wallet: mine.wallet, walletRule: mine.rule, asset: mine.asset, user: mine.user },
-    ...{ migration: mine.migration, transaction: mine.transaction, client: mine.idleClient },
-  };
-  return ids[query] ?? '';
-}
-
-function inputOf(query: string): object {
-  return query === 'previewWalletRule' ? { input: { ruleId: mine.rule, balances: [] } } : {};
+/** The id of what a query asks for, of which two have other names than the query. */
+function idOf(query: string): unknown {
+  const names: Readonly<Record<string, keyof Things>> = { walletRule: 'rule', client: 'idleClient' };
+  return mine[names[query] ?? (query as keyof Things)];
 }

@@ -55,47 +55,26 @@ async function seedNode(db: Db, chainIds: string[], networkIds: string[]): Promi
   const ids = (count: number) => Array.from({ length: count }, () => randomUUID());
   const [accountIds, walletIds, userIds, assetIds] = [ids(3), ids(3), ids(2), ids(2)];
   const times = { created_at: AT, updated_at: AT };
-  await door.run((k) =>
-    k
-      .insertInto('accounts')
-      .values(accountIds.map((id, at) => ({ id, name: `account ${at}`, type: 'organisation', status: 1, ...times }))),
-  );
+  const accounts = accountIds.map((id, at) => {
+    return { id, name: `account ${at}`, type: 'organisation', status: 1, ...times };
+  });
+  await door.run((k) => k.insertInto('accounts').values(accounts));
   // The third account has no wallet, the third wallet no network.
-  await door.run((k) =>
-    k.insertInto('wallets').values(
-      walletIds.map((id, at) => ({
-        id,
-        account_id: accountIds[at % 2] ?? '',
-        chain_id: chainIds[at % 2] ?? '',
-        ...times,
-      })),
-    ),
-  );
-  await door.run((k) =>
-    k
-      .insertInto('wallet_networks')
-      .values(walletIds.slice(0, 2).map((id, at) => ({ wallet_id: id, network_id: networkIds[at] ?? '' }))),
-  );
-  await door.run((k) =>
-    k
-      .insertInto('users')
-      .values(
-        userIds.map((id, at) => ({ id, email: `${at}@example.com`, external_id: `user-${at}`, address: `0x${at}` })),
-      ),
-  );
-  await door.run((k) =>
-    k.insertInto('assets').values(
-      assetIds.map((id, at) => ({
-        id,
-        name: `asset ${at}`,
-        symbol: 'A',
-        type: 'bond',
-        network_id: networkIds[at] ?? '',
-        status: 'draft',
-        ...times,
-      })),
-    ),
-  );
+  const wallets = walletIds.map((id, at) => {
+    return { id, account_id: accountIds[at % 2] ?? '', chain_id: chainIds[at % 2] ?? '', ...times };
+  });
+  await door.run((k) => k.insertInto('wallets').values(wallets));
+  const links = walletIds.slice(0, 2).map((id, at) => ({ wallet_id: id, network_id: networkIds[at] ?? '' }));
+  await door.run((k) => k.insertInto('wallet_networks').values(links));
+  const users = userIds.map((id, at) => {
+    return { id, email: `${at}@example.com`, external_id: `user-${at}`, address: `0x${at}` };
+  });
+  await door.run((k) => k.insertInto('users').values(users));
+  const assets = assetIds.map((id, at) => {
+    const kind = { symbol: 'A', type: 'bond', status: 'draft' };
+    return { id, name: `asset ${at}`, network_id: networkIds[at] ?? '', ...kind, ...times };
+  });
+  await door.run((k) => k.insertInto('assets').values(assets));
   return { nodeId, accountIds, walletIds, userIds, assetIds };
 }
 
