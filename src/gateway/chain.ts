@@ -1,5 +1,6 @@
-import { bearerOf, missingPermissions } from '../access/identity/principal.ts';
+import { bearerOf, missingPermissions, type Principal, type SignedToken } from '../access/identity/principal.ts';
 import type { TokenAuthenticator } from '../access/tokens/token-authenticator.ts';
+import type { TokenClass } from '../platform/config/secrets.ts';
 import { forbidden, invalidRequest, noToken, notFound, serviceUnavailable } from '../platform/errors.ts';
 import type { Upstream } from './endpoints/upstream.ts';
 import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
@@ -36,6 +37,23 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     if (principal) await tokens.recheck(principal);
   }
 
+  async function findToken(found: Findings, token: string, classes: readonly TokenClass[]): Promise<void> {
+    found.token = await tokens.checkSignature(token, classes);
+  }
+
+  async function findPrincipal(found: Findings, token: SignedToken): Promise<void> {
+    found.principal = await tokens.checkClaims(token);
+  }
+
+  async function checkSession(principal: Principal): Promise<void> {
+    await tokens.checkSession(principal);
+  }
+
+  async function guard(exchange: Exchange): Promise<void> {
+    await parts.clientGuards(exchange);
+    if (!exchange.isAnswered) handOver(exchange, parts);
+  }
+
   return [
     function clock(request) {
       request.startedAtMs = nowMs();
@@ -56,20 +74,20 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     function visibility({ req, found }) {
       if (found.endpoint?.visibility === 'protected' && req.headers.authorization === undefined) throw noToken();
     },
-    async function signature({ req, found }) {
+    function signature({ req, found }) {
       // A public endpoint ignores bearer tokens, even broken ones.
       const { visibility = 'public', tokens: classes = [] } = found.endpoint ?? {};
       const { authorization } = req.headers;
-      if (visibility === 'public' || (visibility === 'optional' && authorization === undefined)) return;
-      found.token = await tokens.checkSignature(bearerOf(authorization), classes);
+      if (visibility === 'public' || (visibility === 'optional' && authorization === undefined)) return undefined;
+      return findToken(found, bearerOf(authorization), classes);
     },
-    async function claims({ found }) {
-      found.principal = found.token && (await tokens.checkClaims(found.token));
+    function claims({ found }) {
+      return found.token && findPrincipal(found, found.token);
     },
-    async function revocation({ found }) {
-      if (!found.principal) return;
+    function revocation({ found }) {
+      if (!found.principal) return undefined;
       found.recheck = recheck;
-      await tokens.checkSession(found.principal);
+      return checkSession(found.principal);
     },
     function permission({ found: { principal, endpoint } }) {
       const missing = principal && endpoint ? missingPermissions(principal, endpoint.permissions) : [];
@@ -79,10 +97,12 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
       found.upstream = services.upstreamOf(found);
       found.isGuardedElsewhere = services.areGuardsElsewhere(found, isPeerTrusted);
     },
-    async function proxy(exchange) {
+    function proxy(exchange) {
       attachExchange(exchange);
-      if (!exchange.found.isGuardedElsewhere) await parts.clientGuards(exchange);
+      const { principal, isGuardedElsewhere } = exchange.found;
+      if (principal && !isGuardedElsewhere) return guard(exchange);
       handOver(exchange, parts);
+      return undefined;
     },
   ];
 }

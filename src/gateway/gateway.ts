@@ -205,12 +205,15 @@ export class Gateway {
 }
 
 /**
- * Runs the stages in order. Those before the token run at once, so that a request has its correlation id and its record when
- * the parser finds invalid bytes behind its head; a refusal is sent no sooner than that.
+ * Runs the stages in order: at once as far as none waits, so that a request has its correlation id and its record when the
+ * parser finds invalid bytes behind its head. A refusal is sent no sooner than that; a request that was refused meanwhile
+ * goes no further.
  */
 async function runStages(chain: readonly Stage[], exchange: Exchange): Promise<void> {
   for (const stage of chain) {
     const pending = stage(exchange);
-    if (pending) await pending;
+    if (!pending) continue;
+    await pending;
+    if (exchange.isAnswered) return;
   }
 }
