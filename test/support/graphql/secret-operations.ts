@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import {
   buildSchema,
   type GraphQLField,
+  type GraphQLInputObjectType,
   type GraphQLInputType,
   type GraphQLOutputType,
   type GraphQLSchema,
@@ -48,11 +49,17 @@ export const schema: GraphQLSchema = buildSchema(`${readFileSync(join(ROOT, 'sch
 const MARKER = 'ZQXJKV';
 /** A number that is a secret, as digits and in part. */
 export const SECRET_NUMBER = 1_999_777_555;
+/** Matches what is no secret, and must be shown. */
+export const PUBLIC = /WVH\d+W/g;
 /** Matches the names whose values are masked. */
 export const SECRET_NAME = /(?:secret|password|token)$|^authorization$/i;
+/** Whether the value of a field is masked: a secret, or what an audit record has of another request. */
+export function isMaskedField(name: string): boolean {
+  return SECRET_NAME.test(name) || ['query', 'requestBody', 'responseBody'].includes(name);
+}
 const SEPARATORS = ['', '', '"', '\\', '&', '=', ' ', '%', ';', '{"', '"}', '\n', 'é', '\u{1f511}', "'", '#', '"""'];
-const ALIASES = ['id', 'name', 'message', 'data', 'errors', 'query', 'extensions', 'token', 'x'];
-const NAMES = ['password', 'query', 'variables', 'data', 'message', 'operationName', 'toString', 'clientToken'];
+const ALIASES = ['id', 'name', 'data', 'errors', 'extensions', 'x'];
+const NAMES = ['query', 'variables', 'data', 'message', 'operationName', 'toString'];
 const MAX_DEPTH = 4;
 
 export interface Operation {
@@ -80,22 +87,11 @@ export const sendings: fc.Arbitrary<Sending> = fc.infiniteStream(fc.nat(2 ** 30)
   const count = how === 'batch' ? 1 + draw(6) : 1;
   const operations = Array.from({ length: count }, () => new OperationDraw(draw).operation(how));
   const faulty = operations.filter(() => draw(3) === 0);
-  for (const operation of faulty) {
-    for (let more = true; more; more = draw(3) === 0) makeFault(draw, operation);
-  }
+  for (const operation of faulty) makeFaults(draw, operation);
   const text = JSON.stringify(how === 'batch' ? operations : operations[0]);
   const body = draw(10) === 0 ? broken(draw, text) : text;
-  const isFaulty = faulty.length > 0 || body !== text;
-  // A socket is closed for a payload that is none.
-  return { how: how === 'socket' && !operations.every(isPayload) ? 'post' : how, operations, body, isFaulty };
+  return { how, operations, body, isFaulty: faulty.length > 0 || body !== text };
 });
-
-function isPayload({ query, variables }: Operation): boolean {
-  return (
-    typeof query === 'string' &&
-    (variables === undefined || Object.prototype.toString.call(variables) === '[object Object]')
-  );
-}
 
 function pick<One>(draw: Draw, all: readonly One[]): One {
   const one = all[draw(all.length)];
@@ -108,15 +104,9 @@ let given = 0;
 /** A value that is no secret, unlike any other. */
 function publicText(draw: Draw): string {
   given += 1;
-  const text = `WVH${given}`;
-  switch (draw(12)) {
-    case 0:
-      return JSON.stringify({ a: text, [pick(draw, ['password', 'Token', 'p\u0061ssword'])]: secretText(draw) });
-    case 1:
-      return `${text}${pick(draw, SEPARATORS)}${text}`;
-    default:
-      return text;
-  }
+  const text = `WVH${given}W`;
+  if (draw(12) === 0) return JSON.stringify({ a: text, [pick(draw, ['password', 'Token'])]: secretText(draw) });
+  return draw(6) === 0 ? `${text}${pick(draw, SEPARATORS)}${text}` : text;
 }
 
 function secretText(draw: Draw): string {
@@ -124,14 +114,12 @@ function secretText(draw: Draw): string {
 }
 
 function literalOf(draw: Draw, text: string): string {
-  switch (draw(5)) {
-    case 0:
-      return `"${Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`;
-    case 1:
-      return `"""${text.replaceAll('"""', '\\"""').replace(/["\\]$/, '$& ')}"""`;
-    default:
-      return JSON.stringify(text);
-  }
+  const escapes = Array.from(text, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`);
+  return pick(draw, [
+    ...Array(3).fill(JSON.stringify(text)),
+    `"""${text.replaceAll('"""', '\\"""').replace(/["\\]$/, '$& ')}"""`,
+    /[\ud800-\udfff]/.test(text) ? JSON.stringify(text) : `"${escapes.join('')}"`,
+  ]);
 }
 
 /** One operation on its way. */
@@ -150,13 +138,8 @@ class OperationDraw {
     const draw = this.#draw;
     const isStream = (how === 'events' || how === 'socket') && draw(2) === 0;
     const kind = isStream ? 'subscription' : how === 'form' || (how !== 'get' && draw(2) === 0) ? 'mutation' : 'query';
-    const root = {
-      query: schema.getQueryType(),
-      mutation: schema.getMutationType(),
-      subscription: schema.getSubscriptionType(),
-    };
-    const type = root[kind];
-    if (!type) throw new Error('the schema has it');
+    const type = schema.getType(`${kind[0]?.toUpperCase()}${kind.slice(1)}`);
+    if (!isObjectType(type)) throw new Error('the schema has it');
     const fields = Object.values(type.getFields());
     const secretive = fields.filter(({ name }) => /check|Password|createSupervisor|Client/.test(name));
     const selections = Array.from({ length: isStream ? 1 : 1 + draw(3) }, () =>
@@ -174,33 +157,15 @@ class OperationDraw {
       `${about}${kind}${isNamed ? ' Named' : ' '}${defined && `(${defined})`} { ${selections.join(' ')} }`,
       ...this.#fragments,
     ];
-    if (draw(8) === 0) parts.splice(draw(2), 0, this.#comment());
-    if (isNamed && draw(6) === 0) parts.push(`query Other { check(token: ${this.#secretLiteral()}) { id } }`);
-    const variables = {
-      ...this.#variables,
-      ...(draw(12) === 0 ? { extra: publicText(draw), newToken: secretText(draw) } : {}),
-    };
+    if (draw(8) === 0) parts.splice(draw(2), 0, `# ${pick(draw, [`password: "${MARKER}"`, `token=${MARKER}`, 'WVH'])}`);
+    if (isNamed && draw(6) === 0) parts.push(`query Other { check(token: "${MARKER}") { id } }`);
+    if (draw(12) === 0) Object.assign(this.#variables, { extra: publicText(draw), newToken: secretText(draw) });
     return {
       query: parts.join('\n'),
-      ...(Object.keys(variables).length > 0 && { variables }),
+      ...(Object.keys(this.#variables).length > 0 && { variables: this.#variables }),
       ...(isNamed && { operationName: 'Named' }),
       ...(draw(12) === 0 && { extensions: { note: publicText(draw), token: secretText(draw) } }),
     };
-  }
-
-  #comment(): string {
-    const text = pick(this.#draw, [
-      `password: "${MARKER}"`,
-      `"${MARKER}"`,
-      'WVH',
-      'login(token: $t)',
-      `token=${MARKER}`,
-    ]);
-    return `# ${text}`;
-  }
-
-  #secretLiteral(): string {
-    return literalOf(this.#draw, secretText(this.#draw));
   }
 
   #field(field: GraphQLField<unknown, unknown>, depth: number): string {
@@ -210,13 +175,15 @@ class OperationDraw {
       .map(({ name, type }) => `${name}: ${this.#value(type, SECRET_NAME.test(name), depth)}`);
     const inner = isCompositeType(getNamedType(field.type)) ? ` ${this.#selections(field.type, depth + 1)}` : '';
     const directive = draw(20) === 0 ? ' @include(if: true)' : '';
-    return `${this.#alias()}${field.name}${args.length > 0 ? `(${args.join(', ')})` : ''}${directive}${inner}`;
+    return `${this.#alias(field)}${field.name}${args.length > 0 ? `(${args.join(', ')})` : ''}${directive}${inner}`;
   }
 
-  #alias(): string {
+  /** The alias of a secret names nothing else: another field of that name would be masked, too. */
+  #alias({ name }: GraphQLField<unknown, unknown>): string {
     if (this.#draw(3) === 0) return '';
     this.#aliases += 1;
-    return `${this.#draw(8) === 0 ? pick(this.#draw, ALIASES) : `a${this.#aliases}`}: `;
+    const isCommon = this.#draw(8) === 0 && !isMaskedField(name);
+    return `${isCommon ? pick(this.#draw, ALIASES) : `a${this.#aliases}`}: `;
   }
 
   #selections(given: GraphQLOutputType, depth: number): string {
@@ -237,15 +204,11 @@ class OperationDraw {
     const selections = picked.map((field) => {
       if (depth > MAX_DEPTH && isCompositeType(getNamedType(field.type))) return '__typename';
       const selection = this.#field(field, depth);
-      switch (draw(8)) {
-        case 0:
-          return `... on ${type.name} { ${selection} }`;
-        case 1:
-          this.#fragments.push(`fragment F${this.#fragments.length} on ${type.name} { ${selection} }`);
-          return `...F${this.#fragments.length - 1}`;
-        default:
-          return selection;
-      }
+      const way = draw(8);
+      if (way === 0) return `... on ${type.name} { ${selection} }`;
+      if (way > 1) return selection;
+      this.#fragments.push(`fragment F${this.#fragments.length} on ${type.name} { ${selection} }`);
+      return `...F${this.#fragments.length - 1}`;
     });
     return `{ ${selections.join(' ')} }`;
   }
@@ -269,17 +232,19 @@ class OperationDraw {
       return `[${Array.from({ length: this.#draw(3) }, () => this.#value(type.ofType, isSecret, depth + 1)).join(', ')}]`;
     }
     if (!isInputObjectType(type)) return this.#constant(this.#json(type, isSecret, depth), type);
-    const fields = Object.values(type.getFields()).filter((field) => this.#isGiven(field.type, field.name, depth));
-    const members = fields.map(
+    const members = this.#given(type, depth).map(
       (field) => `${field.name}: ${this.#value(field.type, isSecret || SECRET_NAME.test(field.name), depth + 1)}`,
     );
     return `{${members.join(', ')}}`;
   }
 
-  #isGiven(type: GraphQLInputType, name: string, depth: number): boolean {
-    if (isNonNullType(type)) return true;
-    if (depth >= MAX_DEPTH && isInputObjectType(getNamedType(type))) return false;
-    return this.#draw(SECRET_NAME.test(name) ? 2 : 4) === 0;
+  /** The members of an input object that are given. */
+  #given(input: GraphQLInputObjectType, depth: number) {
+    return Object.values(input.getFields()).filter(({ type, name }) => {
+      if (isNonNullType(type)) return true;
+      if (depth >= MAX_DEPTH && isInputObjectType(getNamedType(type))) return false;
+      return this.#draw(SECRET_NAME.test(name) ? 2 : 4) === 0;
+    });
   }
 
   #json(given: GraphQLInputType, isSecret: boolean, depth: number): unknown {
@@ -287,28 +252,21 @@ class OperationDraw {
     const type = getNullableType(given);
     if (isListType(type)) return Array.from({ length: draw(3) }, () => this.#json(type.ofType, isSecret, depth + 1));
     if (isInputObjectType(type)) {
-      const fields = Object.values(type.getFields()).filter((field) => this.#isGiven(field.type, field.name, depth));
+      const members = this.#given(type, depth);
       return Object.fromEntries(
-        fields.map(({ name, type: one }) => [name, this.#json(one, isSecret || SECRET_NAME.test(name), depth + 1)]),
+        members.map(({ name, type: one }) => [name, this.#json(one, isSecret || SECRET_NAME.test(name), depth + 1)]),
       );
     }
     if (isEnumType(type)) return pick(draw, type.getValues()).name;
+    if (type.name === 'Boolean') return draw(2) === 0;
+    if (type.name === 'Int' || type.name === 'Float') return isSecret ? SECRET_NUMBER : 1 + draw(20);
     const text = isSecret ? secretText(draw) : publicText(draw);
-    switch (type.name) {
-      case 'Int':
-      case 'Float':
-        return isSecret ? SECRET_NUMBER : 1 + draw(20);
-      case 'Boolean':
-        return draw(2) === 0;
-      case 'JSON':
-        return pick<() => unknown>(draw, [
-          () => text,
-          () => ({ a: text, apiToken: secretText(draw), list: [{ secret: { b: secretText(draw) }, c: text }] }),
-          () => [text, { Password: SECRET_NUMBER }],
-        ])();
-      default:
-        return text;
-    }
+    if (type.name !== 'JSON') return text;
+    return pick<unknown>(draw, [
+      text,
+      { a: text, apiToken: secretText(draw), list: [{ secret: { b: secretText(draw) }, c: text }] },
+      [text, { Password: SECRET_NUMBER }],
+    ]);
   }
 
   /** A JSON value as a literal. */
@@ -325,64 +283,47 @@ class OperationDraw {
   }
 }
 
-type Fault = (operation: Operation, draw: Draw) => void;
+const ODD = ['?', 'é', '"', '"""', '#', '\\', '\0', '\ufeff', '{', ')', '}', `nothing(x: "${MARKER}")`, `"${MARKER}"`];
 
-const inQuery =
-  (change: (query: string, draw: Draw) => string): Fault =>
-  (operation, draw) => {
-    operation.query = change(operation.query, draw);
-  };
-
-const inVariables =
-  (change: (value: unknown, draw: Draw) => unknown): Fault =>
-  (operation, draw) => {
-    const variables = Object.entries(operation.variables ?? {});
-    if (variables.length === 0) return;
-    const at = draw(variables.length);
-    operation.variables = Object.fromEntries(
-      variables.map(([name, value], index) => [name, index === at ? change(value, draw) : value]),
-    );
-  };
-
-const FAULTS: readonly Fault[] = [
-  inQuery((query, draw) => query.slice(0, draw(query.length + 1))),
-  inQuery((query, draw) => without(query, draw, /[{}()[\]:"$!]/g)),
-  inQuery((query, draw) => without(query, draw, /[a-zA-Z]/g)),
-  inQuery((query) => query.replace(/password|secret|token/i, (name) => name.slice(1))),
-  inQuery((query) => query.replaceAll('"', "'")),
-  inQuery((query) => query.replace(/"([A-Z]+)"/, '$1')),
-  inQuery((query) => query.replace(/: "/, ' "')),
-  inQuery((query, draw) => {
+/** What may be wrong with a document. */
+const DOCUMENT_FAULTS: readonly ((query: string, draw: Draw) => string)[] = [
+  (query, draw) => query.slice(0, draw(query.length + 1)),
+  (query, draw) => without(query, draw, /[{}()[\]:"$!]/g),
+  (query, draw) => without(query, draw, /[a-zA-Z]/g),
+  (query) => query.replace(/password|secret|token/i, (name) => name.slice(1)),
+  (query) => query.replaceAll('"', "'"),
+  (query) => query.replace(/"([A-Z]+)"/, '$1'),
+  (query) => query.replace(/: "/, ' "'),
+  (query, draw) => {
     const at = draw(query.length + 1);
-    return (
-      query.slice(0, at) + pick(draw, ['?', 'é', '"', '"""', '#', '\\', '\0', '\ufeff', '{', ')']) + query.slice(at)
-    );
-  }),
-  inQuery((query, draw) => `${query} ${pick(draw, ['}', `nothing(x: "${MARKER}")`, `# ${MARKER}`, `"${MARKER}"`])}`),
-  inVariables((value) => [value]),
-  inVariables((value) => ({ x: value })),
-  inVariables((value) => ({ ...Object(value), unknown: value })),
-  inVariables(() => undefined),
-  inVariables((_value, draw) => pick(draw, [7, SECRET_NUMBER, null, true, 'WVH'])),
-  (operation) => {
-    operation.variables = [operation.variables];
-  },
-  (operation) => {
-    operation.variables = JSON.stringify(operation.variables);
-  },
-  (operation, draw) => {
-    operation.operationName = pick(draw, ['Nobody', `not a name ${MARKER}`, '']);
-  },
-  (operation) => {
-    Object.assign(operation, { qurey: operation.query, query: undefined });
-  },
-  (operation) => {
-    Object.assign(operation, { query: [operation.query] });
+    return query.slice(0, at) + pick(draw, ODD) + query.slice(at);
   },
 ];
 
-function makeFault(draw: Draw, operation: Operation): void {
-  if (typeof operation.query === 'string') pick(draw, FAULTS)(operation, draw);
+/** What may be wrong with a variable, and with what is sent beside the document. */
+const VALUE_FAULTS: readonly ((value: unknown, draw: Draw) => unknown)[] = [
+  (value) => [value],
+  (value) => ({ x: value }),
+  (value) => ({ ...Object(value), unknown: value }),
+  () => undefined,
+  (_value, draw) => pick(draw, [7, SECRET_NUMBER, null, true, 'WVH']),
+];
+
+function makeFaults(draw: Draw, operation: Operation): void {
+  const { variables = {} } = operation;
+  const [name = 'none'] = Object.keys(variables).slice(draw(Object.keys(variables).length || 1));
+  const value = (variables as Record<string, unknown>)[name];
+  const faults = [
+    ...DOCUMENT_FAULTS.map((change) => () => ({ query: change(operation.query, draw) })),
+    ...VALUE_FAULTS.map((change) => () => ({ variables: { ...variables, [name]: change(value, draw) } })),
+    () => ({ operationName: pick(draw, ['Nobody', `not a name ${MARKER}`, '']) }),
+    () => ({ variables: [variables] }),
+    () => ({ variables: JSON.stringify(variables) }),
+    () => ({ qurey: operation.query, query: undefined }),
+    () => ({ query: [operation.query] }),
+  ];
+  Object.assign(operation, pick(draw, faults)());
+  if (draw(3) === 0 && typeof operation.query === 'string') makeFaults(draw, operation);
 }
 
 function without(query: string, draw: Draw, pattern: RegExp): string {

@@ -4,6 +4,7 @@ import { print } from 'graphql';
 import { StartUserMigrationDocument } from '../../graphql/generated/graphql.ts';
 
 const BOUNDARY = 'a-boundary';
+export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 
 /** The operation that starts a migration, as `operations` carries it. */
 export const OPERATIONS = JSON.stringify({ query: print(StartUserMigrationDocument), variables: { file: null } });
@@ -30,7 +31,7 @@ export function formOf(parts: readonly FormPart[], closing = `--${BOUNDARY}--\r\
 
 /** The headers of a form. */
 export function formHeaders(token: string): Record<string, string> {
-  return { authorization: `Bearer ${token}`, 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
+  return { authorization: `Bearer ${token}`, 'content-type': FORM_TYPE };
 }
 
 function partOf({ name, value, filename, head }: FormPart): Buffer {
