@@ -150,48 +150,10 @@ describe('limits', () => {
     expect(eleven.status).toBe(400);
     expect(eleven.json.errors[0].message).toMatch(/batch has 11 operations, at most 10/);
   });
-
-  it('DG-06: a subscription in a batch is an error of its entry', async () => {
-    const batch = [{ query: '{ __typename }' }, { query: 'subscription { transactionUpdates { cursor } }' }];
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
-    const { json } = await stand.fetch({ method: 'POST', headers, body: JSON.stringify(batch) });
-    expect([json[0].data, json[1].errors[0].message]).toEqual([
-      expect.any(Object),
-      expect.stringContaining('subscription'),
-    ]);
-  });
-
-  it.each([
-    ['circular', '{ me { ...A } } fragment A on Viewer { ...B } fragment B on Viewer { ...A }'],
-    ['self-spreading', '{ me { ...A } } fragment A on Viewer { nodeId ...A }'],
-    [
-      'doubling',
-      `{ me { ...F0 } } ${Array.from({ length: 60 }, (_, index) => `fragment F${index} on Viewer { ...F${index + 1} ...F${index + 1} }`).join(' ')} fragment F60 on Viewer { x: nodeId }`,
-    ],
-  ])('DG-06: %s fragments are refused', async (_name, document) => {
-    expect((await stand.query(document)).status).toBe(400);
-  });
-
-  it('DG-06: a list literal a thousand deep is a 400', async () => {
-    const { status } = await stand.query(`{ account(id: ${'['.repeat(400)}${']'.repeat(400)}) { id } }`);
-    expect(status).toBe(400);
-  });
 });
 
-describe('forged requests', () => {
-  it.each([
-    'text/plain',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=x',
-    'application/graphql',
-  ])('DG-06: %s is 400 with a token, 401 without', async (type) => {
-    const send = (headers: Record<string, string>) =>
-      stand.fetch({ method: 'POST', headers: { 'content-type': type, ...headers }, body: 'query={me{nodeId}}' });
-    expect((await send({ authorization: `Bearer ${stand.token}` })).status).toBe(400);
-    expect((await send({})).status).toBe(401);
-  });
-
-  it('DG-06: GET reads, and never changes anything', async () => {
+describe('a GET', () => {
+  it('DG-06: reads, and never changes anything', async () => {
     const headers = { authorization: `Bearer ${stand.token}` };
     const read = await stand.fetch({ headers }, `?query=${encodeURIComponent('{ me { subject } }')}`);
     expect(read.json).toEqual({ data: { me: { subject: 'somebody' } } });

@@ -84,6 +84,16 @@ describe('registerTransaction', () => {
     expect(await register({ ...INPUT, id, assetId: null })).toMatchObject({ __typename: 'Transaction', id });
   });
 
+  it('DG-08: is answered whatever representation is accepted, since it has run', async () => {
+    const document =
+      'mutation { registerTransaction(input: {id: "a", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
+    const answer = await stand.query(document, { headers: { accept: 'text/plain' } });
+    expect([answer.status, answer.text]).toEqual([
+      200,
+      '{"data":{"registerTransaction":{"__typename":"Transaction"}}}',
+    ]);
+  });
+
   it('DG-03: a missing permission comes before a fault in the input', async () => {
     const token = stand.newToken({ permissions: ['transactions:read'] });
     const result = await register({ ...INPUT, id: '' }, token);
