@@ -110,9 +110,6 @@ describe('a client', () => {
   it.each([
     ['an empty name', { name: '' }, [['name']]],
     ['no grant', { grantTypes: [] }, [['grantTypes']]],
-    ['a duration below 1', { tokenExpiry: { enabled: true, duration: 0 } }, [['tokenExpiry', 'duration']]],
-    ['a limit of zero', { rateLimit: { requestsPerSecond: 0 } }, [['rateLimit', 'requestsPerSecond']]],
-    ['a quota of zero', { monthlyLimit: 0 }, [['monthlyLimit']]],
     ['an address that is none', { allowedIps: ['somewhere'] }, [['allowedIps', '0']]],
     ['a scope that is none', { scopes: ['two words'] }, [['scopes', '0']]],
   ] satisfies [string, Partial<ClientInput>, string[][]][])(

@@ -182,36 +182,6 @@ describe("a client's own token", () => {
   });
 });
 
-describe('who lacks clients:manage', () => {
-  it('DG-04: gets a ForbiddenError of every mutation, before any fault in the input, and an error of every query', async () => {
-    const nobody = await p.clientToken(await addClient(p, { scopes: ['accounts:read'] }));
-    const id = MISSING;
-    const results = await Promise.all([
-      operate(p, nobody, CreateClientDocument, { input: { ...INPUT, name: '' } }),
-      operate(p, nobody, UpdateClientDocument, { id, input: { ...INPUT, name: '' } }),
-      operate(p, nobody, RotateClientSecretDocument, { id, overlapSeconds: -1 }),
-      operate(p, nobody, SetClientStatusDocument, { id, status: 'DISABLED' }),
-      operate(p, nobody, CreateSupervisorDocument, { input: { username: '', password: '', role: '' } }),
-      operate(p, nobody, SetSupervisorStatusDocument, { id, status: 'DISABLED' }),
-      operate(p, nobody, SetSupervisorPasswordDocument, { id, password: '' }),
-      operate(p, nobody, SetSupervisorRoleDocument, { id, role: '' }),
-      operate(p, nobody, UnlockSupervisorDocument, { id }),
-      operate(p, nobody, RevokeSessionsDocument, { supervisorId: id }),
-    ]);
-    for (const { result } of results) {
-      expect(result).toMatchObject({ __typename: 'ForbiddenError', permission: 'clients:manage' });
-    }
-    for (const query of [
-      '{ clients { totalCount } }',
-      '{ supervisors { totalCount } }',
-      `{ client(id: "${id}") { id } }`,
-    ]) {
-      const { status, json } = await p.call('POST', '/graphql', { token: nobody, json: { query } });
-      expect([status, json.errors[0].extensions]).toEqual([200, { code: 'FORBIDDEN', permission: 'clients:manage' }]);
-    }
-  });
-});
-
 describe('what belongs to another node', () => {
   it('D4-01: is not found, byte for byte as what is not there, by each mutation and query', async () => {
     const other = p.demo.other_node;

@@ -63,7 +63,7 @@ describe('the document of a valid operation', () => {
 });
 
 describe('the variables of a valid operation', () => {
-  it.each([
+  it.each<[way: string, query: string, expected: Record<string, unknown>, variables?: Record<string, unknown>]>([
     [
       'by another name',
       'mutation ($p: String!, $id: ID!) { setSupervisorPassword(id: $id, password: $p) }',

@@ -15,87 +15,40 @@ import { type Stand, startStand } from '../support/graphql/stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 
-// Whoever adds a type or a root field says here what it needs; null: any token.
-const OF_TYPE: Record<string, Permission | null> = {
-  Viewer: null,
-  GasFee: null,
-  PriorityFee: null,
-  Account: 'accounts:read',
-  AccountConnection: 'accounts:read',
-  AccountEdge: 'accounts:read',
-  Wallet: 'wallets:read',
-  WalletConnection: 'wallets:read',
-  WalletEdge: 'wallets:read',
-  WalletRule: 'wallet-rules:read',
-  WalletRuleConnection: 'wallet-rules:read',
-  WalletRuleEdge: 'wallet-rules:read',
-  WalletRuleVersion: 'wallet-rules:read',
-  WalletRuleVersionConnection: 'wallet-rules:read',
-  WalletRuleVersionEdge: 'wallet-rules:read',
-  AutoTransferRule: 'wallet-rules:read',
-  SignAndApproveRule: 'wallet-rules:read',
-  PermissionlessTransferLimitRule: 'wallet-rules:read',
-  WalletRulePreview: 'wallet-rules:read',
-  WalletRuleExplanation: 'wallet-rules:read',
-  Network: null,
-  NetworkConnection: null,
-  NetworkEdge: null,
-  User: 'users:read',
-  UserConnection: 'users:read',
-  UserEdge: 'users:read',
-  Kyc: 'users:read',
-  ErasureReceipt: 'users:read',
-  Migration: 'users:read',
-  MigrationConnection: 'users:read',
-  MigrationEdge: 'users:read',
-  MigrationRow: 'users:read',
-  MigrationProgress: 'users:read',
-  MigrationRowConnection: 'users:read',
-  MigrationRowEdge: 'users:read',
-  Asset: 'tokens:read',
-  AssetConnection: 'tokens:read',
-  AssetEdge: 'tokens:read',
-  Transaction: 'transactions:read',
-  TransactionConnection: 'transactions:read',
-  TransactionEdge: 'transactions:read',
-  TransactionEvent: 'transactions:read',
-  TransactionEventConnection: 'transactions:read',
-  TransactionEventEdge: 'transactions:read',
-  TransactionUpdate: 'transactions:read',
-  Client: 'clients:manage',
-  ClientConnection: 'clients:manage',
-  ClientEdge: 'clients:manage',
-  TokenExpiry: 'clients:manage',
-  RateLimit: 'clients:manage',
-  Supervisor: 'clients:manage',
-  SupervisorConnection: 'clients:manage',
-  SupervisorEdge: 'clients:manage',
-  AuditRecord: 'audit:read',
-  AuditRecordConnection: 'audit:read',
-  AuditRecordEdge: 'audit:read',
-};
-const OF_MUTATION: Record<string, Permission> = {
-  createWalletRule: 'wallet-rules:write',
-  replaceWalletRule: 'wallet-rules:write',
-  setWalletRuleStatus: 'wallet-rules:write',
-  assignNetwork: 'wallets:write',
-  migrateUser: 'users:migrate',
-  migrateUsers: 'users:migrate',
-  startUserMigration: 'users:migrate',
-  cancelUserMigration: 'users:migrate',
-  eraseUser: 'users:erase',
-  registerTransaction: 'transactions:write',
-  createClient: 'clients:manage',
-  updateClient: 'clients:manage',
-  rotateClientSecret: 'clients:manage',
-  setClientStatus: 'clients:manage',
-  createSupervisor: 'clients:manage',
-  setSupervisorStatus: 'clients:manage',
-  setSupervisorPassword: 'clients:manage',
-  setSupervisorRole: 'clients:manage',
-  unlockSupervisor: 'clients:manage',
-  revokeSessions: 'clients:manage',
-};
+// Whoever adds a type or a root field says here what it needs; null: any token. A connection and its edges need the same.
+const OF_TYPE = byName<Permission | null>([
+  [null, 'Viewer GasFee PriorityFee Network'],
+  ['accounts:read', 'Account'],
+  ['wallets:read', 'Wallet'],
+  ['wallet-rules:read', 'WalletRule WalletRuleVersion WalletRulePreview WalletRuleExplanation'],
+  ['wallet-rules:read', 'AutoTransferRule SignAndApproveRule PermissionlessTransferLimitRule'],
+  ['users:read', 'User Kyc ErasureReceipt Migration MigrationRow MigrationProgress'],
+  ['tokens:read', 'Asset'],
+  ['transactions:read', 'Transaction TransactionEvent TransactionUpdate'],
+  ['clients:manage', 'Client TokenExpiry RateLimit Supervisor'],
+  ['audit:read', 'AuditRecord'],
+]);
+const OF_MUTATION = byName<Permission>([
+  ['wallet-rules:write', 'createWalletRule replaceWalletRule setWalletRuleStatus'],
+  ['wallets:write', 'assignNetwork'],
+  ['users:migrate', 'migrateUser migrateUsers startUserMigration cancelUserMigration'],
+  ['users:erase', 'eraseUser'],
+  ['transactions:write', 'registerTransaction'],
+  [
+    'clients:manage',
+    'createClient updateClient rotateClientSecret setClientStatus createSupervisor setSupervisorStatus',
+  ],
+  ['clients:manage', 'setSupervisorPassword setSupervisorRole unlockSupervisor revokeSessions'],
+]);
+
+function byName<Needed>(rows: [needed: Needed, names: string][]): Record<string, Needed> {
+  return Object.fromEntries(rows.flatMap(([needed, names]) => names.split(' ').map((name) => [name, needed])));
+}
+
+function needOf(type: string): Permission | null | undefined {
+  return OF_TYPE[type.replace(/(?:Connection|Edge)$/, '')];
+}
+
 /** Parts of what other types are reached through: they have nothing of their own. Whoever adds a field says so here. */
 const SHARED: Record<string, string> = {
   PageInfo: 'endCursor hasNextPage hasPreviousPage startCursor',
@@ -266,7 +219,7 @@ describe('every field of the schema', () => {
     const silent = fields.filter(({ coordinate, needs }) => {
       const [owner = '', name = ''] = coordinate.split('.');
       const isRoot = ['Query', 'Mutation', 'Subscription'].includes(owner);
-      if (!isRoot && needs === OF_TYPE[owner]) return false;
+      if (!isRoot && needs === needOf(owner)) return false;
       const { description } = typeOf(owner).getFields()[name] ?? {};
       return !description?.match(needs ? new RegExp(`needs ${needs}\\b`, 'i') : /any token/i);
     });
@@ -367,7 +320,7 @@ function walk(
       (isObject || isUnionType(target) ? ' { __typename }' : '') +
       ' }'.repeat(path.length + 1);
     const owner = isObject && SHARED[target.name] === undefined ? target.name : type.name;
-    found.set(coordinate, { coordinate, operation, needs: OF_TYPE[owner], document });
+    found.set(coordinate, { coordinate, operation, needs: needOf(owner), document });
     if (isObject && SHARED[target.name] === undefined) walk(target, operation, [...path, call], found);
   }
 }

@@ -1,11 +1,8 @@
-import { print } from 'graphql';
-import { createClient } from 'graphql-sse';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { EventReader } from '../support/graphql/event-reader.ts';
 import { OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
-import { TransactionUpdatesDocument, type TransactionUpdatesSubscription } from './generated/graphql.ts';
 
 let database: Database;
 let stand: Stand;
@@ -144,18 +141,6 @@ describe('transactionUpdates over SSE', () => {
     expect(await reader.next()).toBeUndefined();
     await until(() => stand.streams.load.streams === 0);
     expect(stand.watch.size).toBe(0);
-  });
-
-  it('DG-08: the client library graphql-sse is answered', async () => {
-    const client = createClient({ url: stand.url, headers: { authorization: `Bearer ${stand.token}` } });
-    const updates = client.iterate<TransactionUpdatesSubscription>({
-      query: print(TransactionUpdatesDocument),
-      variables: { after: '0' },
-    });
-    await stand.notify('t', 1);
-    const { value } = await updates.next();
-    expect(value?.data?.transactionUpdates.transaction).toMatchObject({ id: 't', status: 'STARTED' });
-    client.dispose();
   });
 });
 

@@ -94,42 +94,44 @@ async function pairOf(p: Portcullis, credentials: ClientCredentials) {
 
 type Arrange = (p: Portcullis, admin: string) => Promise<Subscriber>;
 
+/** Disabled: the client of a login, or of its own token. */
+function disabledClient(isLogin: boolean): Arrange {
+  return async (p, admin) => {
+    const { client, credentials } = await endlessClient(p, admin);
+    const { access_token } = await (isLogin ? loginOfDemo(p, credentials) : pairOf(p, credentials));
+    const status = { id: client.id, status: 'DISABLED' as const };
+    return { token: access_token, end: (at) => operate(at, admin, SetClientStatusDocument, status) };
+  };
+}
+
+function changedSupervisor(change: (at: Portcullis, admin: string, id: string) => Promise<unknown>): Arrange {
+  return async (p, admin) => {
+    const { id, username } = await addSupervisor(p, PASSWORD);
+    return { token: (await login(p, username)).access_token, end: (at) => change(at, admin, id) };
+  };
+}
+
+/** Revoked: one of the tokens that a client got for itself. */
+function revoked(name: 'access_token' | 'refresh_token'): Arrange {
+  return async (p, admin) => {
+    const { credentials } = await endlessClient(p, admin);
+    const pair = await pairOf(p, credentials);
+    return { token: pair.access_token, end: (at) => revoke(at, credentials, pair[name]) };
+  };
+}
+
 const ENDS: [string, Arrange][] = [
-  [
-    'its client is disabled',
-    async (p, admin) => {
-      const { client, credentials } = await endlessClient(p, admin);
-      const { access_token } = await pairOf(p, credentials);
-      const status = { id: client.id, status: 'DISABLED' as const };
-      return { token: access_token, end: (at) => operate(at, admin, SetClientStatusDocument, status) };
-    },
-  ],
-  [
-    'the client of its login is disabled',
-    async (p, admin) => {
-      const { client, credentials } = await endlessClient(p, admin);
-      const { access_token } = await loginOfDemo(p, credentials);
-      const status = { id: client.id, status: 'DISABLED' as const };
-      return { token: access_token, end: (at) => operate(at, admin, SetClientStatusDocument, status) };
-    },
-  ],
+  ['its client is disabled', disabledClient(false)],
+  ['the client of its login is disabled', disabledClient(true)],
   [
     'its supervisor is disabled',
-    async (p, admin) => {
-      const { id, username } = await addSupervisor(p, PASSWORD);
-      const { access_token } = await login(p, username);
-      const status = { id, status: 'DISABLED' as const };
-      return { token: access_token, end: (at) => operate(at, admin, SetSupervisorStatusDocument, status) };
-    },
+    changedSupervisor((at, admin, id) => operate(at, admin, SetSupervisorStatusDocument, { id, status: 'DISABLED' })),
   ],
   [
     'the password of its supervisor is changed',
-    async (p, admin) => {
-      const { id, username } = await addSupervisor(p, PASSWORD);
-      const { access_token } = await login(p, username);
-      const change = { id, password: `${PASSWORD}, changed` };
-      return { token: access_token, end: (at) => operate(at, admin, SetSupervisorPasswordDocument, change) };
-    },
+    changedSupervisor((at, admin, id) =>
+      operate(at, admin, SetSupervisorPasswordDocument, { id, password: `${PASSWORD}, changed` }),
+    ),
   ],
   [
     'its session is revoked by its refresh token',
@@ -138,22 +140,8 @@ const ENDS: [string, Arrange][] = [
       return { token: access_token, end: (at) => revoke(at, p.demo.client, refresh_token) };
     },
   ],
-  [
-    'it is revoked itself',
-    async (p, admin) => {
-      const { credentials } = await endlessClient(p, admin);
-      const { access_token } = await pairOf(p, credentials);
-      return { token: access_token, end: (at) => revoke(at, credentials, access_token) };
-    },
-  ],
-  [
-    'its family is revoked',
-    async (p, admin) => {
-      const { credentials } = await endlessClient(p, admin);
-      const { access_token, refresh_token } = await pairOf(p, credentials);
-      return { token: access_token, end: (at) => revoke(at, credentials, refresh_token) };
-    },
-  ],
+  ['it is revoked itself', revoked('access_token')],
+  ['its family is revoked', revoked('refresh_token')],
 ];
 
 const OVERS = [

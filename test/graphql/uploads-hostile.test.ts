@@ -42,174 +42,92 @@ const withOperations = (value: unknown): FormPart[] => [
 const withMap = (value: string): FormPart[] => [operationsPart, { ...mapPart, value }, filePart];
 const QUERY = JSON.parse(OPERATIONS).query;
 
+const END = 'must end with the closing boundary';
+const AWAY = `is out of place: ${ORDER}`;
+const MISSING = `is missing: ${ORDER}`;
+const MORE = `has more than it may: ${ORDER}`;
+const NO_FILE = 'must have null in variables.file, where the file belongs';
+const ONE_MEMBER = 'must be a JSON object with one member, for one file';
+const ONE_PLACE = 'must name one place for the file';
+const VARIABLE = 'must name the variable of the file, such as "variables.file"';
+const bare = (head: string, value = 'x'): FormPart => ({ head, value });
+const place = (name: string) => withMap(JSON.stringify({ 0: [name] }));
+
 /** What is sent, and which part is told to be at fault. */
-const REFUSED: [what: string, body: Buffer, path: string, message: string][] = [
-  ['nothing', Buffer.alloc(0), '', 'must end with the closing boundary'],
-  ['no part', formOf([]), 'operations', `is missing: ${ORDER}`],
-  ['no operations', formOf([mapPart, filePart]), 'map', `is out of place: ${ORDER}`],
-  ['no map', formOf([operationsPart, filePart]), '0', `is out of place: ${ORDER}`],
-  ['no file', formOf([operationsPart, mapPart]), 'file', `is missing: ${ORDER}`],
-  ['operations alone', formOf([operationsPart]), 'map', `is missing: ${ORDER}`],
-  ['the map first', formOf([mapPart, operationsPart, filePart]), 'map', `is out of place: ${ORDER}`],
-  ['the file first', formOf([filePart, operationsPart, mapPart]), '0', `is out of place: ${ORDER}`],
-  ['operations twice', formOf([operationsPart, ...good]), 'operations', `is out of place: ${ORDER}`],
-  ['the map twice', formOf([operationsPart, mapPart, mapPart, filePart]), '', `has more than it may: ${ORDER}`],
-  ['two files', formOf([...good, filePart]), '', `has more than it may: ${ORDER}`],
-  ['a field behind the file', formOf([...good, { name: 'more', value: 'x' }]), '', `has more than it may: ${ORDER}`],
-  ['operations behind the file, too', formOf([...good, operationsPart]), '', `has more than it may: ${ORDER}`],
-  [
-    'a part of no form behind the file',
-    formOf([...good, { head: 'X: y', value: 'x' }]),
-    '',
-    `has more than it may: ${ORDER}`,
-  ],
-  [
-    'a part of no form between',
-    formOf([operationsPart, { head: 'X: y', value: '' }, mapPart, filePart]),
-    '',
-    `has more than it may: ${ORDER}`,
-  ],
-  [
-    'a field for the file',
-    formOf([operationsPart, mapPart, { name: '0', value: CSV }]),
-    '0',
-    `is out of place: ${ORDER}`,
-  ],
-  [
-    'a part without a name',
-    formOf([operationsPart, mapPart, { head: 'Content-Disposition: form-data', value: 'x' }]),
-    '',
-    `is out of place: ${ORDER}`,
-  ],
+const REFUSED: [what: string, sent: Buffer | FormPart[], path: string, message: string][] = [
+  ['nothing', Buffer.alloc(0), '', END],
+  ['no part', [], 'operations', MISSING],
+  ['no operations', [mapPart, filePart], 'map', AWAY],
+  ['no map', [operationsPart, filePart], '0', AWAY],
+  ['no file', [operationsPart, mapPart], 'file', MISSING],
+  ['the file first', [filePart, operationsPart, mapPart], '0', AWAY],
+  ['operations twice', [operationsPart, ...good], 'operations', AWAY],
+  ['the map twice', [operationsPart, mapPart, mapPart, filePart], '', MORE],
+  ['two files', [...good, filePart], '', MORE],
+  ['a field behind the file', [...good, { name: 'more', value: 'x' }], '', MORE],
+  ['a part of no form behind the file', [...good, bare('X: y')], '', MORE],
+  ['a part of no form between', [operationsPart, bare('X: y', ''), mapPart, filePart], '', MORE],
+  ['a field for the file', [operationsPart, mapPart, { name: '0', value: CSV }], '0', AWAY],
+  ['a part without a name', [operationsPart, mapPart, bare('Content-Disposition: form-data')], '', AWAY],
   [
     'a file of another name',
-    formOf([operationsPart, mapPart, { ...filePart, name: '1' }]),
+    [operationsPart, mapPart, { ...filePart, name: '1' }],
     'map',
     'must name the part of the file',
   ],
-  [
-    'a header that is none',
-    formOf([operationsPart, mapPart, { head: 'no colon', value: 'x' }]),
-    'file',
-    `is missing: ${ORDER}`,
-  ],
-  ['no closing boundary', formOf(good, ''), '', 'must end with the closing boundary'],
-  ['half a closing boundary', formOf(good, '--a-bound'), '', 'must end with the closing boundary'],
-  [
-    'an end within operations',
-    Buffer.from(formOf([operationsPart]).subarray(0, 120)),
-    '',
-    'must end with the closing boundary',
-  ],
-  [
-    'another boundary',
-    Buffer.from(String(formOf(good)).replaceAll('a-boundary', 'another')),
-    '',
-    'must end with the closing boundary',
-  ],
+  ['a header that is none', [operationsPart, mapPart, bare('no colon')], 'file', MISSING],
+  ['no closing boundary', formOf(good, ''), '', END],
+  ['half a closing boundary', formOf(good, '--a-bound'), '', END],
+  ['an end within operations', Buffer.from(formOf([operationsPart]).subarray(0, 120)), '', END],
+  ['another boundary', Buffer.from(String(formOf(good)).replaceAll('a-boundary', 'another')), '', END],
   ['2 MiB of another boundary', Buffer.alloc(2 * MEBIBYTE, 'x'), '', `has too much before the file: ${ORDER}`],
   [
     'operations of 2 MiB',
-    formOf(withOperations({ query: QUERY, variables: { file: null, x: 'x'.repeat(2 * MEBIBYTE) } })),
+    withOperations(OPERATIONS.padEnd(2 * MEBIBYTE)),
     '',
     `has too much before the file: ${ORDER}`,
   ],
   [
     'operations and a map of over 1 MiB',
-    formOf([
-      { ...operationsPart, value: OPERATIONS.padEnd(MEBIBYTE - 100) },
-      { ...mapPart, value: MAP.padEnd(200) },
-      filePart,
-    ]),
+    [{ ...operationsPart, value: OPERATIONS.padEnd(MEBIBYTE - 100) }, { ...mapPart, value: MAP.padEnd(200) }, filePart],
     'map',
     'operations and map have at most 1 MiB',
   ],
   [
     'operations that are no JSON',
-    formOf(withOperations('{')),
+    withOperations('{'),
     'operations',
     'must be JSON, and is malformed at line 1 column 2',
   ],
-  [
-    'a batch',
-    formOf(withOperations([JSON.parse(OPERATIONS)])),
-    'operations',
-    'must be one operation: a batch brings no file',
-  ],
-  [
-    'operations that are null',
-    formOf(withOperations('null')),
-    'operations',
-    'must be a JSON object with query and variables',
-  ],
-  [
-    'operations without variables',
-    formOf(withOperations({ query: QUERY })),
-    'operations',
-    'must have null in variables.file, where the file belongs',
-  ],
-  [
-    'a string in the place of the file',
-    formOf(withOperations({ query: QUERY, variables: { file: 'x' } })),
-    'operations',
-    'must have null in variables.file, where the file belongs',
-  ],
-  [
-    'variables that are a list',
-    formOf(withOperations({ query: QUERY, variables: [null] })),
-    'operations',
-    'must have null in variables.file, where the file belongs',
-  ],
-  ['a map that is no JSON', formOf(withMap('{"0": [')), 'map', 'must be JSON, and is malformed at line 1 column 8'],
-  [
-    'a map that is a list',
-    formOf(withMap('["variables.file"]')),
-    'map',
-    'must be a JSON object with one member, for one file',
-  ],
-  ['an empty map', formOf(withMap('{}')), 'map', 'must be a JSON object with one member, for one file'],
-  [
-    'a map of two files',
-    formOf(withMap('{"0": ["variables.file"], "1": ["variables.file"]}')),
-    'map',
-    'must be a JSON object with one member, for one file',
-  ],
-  [
-    'a file for two places',
-    formOf(withMap('{"0": ["variables.file", "variables.other"]}')),
-    'map',
-    'must name one place for the file',
-  ],
-  ['a file for no place', formOf(withMap('{"0": []}')), 'map', 'must name one place for the file'],
-  ['a place that is no list', formOf(withMap('{"0": "variables.file"}')), 'map', 'must name one place for the file'],
-  ...[
-    'file',
-    'variables',
-    'variables.',
-    'query',
-    '0.variables.file',
-    'variables.file.0',
-    'variables.__proto__',
-    '__proto__.file',
-    'variables.__proto__.file',
-    'variables.constructor.prototype',
-    'variables.a b',
-  ].map((place): [string, Buffer, string, string] => [
-    `the place ${place}`,
-    formOf(withMap(JSON.stringify({ 0: [place] }))),
-    'map',
-    'must name the variable of the file, such as "variables.file"',
-  ]),
-  ...['other', 'toString', 'constructor'].map((name): [string, Buffer, string, string] => [
+  ['a batch', withOperations(`[${OPERATIONS}]`), 'operations', 'must be one operation: a batch brings no file'],
+  ['operations that are null', withOperations('null'), 'operations', 'must be a JSON object with query and variables'],
+  ['operations without variables', withOperations({ query: QUERY }), 'operations', NO_FILE],
+  ['a string as the file', withOperations({ query: QUERY, variables: { file: 'x' } }), 'operations', NO_FILE],
+  ['variables that are a list', withOperations({ query: QUERY, variables: [null] }), 'operations', NO_FILE],
+  ['a map that is no JSON', withMap('{"0": ['), 'map', 'must be JSON, and is malformed at line 1 column 8'],
+  ['a map that is a list', withMap('["variables.file"]'), 'map', ONE_MEMBER],
+  ['an empty map', withMap('{}'), 'map', ONE_MEMBER],
+  ['a map of two files', withMap('{"0": ["variables.file"], "1": ["variables.file"]}'), 'map', ONE_MEMBER],
+  ['a file for two places', withMap('{"0": ["variables.file", "variables.other"]}'), 'map', ONE_PLACE],
+  ['a file for no place', withMap('{"0": []}'), 'map', ONE_PLACE],
+  ['a place that is no list', withMap('{"0": "variables.file"}'), 'map', ONE_PLACE],
+  ...['file', 'variables', 'variables.', '0.variables.file', 'variables.file.0', 'variables.__proto__'].map(
+    (name): [string, FormPart[], string, string] => [`the place ${name}`, place(name), 'map', VARIABLE],
+  ),
+  ...['variables.__proto__.file', 'variables.constructor.prototype', 'variables.a b'].map(
+    (name): [string, FormPart[], string, string] => [`the place ${name}`, place(name), 'map', VARIABLE],
+  ),
+  ...['other', 'toString', 'constructor'].map((name): [string, FormPart[], string, string] => [
     `the variable ${name}, which is not null`,
-    formOf(withMap(JSON.stringify({ 0: [`variables.${name}`] }))),
+    place(`variables.${name}`),
     'operations',
     `must have null in variables.${name}, where the file belongs`,
   ]),
 ];
 
 describe('a form that is no upload', () => {
-  it.each(REFUSED)('DG-09 D2-13: %s is a 400 that says what to change', async (_what, body, path, message) => {
+  it.each(REFUSED)('DG-09 D2-13: %s is a 400 that says what to change', async (_what, sent, path, message) => {
+    const body = Buffer.isBuffer(sent) ? sent : formOf(sent);
     const answer = await sendRaw(p.url, formHeaders(token), body);
     expect([answer.status, answer.json.errors]).toEqual([400, [{ path, message }]]);
     expect(answer.json).toMatchObject({ code: -1, domain: 0, message: 'invalid_request' });

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MISSING, operate } from '../support/graphql/administration.ts';
-import { renameTable } from '../support/harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
-import { addClient } from '../support/oauth/clients.ts';
 import { eventsOf, migrationsOf } from '../support/user-migrations/calls.ts';
 import {
   EraseUserDocument,
@@ -72,17 +70,6 @@ describe('migrateUser', () => {
       expect(result).toMatchObject({ __typename: 'DuplicateError', reason });
     }
   });
-
-  it.each([
-    ['no identifier', { email: '' }, [['email'], ['externalId']]],
-    ['a blank wallet', { walletAddress: ' ' }, [['walletAddress']]],
-    ['a long wallet', { walletAddress: 'w'.repeat(129) }, [['walletAddress']]],
-    ['U+0000 in a name', { name: '\0' }, [['name']]],
-    ['a long external id', { externalId: 'x'.repeat(513) }, [['externalId']]],
-  ])('DG-03 D7-02: %s is a ValidationError that names it', async (_name, more, paths) => {
-    const { result } = await operate(p, token, MigrateUserDocument, { input: { ...newUser(), ...more } });
-    expect(result).toMatchObject({ __typename: 'ValidationError', issues: paths.map((path) => ({ path })) });
-  });
 });
 
 describe('migrateUsers', () => {
@@ -147,27 +134,6 @@ describe('migrateUsers', () => {
 });
 
 describe('the lists', () => {
-  it('DG-02 DG-13: users come oldest first, by any page size, forwards and backwards, with the exact total', async () => {
-    const filter = { search: `list-${randomUUID()}` };
-    const ids = [];
-    for (let index = 0; index < 7; index += 1) ids.push((await migrated({ name: `${filter.search} ${index}` })).id);
-    for (const first of [1, 2, 3, 7, 20]) {
-      const seen: string[] = [];
-      for (let after: string | null = null, more = true; more; ) {
-        const users: Awaited<ReturnType<typeof pageOfUsers>> = await pageOfUsers({ filter, first, after });
-        expect(users.totalCount).toBe(7);
-        seen.push(...users.edges.map(({ node }) => node.id));
-        more = users.pageInfo.hasNextPage;
-        after = users.pageInfo.endCursor ?? null;
-      }
-      expect(seen).toEqual(ids);
-    }
-    const back = await pageOfUsers({ filter, last: 3 });
-    expect(back.edges.map(({ node }) => node.id)).toEqual(ids.slice(4));
-    const before = await pageOfUsers({ filter, last: 3, before: back.pageInfo.startCursor ?? '' });
-    expect(before.edges.map(({ node }) => node.id)).toEqual(ids.slice(1, 4));
-  });
-
   it('DG-01: users are found by a part of what they are, and by whether they are verified', async () => {
     const mark = randomUUID().slice(0, 8);
     const verified = await migrated({ surname: `Ö%_\\${mark}`, kycSent: true });
@@ -177,36 +143,6 @@ describe('the lists', () => {
     expect(await found({ search: mark.toUpperCase(), kycVerified: true })).toEqual([verified.id]);
     expect(await found({ search: mark, kycVerified: false })).toEqual([plain.id]);
     expect(await found({ search: `%${mark}` })).toEqual([]);
-  });
-
-  it('DG-13 DG-02: migrations come newest first; their rows in order, by pages', async () => {
-    const users = Array.from({ length: 5 }, newUser);
-    const made = [];
-    for (let index = 0; index < 3; index += 1) {
-      const { result } = await operate(p, token, MigrateUsersDocument, { users });
-      made.unshift('id' in result ? result.id : '');
-    }
-    const { migrations } = await operate(p, token, MigrationsDocument, { first: 2 });
-    expect(migrations.edges.map(({ node }) => node.id)).toEqual(made.slice(0, 2));
-    expect(migrations.pageInfo).toMatchObject({ hasNextPage: true, hasPreviousPage: false });
-    const after = migrations.pageInfo.endCursor ?? '';
-    const next = await operate(p, token, MigrationsDocument, { first: 1, after });
-    expect(next.migrations.edges.map(({ node }) => node.id)).toEqual(made.slice(2));
-    const before = next.migrations.pageInfo.startCursor ?? '';
-    const back = await operate(p, token, MigrationsDocument, { last: 1, before });
-    expect(back.migrations.edges.map(({ node }) => node.id)).toEqual([made[1]]);
-
-    const id = made[0]?.toUpperCase() ?? '';
-    const first = await operate(p, token, MigrationDocument, { id, first: 2 });
-    expect(first.migration).toMatchObject({ total: 5, skipped: 5, rows: { totalCount: 5 } });
-    expect(first.migration?.rows.edges.map(({ node }) => node.index)).toEqual([1, 2]);
-    const rest = await operate(p, token, MigrationDocument, {
-      id,
-      after: first.migration?.rows.pageInfo.endCursor ?? '',
-    });
-    expect(rest.migration?.rows.edges.map(({ node }) => node.index)).toEqual([3, 4, 5]);
-    const last = await operate(p, token, MigrationDocument, { id, last: 2 });
-    expect(last.migration?.rows.edges.map(({ node }) => node.index)).toEqual([4, 5]);
   });
 
   it('D7-06: a single migration by REST is kept too, refused or not', async () => {
@@ -241,46 +177,6 @@ describe('the lists', () => {
     expect((await operate(p, token, UserDocument, { id: user.id.toUpperCase() })).user?.email).toBe(user.email);
     const { users } = await operate(p, otherToken, UsersDocument, {});
     expect(users.edges.map(({ node }) => node.id)).not.toContain(user.id);
-  });
-
-  it('DG-04: reading needs users:read, migrating needs users:migrate, erasing users:erase', async () => {
-    const reader = await p.clientToken(await addClient(p, { scopes: ['users:read'] }));
-    const writer = await p.clientToken(await addClient(p, { scopes: ['users:migrate'] }));
-    const missing = { __typename: 'ForbiddenError', permission: 'users:migrate' };
-    expect((await operate(p, reader, MigrateUserDocument, { input: newUser() })).result).toMatchObject(missing);
-    expect((await operate(p, reader, MigrateUsersDocument, { users: [newUser()] })).result).toMatchObject(missing);
-    expect((await operate(p, reader, EraseUserDocument, { id: MISSING })).result).toMatchObject({
-      ...missing,
-      permission: 'users:erase',
-    });
-    for (const field of ['users { totalCount }', 'migrations { totalCount }', `user(id: "${MISSING}") { id }`]) {
-      const answer = await p.call('POST', '/graphql', { token: writer, json: { query: `{ ${field} }` } });
-      expect(answer.json.errors[0].extensions).toMatchObject({ code: 'FORBIDDEN', permission: 'users:read' });
-    }
-    const mayNotRead = await p.call('POST', '/graphql', {
-      token: writer,
-      json: {
-        query:
-          'mutation ($u: [MigrateUserInput!]!) { migrateUsers(users: $u) { ... on Migration { rows { totalCount } } } }',
-        variables: { u: [newUser()] },
-      },
-    });
-    expect(mayNotRead.json.errors[0].extensions).toMatchObject({ permission: 'users:read' });
-  });
-
-  it('DG-05: a fault of the database is masked', async () => {
-    await renameTable(p, 'outbox', 'outbox_away');
-    const answer = await p
-      .call('POST', '/graphql', {
-        token,
-        json: {
-          query: 'mutation ($i: MigrateUserInput!) { migrateUser(input: $i) { __typename } }',
-          variables: { i: newUser() },
-        },
-      })
-      .finally(() => renameTable(p, 'outbox_away', 'outbox'));
-    expect(answer.text).not.toMatch(/outbox|relation "|select /);
-    expect(answer.json.errors).toHaveLength(1);
   });
 });
 

@@ -165,12 +165,4 @@ describe('previewWalletRule', () => {
     expect(extensions.issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
     expect(stand.faults).toEqual([]);
   });
-
-  it('DG-04: needs wallet-rules:read', async () => {
-    const token = stand.newToken({ permissions: ['wallet-rules:write', 'wallets:read'] });
-    expect((await refused({ rule: limit(), balances: [] }, token)).extensions).toEqual({
-      code: 'FORBIDDEN',
-      permission: 'wallet-rules:read',
-    });
-  });
 });

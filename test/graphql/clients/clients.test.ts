@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { apollo, apolloInBatches } from '../../support/graphql/clients/apollo.ts';
-import { graphqlSse } from '../../support/graphql/clients/graphql-sse.ts';
-import { graphqlWs } from '../../support/graphql/clients/graphql-ws.ts';
 import type { Door, RealClient } from '../../support/graphql/clients/real-client.ts';
 import { type Followed, follow, type Stage, startStage } from '../../support/graphql/clients/stage.ts';
 import { urqlAlone, urqlWithEvents, urqlWithSockets } from '../../support/graphql/clients/urql.ts';
@@ -24,8 +22,6 @@ const CLIENTS: [name: string, connect: (door: Door) => RealClient][] = [
   ['urql with graphql-ws', urqlWithSockets],
   ['urql by GET, with graphql-sse', urqlWithEvents],
   ['urql alone', urqlAlone],
-  ['graphql-ws', graphqlWs],
-  ['graphql-sse', graphqlSse],
 ];
 
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';

@@ -80,7 +80,7 @@ describe('Yoga', () => {
   });
 
   it('D6-19: sends events without their ids, by which a client resumes', async () => {
-    const shared = await new SharedResults().shared({ seq: 7n }, 'all', () => ({ data: { name: 'x' } }));
+    const shared = await new SharedResults().shared({ seq: 7n }, 'all', async () => ({ data: { name: 'x' } }));
     const { ask } = await serve(async function* () {
       yield shared;
     });
@@ -90,14 +90,15 @@ describe('Yoga', () => {
 
   it('DG-08: would send the stand-in for an event stream as nothing', async () => {
     const streams = new SseStreams(ENDLESS);
-    const endWithStandIn: Plugin<{ res: ServerResponse }> = {
-      onRequest({ serverContext: { res }, endResponse }) {
-        const results = { next: async () => ({ done: false, value: { data: { name: 'x' } } }) };
+    const endWithStandIn: Plugin = {
+      onRequest({ serverContext, endResponse }) {
+        const { res } = serverContext as unknown as { res: ServerResponse };
+        const results: Results = [{ data: { name: 'x' } }][Symbol.iterator]() as never;
         const exchange = { res, found: {} } as Exchange;
         endResponse(streams.respond({ Response } as never, { exchange, results, mask: {} as ErrorMask }));
       },
     };
-    const { ask } = await serve(undefined, endWithStandIn as Plugin);
+    const { ask } = await serve(undefined, endWithStandIn);
     const answer = await ask('{ name }', 'text/event-stream');
     expect([answer.status, await answer.text()]).toEqual([200, '']);
   });

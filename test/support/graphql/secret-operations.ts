@@ -310,9 +310,9 @@ const VALUE_FAULTS: readonly ((value: unknown, draw: Draw) => unknown)[] = [
 ];
 
 function makeFaults(draw: Draw, operation: Operation): void {
-  const { variables = {} } = operation;
+  const variables = { ...Object(operation.variables) } as Record<string, unknown>;
   const [name = 'none'] = Object.keys(variables).slice(draw(Object.keys(variables).length || 1));
-  const value = (variables as Record<string, unknown>)[name];
+  const value = variables[name];
   const faults = [
     ...DOCUMENT_FAULTS.map((change) => () => ({ query: change(operation.query, draw) })),
     ...VALUE_FAULTS.map((change) => () => ({ variables: { ...variables, [name]: change(value, draw) } })),

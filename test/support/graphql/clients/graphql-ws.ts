@@ -1,7 +1,6 @@
-import { print } from 'graphql';
 import { type Client, createClient, type SubscribePayload } from 'graphql-ws';
 import { WebSocket } from 'ws';
-import { type Door, lost, RETRIES, type RealClient, resuming, soon, type Told } from './real-client.ts';
+import { type Door, RETRIES, resuming, soon } from './real-client.ts';
 
 /** graphql-ws, which takes its token afresh for each connection. */
 export function socketClient({ url, token }: Door): Client {
@@ -18,26 +17,4 @@ export function socketClient({ url, token }: Door): Client {
 /** A `subscribe` of graphql-ws that comes back with the last cursor. */
 export function resumingSocket(client: Client) {
   return resuming<SubscribePayload>((payload, sink) => client.subscribe(payload, sink));
-}
-
-/** graphql-ws for everything. */
-export function graphqlWs(door: Door): RealClient {
-  const client = socketClient(door);
-  return {
-    async run(document, variables = {}) {
-      const { value } = await client.iterate({ query: print(document), variables }).next();
-      return value as Told;
-    },
-    subscribe(document, variables, listener) {
-      return resumingSocket(client)(
-        { query: print(document), variables },
-        {
-          next: (result: Told) => listener.told(result),
-          error: (error) => lost(listener, error),
-          complete: () => listener.over(),
-        },
-      );
-    },
-    [Symbol.asyncDispose]: async () => client.dispose(),
-  };
 }
