@@ -22,7 +22,7 @@ export interface ClientCall {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
   /** Runs the client guards (specification section 5.3). */
-  guard(client: ClientRecord): void | Promise<void>;
+  guard(client: ClientRecord): Promise<void>;
 }
 
 /** The client and kind of token in the audit record of a request, as far as known, because refusals are recorded too. */

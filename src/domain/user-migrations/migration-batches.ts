@@ -176,7 +176,7 @@ export class MigrationBatches {
     work: (job: MigrationJobRow, atMs: number) => Promise<BatchOutcome>,
   ): Promise<BatchOutcome> {
     return this.#parts.db.transaction(async () => {
-      const job = await this.#store.lockFree(nodeId, id);
+      const job = await this.#store.lock(nodeId, id, false);
       if (job?.lease_owner !== owner) return 'taken';
       if (Number(job.byte_position) !== from) return 'moved';
       return work(job, this.#parts.nowMs());

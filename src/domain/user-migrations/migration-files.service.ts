@@ -158,7 +158,7 @@ export class MigrationFiles {
    */
   async cancel(nodeId: string, id: string): Promise<MigrationTableRow> {
     return this.#parts.db.transaction(async () => {
-      const job = isUuid(id) ? await this.#store.lock(nodeId, id) : undefined;
+      const job = isUuid(id) ? await this.#store.lock(nodeId, id, true) : undefined;
       if (job) return this.#store.finish(job, 'cancelled', this.#parts.nowMs());
       const migration = await this.#pages.find(nodeId, id);
       if (!migration) throw notFound();

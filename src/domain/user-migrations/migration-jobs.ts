@@ -176,7 +176,7 @@ export class MigrationJobs {
     const { node_id: nodeId, migration_id: id } = claimed;
     const { db, log, nowMs } = this.#parts;
     const failed = await db.transaction(async () => {
-      const job = await this.#store.lock(nodeId, id);
+      const job = await this.#store.lock(nodeId, id, true);
       if (job?.lease_owner !== this.#owner) return undefined;
       const attempts = job.attempts + 1;
       if (attempts < ATTEMPTS) await this.#store.fail(job, attempts, nowMs() + backoffMs(attempts));

@@ -238,21 +238,18 @@ export class MigrationStore {
   }
 
   /**
-   * Locks a job until the end of the transaction and returns it; undefined when it has ended or another transaction
-   * holds the lock.
+   * Locks a job until the end of the transaction and returns it; undefined when it has ended, or, unless `waits`, when
+   * another transaction holds the lock.
    */
-  async lockFree(nodeId: string, id: string): Promise<MigrationJobRow | undefined> {
-    const [job] = await this.#db
-      .forNode(nodeId)
-      .run((k) => k.selectFrom('migration_jobs').selectAll().where('migration_id', '=', id).forUpdate().skipLocked());
-    return job;
-  }
-
-  /** Locks a job like `lockFree`, but waits for the lock; undefined when the job has ended. */
-  async lock(nodeId: string, id: string): Promise<MigrationJobRow | undefined> {
-    const [job] = await this.#db
-      .forNode(nodeId)
-      .run((k) => k.selectFrom('migration_jobs').selectAll().where('migration_id', '=', id).forUpdate());
+  async lock(nodeId: string, id: string, waits: boolean): Promise<MigrationJobRow | undefined> {
+    const [job] = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('migration_jobs')
+        .selectAll()
+        .where('migration_id', '=', id)
+        .forUpdate()
+        .$if(!waits, (query) => query.skipLocked()),
+    );
     return job;
   }
 

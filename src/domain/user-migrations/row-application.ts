@@ -116,32 +116,25 @@ export class RowApplication {
 
   async #judge(nodeId: string, rows: readonly MigrateUserInput[]): Promise<JudgedRow[]> {
     const faults = rows.map(faultOf);
-    const found = await this.#store.owners(
-      nodeId,
-      rows.map((row, index) =>
-        faults[index] === undefined
-          ? {
-              email: row.email ?? null,
-              externalId: row.external_id ?? null,
-              address: addressOf(row.wallet_address),
-            }
-          : { email: null, externalId: null, address: null },
-      ),
+    const asked = rows.map((row, index) =>
+      faults[index] === undefined
+        ? { email: row.email ?? null, externalId: row.external_id ?? null, address: addressOf(row.wallet_address) }
+        : { email: null, externalId: null, address: null },
     );
-    return rows.map((row, index) => ({
-      identity: {
-        emailKey: found[index]?.emailKey ?? row.email,
-        externalId: row.external_id,
-        address: addressOf(row.wallet_address),
-      },
-      taken: {
-        email: typeof found[index]?.email === 'string',
-        externalId: typeof found[index]?.externalId === 'string',
-        address: typeof found[index]?.address === 'string',
-      },
-      owners: [found[index]?.email, found[index]?.externalId, found[index]?.address].filter((id) => id != null),
-      fault: faults[index],
-    }));
+    const found = await this.#store.owners(nodeId, asked);
+    return rows.map((row, index) => {
+      const { emailKey, email, externalId, address } = found[index] ?? {};
+      return {
+        identity: {
+          emailKey: emailKey ?? row.email,
+          externalId: row.external_id,
+          address: addressOf(row.wallet_address),
+        },
+        taken: { email: email != null, externalId: externalId != null, address: address != null },
+        owners: [email, externalId, address].filter((id) => id != null),
+        fault: faults[index],
+      };
+    });
   }
 
   /** Inserts all these users, or none when any is refused. Returns the refused ones. */
