@@ -12,9 +12,8 @@ import {
   type LastingService,
   last,
   startLastingService,
-  UPGRADE,
 } from '../support/gateway/lasting.ts';
-import { openSocket, request } from '../support/gateway/raw.ts';
+import { openSocket, request, UPGRADE } from '../support/gateway/raw.ts';
 import { encoded } from '../support/oauth/jwt.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -239,128 +238,83 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
     isForGraphql?: boolean;
   }
 
+  interface Granted {
+    access_token: string;
+    refresh_token: string;
+  }
+  type Client = Awaited<ReturnType<typeof newClient>>;
+  type End = Attack['end'];
+
+  /** A token of a new client, and what ends it. */
+  const issued = (end: (client: Client, granted: Granted) => End, settings: object = {}) =>
+    async function arrange(): Promise<Attack> {
+      const client = await newClient(settings);
+      const granted = await ofClient(client);
+      return { token: granted.access_token, end: end(client, granted) };
+    };
+  /** A token of another class that expires soon. */
+  const expiring = (tokenClass: keyof typeof SECRETS) =>
+    async function arrange(): Promise<Attack> {
+      const exp = soon();
+      return { token: foreign(tokenClass, { exp }), end: untilExpiry(exp), isForGraphql: tokenClass === 'legacy' };
+    };
+  /** A token of another class for a new client, and what ends it. */
+  const named = (
+    tokenClass: keyof typeof SECRETS,
+    claims: (clientId: string) => object,
+    end: (client: Client, token: string) => End = ({ client_id }) => disable(client_id),
+  ) =>
+    async function arrange(): Promise<Attack> {
+      const client = await newClient();
+      const token = foreign(tokenClass, claims(client.client_id));
+      return { token, end: end(client, token), isForGraphql: tokenClass === 'legacy' };
+    };
+  /** A token of a login through a new client, and what ends it. */
+  const loggedIn = (end: (id: string, client: Client, granted: Granted) => End) =>
+    async function arrange(): Promise<Attack> {
+      const [client, { id, username }] = [await newClient(), await newSupervisor()];
+      const granted = await ofLogin(username, client);
+      return { token: granted.access_token, end: end(id, client, granted) };
+    };
+  const expiryOf = ({ access_token }: Granted): number =>
+    JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString()).exp;
+
   const ENDLESS = { tokenExpiry: { enabled: false, duration: 60 } };
+  const SHORT = { tokenExpiry: { enabled: true, duration: LIFE_SECONDS } };
+  const LONG_ID = 'j'.repeat(400);
+  const OF_SUPERVISOR = [
+    'setSupervisorStatus(id: $id, status: DISABLED)',
+    'setSupervisorPassword(id: $id, password: "another horse battery")',
+    'setSupervisorRole(id: $id, role: "operator")',
+    'revokeSessions(supervisorId: $id)',
+  ];
   const ROWS: [why: string, arrange: () => Promise<Attack>][] = [
-    [
-      'it expires',
-      async () => {
-        const { access_token } = await ofClient(
-          await newClient({ tokenExpiry: { enabled: true, duration: LIFE_SECONDS } }),
-        );
-        const { exp } = JSON.parse(Buffer.from(access_token.split('.')[1], 'base64url').toString());
-        return { token: access_token, end: untilExpiry(exp) };
-      },
-    ],
-    [
-      'it is of the legacy class, and expires',
-      async () => {
-        const exp = soon();
-        return { token: foreign('legacy', { exp }), end: untilExpiry(exp) };
-      },
-    ],
-    [
-      'it is of the discover class, and expires',
-      async () => {
-        const exp = soon();
-        return { token: foreign('discover', { exp }), end: untilExpiry(exp), isForGraphql: false };
-      },
-    ],
-    [
-      'its client is disabled',
-      async () => {
-        const client = await newClient();
-        return { token: (await ofClient(client)).access_token, end: disable(client.client_id) };
-      },
-    ],
+    ['it expires', issued((_client, granted) => untilExpiry(expiryOf(granted)), SHORT)],
+    ['it is of the legacy class, and expires', expiring('legacy')],
+    ['it is of the discover class, and expires', expiring('discover')],
+    ['its client is disabled', issued(({ client_id }) => disable(client_id))],
     [
       'it is of the legacy class, and its client is disabled',
-      async () => {
-        const { client_id } = await newClient();
-        return {
-          token: foreign('legacy', { client_id: client_id.toUpperCase(), exp: soon() + 600 }),
-          end: disable(client_id),
-        };
-      },
+      named('legacy', (id) => ({ client_id: id.toUpperCase(), exp: soon() + 600 })),
     ],
     [
       'it is of the discover class without an expiry, and its client is disabled',
-      async () => {
-        const { client_id } = await newClient();
-        return { token: foreign('discover', { client_id }), end: disable(client_id), isForGraphql: false };
-      },
+      named('discover', (client_id) => ({ client_id })),
     ],
-    [
-      'the client of its login is disabled',
-      async () => {
-        const [client, { username }] = [await newClient(), await newSupervisor()];
-        return { token: (await ofLogin(username, client)).access_token, end: disable(client.client_id) };
-      },
-    ],
-    [
-      'a scope is taken from its client',
-      async () => {
-        const client = await newClient();
-        return {
-          token: (await ofClient(client)).access_token,
-          end: update(client.client_id, { scopes: ['accounts:read'] }),
-        };
-      },
-    ],
+    ['the client of its login is disabled', loggedIn((_id, { client_id }) => disable(client_id))],
+    ['a scope is taken from its client', issued(({ client_id }) => update(client_id, { scopes: ['accounts:read'] }))],
     [
       'it has no expiry, and expiry is switched on',
-      async () => {
-        const client = await newClient(ENDLESS);
-        return {
-          token: (await ofClient(client)).access_token,
-          end: update(client.client_id, { tokenExpiry: { enabled: true, duration: 60 } }),
-        };
-      },
+      issued(({ client_id }) => update(client_id, { tokenExpiry: { enabled: true, duration: 60 } }), ENDLESS),
     ],
-    [
-      'it is revoked',
-      async () => {
-        const client = await newClient(ENDLESS);
-        const { access_token } = await ofClient(client);
-        return { token: access_token, end: revoke(client, access_token) };
-      },
-    ],
+    ['it is revoked', issued((client, { access_token }) => revoke(client, access_token), ENDLESS)],
     [
       'it is of the legacy class with a long id, and is revoked',
-      async () => {
-        const client = await newClient();
-        const token = foreign('legacy', { client_id: client.client_id, jti: 'j'.repeat(400), exp: soon() + 600 });
-        return { token, end: revoke(client, token) };
-      },
+      named('legacy', (client_id) => ({ client_id, jti: LONG_ID, exp: soon() + 600 }), revoke),
     ],
-    [
-      'its family is revoked',
-      async () => {
-        const client = await newClient();
-        const { access_token, refresh_token } = await ofClient(client);
-        return { token: access_token, end: revoke(client, refresh_token) };
-      },
-    ],
-    [
-      'its session is revoked',
-      async () => {
-        const { access_token, refresh_token } = await ofLogin((await newSupervisor()).username);
-        return { token: access_token, end: revoke(lab.demo.client, refresh_token) };
-      },
-    ],
-    ...(
-      [
-        'setSupervisorStatus(id: $id, status: DISABLED)',
-        'setSupervisorPassword(id: $id, password: "another horse battery")',
-        'setSupervisorRole(id: $id, role: "operator")',
-        'revokeSessions(supervisorId: $id)',
-      ] as const
-    ).map((field): [string, () => Promise<Attack>] => [
-      `of ${field}`,
-      async () => {
-        const { id, username } = await newSupervisor();
-        return { token: (await ofLogin(username)).access_token, end: supervisor(field, id) };
-      },
-    ]),
+    ['its family is revoked', issued((client, { refresh_token }) => revoke(client, refresh_token))],
+    ['its session is revoked', loggedIn((_id, client, { refresh_token }) => revoke(client, refresh_token))],
+    ...OF_SUPERVISOR.map((field): (typeof ROWS)[number] => [`of ${field}`, loggedIn((id) => supervisor(field, id))]),
   ];
 
   /** Every kind of connection, once all of them are open. */

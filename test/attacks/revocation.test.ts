@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Impact, impactOf as impactOn } from '../support/attacks/attack.ts';
 import { type Credentials, type Holder, STOLEN, startHolder } from '../support/attacks/holder.ts';
 import { listening, tokenOf } from '../support/faults/faults.ts';
 import { type Lab, type Replica, startLab } from '../support/faults/lab.ts';
 import { REDIS_STATES, type RedisState, type TroubledRedis } from '../support/faults/redis-states.ts';
-import { scrape } from '../support/observability/scrape.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -14,7 +14,6 @@ const BEFORE_MS = 1_000;
 const AFTER_MS = 3_000;
 /** Within this time every process knows what has ended. */
 const KNOWN_MS = 1_000;
-const SAMPLE_MS = 500;
 /** The attempts of a holder, with the open socket. */
 const WAYS = 10;
 const PASSWORD = 'the password of the holder';
@@ -40,16 +39,6 @@ const ENDS: readonly [how: string, end: End][] = [
   ['the password was changed', changed('setSupervisorPassword', `password: "${PASSWORD}, changed"`)],
   ['the role was changed', changed('setSupervisorRole', 'role: "viewer"')],
 ];
-
-/** What others notice. */
-interface Impact {
-  requests: number;
-  failed: string[];
-  medianMs: number;
-  slowestMs: number;
-  /** The longest time for which the event loop of a gateway was blocked. */
-  loopMs: number;
-}
 
 const HEAD = ['Redis', 'and', 'last success, ms', 'requests of others', 'median, ms', 'slowest, ms', 'event loop, ms'];
 const reports: string[][] = [HEAD, HEAD.map(() => '---')];
@@ -142,11 +131,11 @@ describeReal(['postgres', 'redis', 'kafka'], 'who holds credentials that have en
     expect([...ended].filter(([, atMs]) => atMs <= toldAtMs + 2 * KNOWN_MS)).toHaveLength(opened);
   }
 
-  function judgeImpact({ failed, medianMs, slowestMs, loopMs }: Impact): void {
+  function judgeImpact({ failed, median, slowest, loop }: Impact): void {
     expect(failed).toEqual([]);
-    expect(medianMs).toBeLessThan(3 * baseline.medianMs + 50);
-    expect(slowestMs).toBeLessThan(5 * baseline.slowestMs + 500);
-    expect(loopMs).toBeLessThan(5 * baseline.loopMs + 250);
+    expect(median).toBeLessThan(3 * baseline.median + 50);
+    expect(slowest).toBeLessThan(5 * baseline.slowest + 500);
+    expect(loop).toBeLessThan(5 * baseline.loop + 250);
   }
 
   /** How many clients the holder has created since a time of `performance.now()`. */
@@ -160,45 +149,13 @@ describeReal(['postgres', 'redis', 'kafka'], 'who holds credentials that have en
 
   /** What somebody of another tenant notices, who uses every gateway with an API token. */
   async function impactOf(work: () => Promise<void>): Promise<Impact> {
-    const headers = { authorization: `Bearer ${await tokenOf(lab, lab.demo.other_node.client)}` };
-    const took: number[] = [];
-    const failed: string[] = [];
-    let loopMs = 0;
-    let isOver = false;
-    const use = async ({ baseUrl }: Replica) => {
-      while (!isOver) {
-        const beganAtMs = performance.now();
-        const response = await fetch(`${baseUrl}/v1/accounts`, { headers });
-        const text = await response.text();
-        took.push(performance.now() - beganAtMs);
-        if (response.status !== 200) failed.push(`${response.status} ${text}`);
-        await delay(20);
-      }
-    };
-    const watch = async (gateway: Replica) => {
-      // Each scrape begins what the next one tells.
-      await scrape(gateway);
-      for (let isLast = false; !isLast; ) {
-        await delay(SAMPLE_MS);
-        isLast = isOver;
-        loopMs = Math.max(loopMs, 1_000 * ((await scrape(gateway)).value('nodejs_eventloop_lag_max_seconds') ?? 0));
-      }
-    };
-    const observers = gateways.flatMap((gateway) => [use(gateway), watch(gateway)]);
-    try {
-      await work();
-    } finally {
-      isOver = true;
-      await Promise.all(observers);
-    }
-    took.sort((a, b) => a - b);
-    const [medianMs = 0, slowestMs = 0] = [took[Math.floor(took.length / 2)], took.at(-1)];
-    return { requests: took.length, failed, medianMs, slowestMs, loopMs };
+    const { node_id: nodeId, client } = lab.demo.other_node;
+    return impactOn({ gateways, bystander: { nodeId, token: await tokenOf(lab, client) } }, work);
   }
 });
 
-function cellsOf({ requests, medianMs, slowestMs, loopMs }: Impact): string[] {
-  return [`${requests}`, ...[medianMs, slowestMs, loopMs].map((ms) => ms.toFixed(0))];
+function cellsOf({ requests, median, slowest, loop }: Impact): string[] {
+  return [`${requests}`, ...[median, slowest, loop].map((ms) => ms.toFixed(0))];
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes.

@@ -1,16 +1,10 @@
 import type { Writable } from 'node:stream';
 import { expect, it, vi } from 'vitest';
 import { startIdleStand } from '../support/gateway/idle-stand.ts';
-import { request, sendRaw, type Watched, watched } from '../support/gateway/raw.ts';
+import { request, sendRaw, UPGRADE, type Watched, watched } from '../support/gateway/raw.ts';
 
 const NEVER_MS = 600_000;
 const CONNECTIONS = 400;
-const HANDSHAKE = {
-  Connection: 'Upgrade',
-  Upgrade: 'websocket',
-  'Sec-WebSocket-Version': '13',
-  'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-};
 const KEPT = request('GET', '/x', { Connection: 'keep-alive' });
 
 async function answered(all: readonly Watched[], times: number): Promise<void> {
@@ -57,7 +51,7 @@ it('DG-08: an answer that goes on, and a WebSocket, are open past every time tha
   });
   const [stream, socket, idle, silent] = [0, 1, 2, 3].map(() => watched(stand.url));
   stream?.socket.write(request('GET', '/stream'));
-  socket?.socket.write(request('GET', '/socket', HANDSHAKE));
+  socket?.socket.write(request('GET', '/socket', UPGRADE));
   await vi.waitFor(() => expect(open.size).toBe(2));
   idle?.socket.write(KEPT);
   await vi.waitFor(() => expect([idle?.isOpen(), silent?.isOpen()]).toEqual([false, false]));

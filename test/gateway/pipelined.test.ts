@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { recordOf, recordsOf } from '../support/audit/records.ts';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { openSocket, request } from '../support/gateway/raw.ts';
+import { openSocket, request, UPGRADE } from '../support/gateway/raw.ts';
 import { readAnswers } from '../support/gateway/raw-answers.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { scrape } from '../support/observability/scrape.ts';
+import { basic } from '../support/webhook/stand.ts';
 
 let p: Portcullis;
 let upstream: TestUpstream;
@@ -29,11 +30,6 @@ afterAll(async () => {
 });
 
 const id = (correlationId: string) => ({ 'X-Correlation-ID': correlationId, Connection: 'keep-alive' });
-const UPGRADE = {
-  Upgrade: 'websocket',
-  'Sec-WebSocket-Version': '13',
-  'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-};
 const BROKEN = '3\r\nabc\r\nZZ\r\n';
 const CHUNKED = { 'Transfer-Encoding': 'chunked' };
 
@@ -52,11 +48,7 @@ async function converse(url: string, bytes: string) {
 
 describe('behind a request that is not answered yet', () => {
   it.each([
-    [
-      'a WebSocket handshake',
-      request('GET', '/nowhere', { ...UPGRADE, ...id('second'), Connection: 'Upgrade' }),
-      [404, 'second'],
-    ],
+    ['a WebSocket handshake', request('GET', '/nowhere', { ...id('second'), ...UPGRADE }), [404, 'second']],
     ['a CONNECT', request('CONNECT', 'a:1', id('second')), [404, 'second']],
     ['a request', request('GET', '/nowhere', { ...id('second'), Connection: 'close' }), [404, 'second']],
   ])('D2-13: %s has its answer after that one', async (_what, second, expected) => {
@@ -104,7 +96,7 @@ describe('an answer that ends its connection', () => {
     const { username, password } = p.webhook;
     const body = '{"id":"behind"}';
     const webhook = request('POST', '/v2/webhooks/custodial', {
-      Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+      Authorization: basic(username, password),
       'Content-Type': 'application/json',
       'Content-Length': `${body.length}`,
       ...id('behind'),
@@ -160,7 +152,7 @@ describe('requests that nobody waits for', () => {
 
   it.each([
     ['a request', request('GET', '/fast', id('much'))],
-    ['a WebSocket handshake', request('GET', '/fast', { ...UPGRADE, ...id('much'), Connection: 'Upgrade' })],
+    ['a WebSocket handshake', request('GET', '/fast', { ...id('much'), ...UPGRADE })],
   ])(
     'D2-24: are closed with their connection by %s more: what is under way is aborted, nothing else begins',
     async (_what, more) => {

@@ -175,25 +175,6 @@ describe('a service that is removed', () => {
   });
 });
 
-it('after 100 tables there are the upstreams and the connections of one', async () => {
-  await using upstream = await startUpstream((_req, res) => res.end('ok'));
-  const tableOf = (n: number) => ({
-    services: { moving: at(upstream, `/${n}`), same: at(upstream), [`only-${n}`]: at(upstream) },
-    endpoints: endpointsOf('moving', 'same', `only-${n}`),
-  });
-  await using f = await startForwarder(tableOf(0));
-  for (let n = 1; n <= 100; n++) {
-    await Promise.all([`/moving/${n}`, '/same/x', `/only-${n - 1}/x`].map((path) => ask(f, path)));
-    f.use(tableOf(n));
-  }
-  const answers = await Promise.all(['/moving/x', '/same/x', '/only-100/x', '/only-99/x'].map((path) => ask(f, path)));
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 404]);
-  expect(f.upstreams.all.map(({ name }) => name)).toEqual(['moving', 'same', 'only-100']);
-  expect(f.upstreams.retired).toEqual([]);
-  await vi.waitFor(async () => expect(await connectionsOf(upstream)).toBe(3));
-  expect(f.upstream('moving').counts.answered).toBe(101);
-});
-
 it('the metrics follow: of a service that is gone there is only what still goes on', async () => {
   const held: ServerResponse[] = [];
   await using upstream = await startUpstream((_req, res) => void held.push(res));

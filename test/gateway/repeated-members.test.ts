@@ -5,7 +5,6 @@ import { TOPICS } from '../../src/events/bus/topics.ts';
 import { Recorder } from '../support/events/recorder.ts';
 import { formHeaders, formOf, MAP, OPERATIONS } from '../support/graphql/upload-requests.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
-import { postForm } from '../support/oauth/requests.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { autoTransfer, leaf } from '../support/wallet-rules/rules.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
@@ -237,10 +236,7 @@ describe('GraphQL by other ways', () => {
       'connection_init',
       () => `{"type":"connection_init","payload":{"authorization":"Bearer x","authorization":"Bearer ${token}"}}`,
     ],
-    ['the type', () => '{"type":"ping","type":"pong"}'],
-    ['a query', () => subscribe('{"query":"{ a }","query":"{ me { subject } }"}')],
     ['a variable', () => subscribe('{"query":"{ me { subject } }","variables":{"a":[{"b":1,"\\u0062":2}]}}')],
-    ['an id', () => '{"type":"subscribe","id":"1","id":"2","payload":{"query":"{ me { subject } }"}}'],
   ])('D2-28: a message of a WebSocket that repeats %s closes it with 4400', async (what, message) => {
     const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
     await once(socket, 'open');
@@ -264,13 +260,4 @@ describe('GraphQL by other ways', () => {
     expect(JSON.parse(String(answer))).toMatchObject({ type: 'next' });
     socket.terminate();
   });
-});
-
-it('D3-29: a repeated parameter of a form is a 400, as it was', async () => {
-  const { client_id, client_secret } = p.demo.client;
-  const form = `grant_type=client_credentials&client_id=${client_id}&client_secret=${client_secret}`;
-  expect((await postForm(p, '/v2/oauth/token', form)).status).toBe(200);
-  for (const more of ['&grant_type=client_credentials', '&note=1&note=1', '&client%5Fid=x', '&scope=&scope=']) {
-    expect((await postForm(p, '/v2/oauth/token', `${form}${more}`)).status).toBe(400);
-  }
 });

@@ -5,6 +5,7 @@ import { envelope } from '../support/gateway/envelopes.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { basic } from '../support/webhook/stand.ts';
 
 let p: Portcullis;
 
@@ -108,8 +109,7 @@ describe('what is answered first', () => {
   });
 
   it('D2-02: Basic is judged before the length of the body, and that before its content', async () => {
-    const { username, password } = p.webhook;
-    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const authorization = basic(p.webhook.username, p.webhook.password);
     const long = Buffer.alloc(300 * 1024, '{');
     const json = { 'content-type': 'application/json' };
     const stranger = await p.call('POST', '/v2/webhooks/custodial', { headers: json, body: long });

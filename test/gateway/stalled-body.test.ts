@@ -4,6 +4,7 @@ import { startUpstream } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { watched } from '../support/gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { basic } from '../support/webhook/stand.ts';
 
 const CONTENT = { 'content-type': 'application/json', 'content-length': '1000' };
 const FORM = { 'content-type': 'multipart/form-data; boundary=b', 'content-length': '1000' };
@@ -39,7 +40,7 @@ it('D1-13: requests whose bodies do not come hold a stop for no more than two se
   cleanups.push(() => file[Symbol.asyncDispose]());
   const p = await startPortcullis({ env: { GATEWAY_CONFIG: file.path } });
   const bearer = { authorization: `Bearer ${await p.clientToken()}` };
-  const webhook = `Basic ${Buffer.from(`${p.webhook.username}:${p.webhook.password}`).toString('base64')}`;
+  const webhook = basic(p.webhook.username, p.webhook.password);
   const rules = `/v1/wallets/${p.demo.wallet_id}/rules`;
   const cases: [path: string, headers: Record<string, string>, status: number][] = [
     [rules, { ...CONTENT, ...bearer, 'x-target-server': 'wallet-rules' }, 503],

@@ -150,6 +150,17 @@ describe('a request to an upstream', () => {
     });
   });
 
+  it('D2-27: carries fields that were repeated once: with one value, or with all of them', async () => {
+    const lines = ['Authorization: Bearer abc', 'X-Target-Server: plain', 'X-Any: 1'].map((line) => `${line}\r\n`);
+    const head = request('GET', '/plain/x').replace(
+      /\r\n$/,
+      `${lines.join('')}${lines.join('').replace('1', '2')}\r\n`,
+    );
+    expect((await sendRaw(f.url, head)).status).toBe(200);
+    const fields = { authorization: 'Bearer abc', 'x-target-server': 'plain', 'x-any': '1, 2' };
+    expect(upstream.seen.at(-1)?.headers).toMatchObject(fields);
+  });
+
   it('D2-23: names no address of a client that a trusted proxy has named none of', async () => {
     const { headers } = await seenOf({ 'X-Forwarded-For': '1.1.1.1, unknown', 'X-Real-IP': '1.1.1.1' });
     expect(headers).toMatchObject({ 'x-forwarded-for': 'unknown', 'x-real-ip': '127.0.0.1' });
@@ -198,15 +209,6 @@ describe('a request to an upstream', () => {
     await sendRaw(f.url, request('GET', '/plain/%61b%2Cc?q=%2F..%2F'));
     expect(upstream.seen.at(-1)?.url).toBe('/base/plain/ab%2Cc?q=%2F..%2F');
   });
-
-  it.each(['/plain/..%2fadmin', '/plain/../admin', '/plain//x', '/plain/%5cx', '/plain/x%00'])(
-    'D2-04: %s never reaches it',
-    async (path) => {
-      const before = upstream.seen.length;
-      expect((await sendRaw(f.url, request('GET', path))).status).toBe(404);
-      expect(upstream.seen.length).toBe(before);
-    },
-  );
 
   it('D2-05 D2-06: carries the correlation id byte for byte, or the one that was given', async () => {
     expect((await seenOf({ 'X-Correlation-ID': 'caf\xe9' })).headers['x-correlation-id']).toBe('caf\xe9');

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { openSocket, readAnswer, request, sendRaw, watched } from '../support/gateway/raw.ts';
+import { openSocket, readAnswer, request, sendRaw, UPGRADE, watched } from '../support/gateway/raw.ts';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -254,13 +254,7 @@ describe('a WebSocket', () => {
     ['Transfer-Encoding', 'chunked', '5\r\nabcde\r\n0\r\n\r\n'],
   ])('D2-10 D2-13: one with a body (%s: %s) never reaches the upstream', async (field, value, body) => {
     const before = upstream.seen.length;
-    const handshake = {
-      Connection: 'Upgrade',
-      Upgrade: 'websocket',
-      'Sec-WebSocket-Version': '13',
-      'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-    };
-    const got = await sendRaw(f.url, request('GET', '/live', { ...handshake, [field]: value }) + body);
+    const got = await sendRaw(f.url, request('GET', '/live', { ...UPGRADE, [field]: value }) + body);
     expect([got.status, JSON.parse(got.body).errors]).toEqual([
       400,
       [{ path: field, message: 'an upgrade has no body' }],

@@ -12,10 +12,13 @@ import { alerts, dashboardExpressions, documented } from '../support/observabili
 import { readExpression, strangersIn } from '../support/observability/promql.ts';
 import { familyOf, type Scrape, scrape } from '../support/observability/scrape.ts';
 import { describeReal } from '../support/services/real.ts';
+import { basic } from '../support/webhook/stand.ts';
 
 const AT = '2026-11-21T10:30:00Z';
 const SERVER = 'http_server_request_duration_seconds';
 const CLIENT = 'http_client_request_duration_seconds';
+const OPERATION = 'graphql_operation_duration_seconds';
+const SENT = 'messaging_client_operation_duration_seconds';
 const NETWORK = '11111111-2222-4333-8444-555555555555';
 const BUCKETS = ['0.005', '0.01', '0.025', '0.05', '0.075', '0.1', '0.25', '0.5', '0.75', '1', '2.5', '5', '7.5', '10'];
 
@@ -45,7 +48,7 @@ async function traffic(): Promise<void> {
     'mutation { registerTransaction(input: {id: "", collection: USER_TRANSACTIONS, type: 1}) { __typename } }',
   );
   const { username, password } = p.webhook;
-  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  const authorization = basic(username, password);
   const json = { id: parked, type: 1, status: 3, created_at: AT, updated_at: AT };
   expect((await p.call('POST', '/v2/webhooks/custodial', { json, headers: { authorization } })).status).toBe(200);
   const poison = { topic: 'transactions.registered', key: 'k', value: Buffer.from('no registration'), headers: {} };
@@ -97,60 +100,41 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     [
       'an endpoint',
       `${SERVER}_count`,
-      { http_request_method: 'GET', http_route: '/v1/accounts', http_response_status_code: '200' },
+      'http_request_method=GET http_route=/v1/accounts http_response_status_code=200',
       1,
     ],
-    ['a parameter of a path by its name', `${SERVER}_count`, { http_route: '/v1/wallets/{wallet_id}/rules' }, 1],
-    ['refusals by status', `${SERVER}_count`, { http_route: '/v1/accounts', http_response_status_code: '401' }, 1],
-    [
-      'what is no endpoint under no route',
-      `${SERVER}_count`,
-      { http_route: '', http_request_method: 'GET', http_response_status_code: '404' },
-      1,
-    ],
-    ['an unknown method as another', `${SERVER}_count`, { http_request_method: '_OTHER', http_route: '' }, 1],
+    ['a parameter of a path by its name', `${SERVER}_count`, 'http_route=/v1/wallets/{wallet_id}/rules', 1],
+    ['refusals by status', `${SERVER}_count`, 'http_route=/v1/accounts http_response_status_code=401', 1],
+    ['no endpoint', `${SERVER}_count`, 'http_route= http_request_method=GET http_response_status_code=404', 1],
+    ['an unknown method as another', `${SERVER}_count`, 'http_request_method=_OTHER http_route=', 1],
     [
       'an upstream',
       `${CLIENT}_count`,
-      { service: 'far', http_request_method: 'GET', http_response_status_code: '200', error_type: '' },
+      'service=far http_request_method=GET http_response_status_code=200 error_type=',
       1,
     ],
-    ['queries', 'graphql_operation_duration_seconds_count', { graphql_operation_type: 'query', outcome: 'ok' }, 1],
-    ['mutations', 'graphql_operation_duration_seconds_count', { graphql_operation_type: 'mutation' }, 1],
-    [
-      'subscriptions',
-      'graphql_operation_duration_seconds_count',
-      { graphql_operation_type: 'subscription', outcome: 'ok' },
-      2,
-    ],
-    [
-      'sent messages',
-      'messaging_client_operation_duration_seconds_count',
-      { messaging_destination_name: 'transactions.user', error_type: '' },
-      1,
-    ],
-    [
-      'handled messages',
-      'messaging_client_consumed_messages_total',
-      { messaging_destination_name: 'transactions.user' },
-      1,
-    ],
-    ['dead letters', 'portcullis_dead_letters_total', { messaging_destination_name: 'transactions.registered' }, 1],
-    ['lag', 'portcullis_consumer_lag_messages', { messaging_consumer_group_name: 'portcullis.reference' }, 0],
-    ['the outbox', 'portcullis_outbox_events', {}, 0],
-    ['unregistered transactions', 'portcullis_transactions_unregistered', {}, 1],
-    ['migrations', 'portcullis_migrations_running', {}, 0],
-    ['the audit spool', 'portcullis_audit_spool_full', {}, 0],
-    ['wrong secrets', 'portcullis_wrong_secrets_total', { outcome: 'refused' }, 1],
-    ['wrong webhook passwords', 'portcullis_webhook_wrong_passwords_total', { kind: 'single' }, 0],
-    ['guards', 'portcullis_guard_decisions_total', { guard: 'certificate', outcome: 'refused' }, 0],
-    ['the cache', 'portcullis_part_up', { part: 'cache' }, 1],
-    ['circuits', 'portcullis_upstream_circuit_closed', { service: 'far' }, 1],
-    ['networks of gas fees', 'portcullis_gas_fee_networks', { state: 'unavailable' }, 1],
-    ['internal errors', 'graphql_operation_duration_seconds_count', { outcome: 'failed' }, 0],
-    ['what runs', 'portcullis_build_info', { role: 'all' }, 1],
+    ['queries', `${OPERATION}_count`, 'graphql_operation_type=query outcome=ok', 1],
+    ['mutations', `${OPERATION}_count`, 'graphql_operation_type=mutation', 1],
+    ['subscriptions', `${OPERATION}_count`, 'graphql_operation_type=subscription outcome=ok', 2],
+    ['internal errors', `${OPERATION}_count`, 'outcome=failed', 0],
+    ['sent messages', `${SENT}_count`, 'messaging_destination_name=transactions.user error_type=', 1],
+    ['handled messages', 'messaging_client_consumed_messages_total', 'messaging_destination_name=transactions.user', 1],
+    ['dead letters', 'portcullis_dead_letters_total', 'messaging_destination_name=transactions.registered', 1],
+    ['lag', 'portcullis_consumer_lag_messages', 'messaging_consumer_group_name=portcullis.reference', 0],
+    ['the outbox', 'portcullis_outbox_events', '', 0],
+    ['unregistered transactions', 'portcullis_transactions_unregistered', '', 1],
+    ['migrations', 'portcullis_migrations_running', '', 0],
+    ['the audit spool', 'portcullis_audit_spool_full', '', 0],
+    ['wrong secrets', 'portcullis_wrong_secrets_total', 'outcome=refused', 1],
+    ['wrong webhook passwords', 'portcullis_webhook_wrong_passwords_total', 'kind=single', 0],
+    ['guards', 'portcullis_guard_decisions_total', 'guard=certificate outcome=refused', 0],
+    ['the cache', 'portcullis_part_up', 'part=cache', 1],
+    ['circuits', 'portcullis_upstream_circuit_closed', 'service=far', 1],
+    ['networks of gas fees', 'portcullis_gas_fee_networks', 'state=unavailable', 1],
+    ['the build', 'portcullis_build_info', 'role=all', 1],
   ])('count %s', (_what, name, labels, value) => {
-    expect(told.value(name, labels)).toBe(value);
+    const wanted = labels === '' ? [] : labels.split(' ').map((label) => label.split('='));
+    expect(told.value(name, Object.fromEntries(wanted))).toBe(value);
   });
 
   it('durations have the buckets of the conventions, which add up', () => {

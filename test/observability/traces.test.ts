@@ -6,6 +6,7 @@ import { EventReader } from '../support/graphql/event-reader.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/observability/collector.ts';
 import { describeReal } from '../support/services/real.ts';
+import { basic } from '../support/webhook/stand.ts';
 
 const SUBSCRIPTION = 'subscription { transactionUpdates { cursor transaction { id } } }';
 const REGISTER = 'mutation ($input: RegisterTransactionInput!) { registerTransaction(input: $input) { __typename } }';
@@ -79,7 +80,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
 
   async function notify(id: string, headers: Record<string, string>): Promise<void> {
     const { username, password } = gateway.webhook;
-    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const authorization = basic(username, password);
     const told = await gateway.call('POST', '/v2/webhooks/custodial', {
       json: { id, type: 1, status: 3, created_at: AT, updated_at: AT },
       headers: { authorization, ...headers },

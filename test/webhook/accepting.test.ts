@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   basic,
@@ -25,22 +24,6 @@ afterAll(() => stand[Symbol.asyncDispose]());
 function bodyOf(bytes: number): string {
   const body = JSON.stringify(notification({ padding: '' }));
   return body.replace('"padding":""', `"padding":"${'x'.repeat(bytes - body.length)}"`);
-}
-
-/** Posts a body in chunks, so that its length is not told before. */
-async function postChunked(path: string, body: string): Promise<number | undefined> {
-  const { username, password } = stand.portcullis.webhook;
-  const headers = { authorization: basic(username, password), 'content-type': 'application/json' };
-  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
-  const sent = request(`${stand.portcullis.url}${path}`, { method: 'POST', headers }, (answer) => {
-    answer.resume();
-    resolve(answer.statusCode);
-  });
-  // The answer comes before the body's end, and then the connection goes.
-  sent.on('error', (error) => setImmediate(() => reject(error)));
-  sent.write(body.slice(0, 1_000));
-  sent.end(body.slice(1_000));
-  return promise;
 }
 
 describe.each(PATHS)('POST %s', (path) => {
@@ -122,15 +105,6 @@ describe.each(PATHS)('POST %s', (path) => {
       expect((await stand.post(path, JSON.stringify(notification()), { 'content-type': type })).status).toBe(200);
     },
   );
-
-  it('D2-14: 256 KiB are accepted; a byte more is a 400, its length told before or not', async () => {
-    expect((await stand.post(path, bodyOf(LIMIT))).status).toBe(200);
-    expect(await postChunked(path, bodyOf(LIMIT))).toBe(200);
-    const answer = await stand.post(path, bodyOf(LIMIT + 1));
-    expect(answer).toMatchObject({ status: 400, json: { code: -1, domain: 0, message: 'invalid_request' } });
-    expect(answer.json.errors).toEqual([{ path: '', message: `must be at most ${LIMIT} bytes` }]);
-    expect(await postChunked(path, bodyOf(LIMIT + 1))).toBe(400);
-  });
 });
 
 it('D6-09: the alias alone says that it is deprecated, until when, and what comes after it, on every answer', async () => {

@@ -50,31 +50,11 @@ describe.each(PATHS)('POST %s', (path) => {
     }
   });
 
-  const TIME = /ISO 8601/;
+  /** One member of each kind: notification-input.test.ts has all of them. */
   const invalid: [name: string, members: object, path: string, message: RegExp][] = [
     ['2.7-01: no id', { id: undefined }, 'id', /required/],
-    ['2.7-01: an id that is null', { id: null }, 'id', /required/],
-    ['2.7-01: an id that is a number', { id: 7 }, 'id', /string/],
-    ['2.7-01: an empty id', { id: '' }, 'id', /1 to 128/],
-    ['2.7-01: an id of 129 characters', { id: '𝄞'.repeat(129) }, 'id', /1 to 128/],
-    ['2.7-02: no type', { type: undefined }, 'type', /required/],
-    ['2.7-02: a type that is a text', { type: '1' }, 'type', /integer/],
-    ['2.7-02: a type with a fraction', { type: 1.5 }, 'type', /integer/],
-    ['2.7-03: no status', { status: undefined }, 'status', /required/],
-    ['2.7-03: a status of 0', { status: 0 }, 'status', /1 \(Started\)/],
     ['2.7-03: a status of 6', { status: 6 }, 'status', /1 \(Started\)/],
-    ['2.7-03: a status that is a text', { status: '3' }, 'status', /1 \(Started\)/],
-    ['2.7-04: a hash that is a number', { transaction_hash: 1 }, 'transaction_hash', /string/],
-    ['2.7-04: a contract that is an object', { contract_address: {} }, 'contract_address', /string/],
-    ['2.7-05: a negative gas_used', { gas_used: -1 }, 'gas_used', /integer/],
-    ['2.7-05: a gas_used that is a text', { gas_used: '1' }, 'gas_used', /integer/],
-    ['2.7-06: an error that is a boolean', { error: false }, 'error', /string/],
-    ['2.7-07: no created_at', { created_at: undefined }, 'created_at', /required/],
-    ['2.7-07: no updated_at', { updated_at: undefined }, 'updated_at', /required/],
-    ['2.7-07: a day alone', { created_at: '2026-11-21' }, 'created_at', TIME],
-    ['2.7-07: no such day', { updated_at: '2026-02-30T00:00:00Z' }, 'updated_at', TIME],
-    ['2.7-07: a number of seconds', { updated_at: 1_795_000_000 }, 'updated_at', TIME],
-    ['D2-22: an id with U+0000', { id: 'a\0' }, 'id', /U\+0000/],
+    ['2.7-07: a day alone', { created_at: '2026-11-21' }, 'created_at', /ISO 8601/],
     ['D2-22: an error with a lone surrogate', { error: '\ud800' }, 'error', /surrogate/],
   ];
 
@@ -86,30 +66,8 @@ describe.each(PATHS)('POST %s', (path) => {
     expect(stand.bus.deadlinesMs).toHaveLength(published);
   });
 
-  it('D2-13: every fault of a body is named', async () => {
-    const answer = await stand.post(path, '{}');
-    expect(answer.json.errors.map((issue: { path: string }) => issue.path)).toEqual([
-      'id',
-      'type',
-      'status',
-      'created_at',
-      'updated_at',
-    ]);
-  });
-
-  it('2.7-05 4.5-02: a gas_used above a uint64 is 400; the greatest uint64 is accepted', async () => {
-    const withGas = (gas: string) =>
-      JSON.stringify(notification({ gas_used: 7 })).replace('"gas_used":7', `"gas_used":${gas}`);
-    expect((await stand.post(path, withGas('18446744073709551616'))).status).toBe(400);
-    expect((await stand.post(path, withGas('18446744073709551615'))).status).toBe(200);
-  });
-
   it.each([
-    ['nothing', 'must be JSON, and is empty', ''],
     ['half an object', 'must be JSON, and is malformed at line 1 column 7', '{"id":'],
-    ['an array', 'must be an object', '[]'],
-    ['null', 'must be an object', 'null'],
-    ['a text', 'must be an object', '"x"'],
     ['no UTF-8', 'must be in UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
   ])('4.5-02 D2-13: a body that is %s is 400: %s', async (_name, message, body) => {
     const answer = await stand.post(path, body);
@@ -125,11 +83,6 @@ describe.each(PATHS)('POST %s', (path) => {
       expect(answer.json.errors).toEqual([{ path: 'Content-Type', message: 'must be application/json' }]);
     },
   );
-
-  it('4.5-02: a compressed body that cannot be read is 400', async () => {
-    const answer = await stand.post(path, 'no gzip', { 'content-encoding': 'gzip' });
-    expect(answer).toMatchObject({ status: 400, json: { message: 'invalid_request' } });
-  });
 
   it.each(['refuses', 'is silent'] as const)('7.3-01: a bus that %s is a masked 500', async (mood) => {
     stand.bus.mood = mood;

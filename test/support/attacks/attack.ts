@@ -119,7 +119,10 @@ const TIMEOUT_MS = 120_000;
 const ACCOUNTS = '{ accounts(first: 5) { edges { node { id name } } } }';
 
 /** Does something, and tells what others notice of it. */
-export async function impactOf({ gateways, bystander }: AttackLab, work: () => Promise<void>): Promise<Impact> {
+export async function impactOf(
+  { gateways, bystander }: Pick<AttackLab, 'gateways' | 'bystander'>,
+  work: () => Promise<void>,
+): Promise<Impact> {
   const took: number[] = [];
   const failed: string[] = [];
   let loop = 0;

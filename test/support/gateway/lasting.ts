@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { listening } from './forwarder.ts';
-import { openSocket, request } from './raw.ts';
+import { openSocket, request, UPGRADE } from './raw.ts';
 
 /** The endpoints of `startLastingService`, for `gateway.yaml`. */
 export const LASTING_ENDPOINTS = [
@@ -71,12 +71,6 @@ export async function startLastingService(): Promise<LastingService> {
   return service;
 }
 
-export const UPGRADE = {
-  Connection: 'Upgrade',
-  Upgrade: 'websocket',
-  'Sec-WebSocket-Version': '13',
-  'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-};
 const CHUNKED = { 'Transfer-Encoding': 'chunked' };
 
 /** Requests that last, by their kind: the method, the path, further headers, and what is sent of the body. */

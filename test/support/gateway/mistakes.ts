@@ -111,9 +111,7 @@ const forms = mistakes<(good: Form) => Form | string>(
     ],
     ['client_id twice', (good) => `${query(good)}&client_id=x`, 'client_id must be given once'],
     ['a client_id that is no UUID', (good) => ({ ...good, client_id: 'x' }), 'client_id must be a UUID'],
-    ['an empty client_secret', (good) => ({ ...good, client_secret: '' }), 'client_secret is required'],
     ['no username', (good) => ({ ...good, grant_type: 'password', password: 'x' }), 'username is required'],
-    ['no refresh_token', (good) => ({ ...good, grant_type: 'refresh_token' }), 'refresh_token is required'],
     ['over 64 KiB', (good) => ({ ...good, scope: 'x'.repeat(65_536) }), 'the body must be at most 65536 bytes'],
     ['a % that escapes nothing', (good) => `${query(good)}&scope=5%`, ['only in escapes', '%25']],
   ],
@@ -192,7 +190,6 @@ const headers = mistakes<[name: string, value: string, to?: string]>(
       { ...CLOSED_404, reason: 'the endpoint is of wallet-rules' },
     ],
     ['too long', ['x-correlation-id', 'x'.repeat(1_025)], ['X-Correlation-ID', 'must have at most 1024 bytes']],
-    ['text', ['content-type', 'text/plain'], ['Content-Type', 'must be application/json']],
     ['compressed', ['content-encoding', 'gzip'], ['Content-Encoding', 'must be identity']],
     ['not ASCII', ['idempotency-key', 'é'], ['Idempotency-Key', 'must be 1 to 255 printable ASCII']],
     [
@@ -209,10 +206,7 @@ const unknownPaths = mistakes<string>(
   (
     [
       ['a slash at its end', 'GET /v1/accounts/', 'no endpoint has this path'],
-      ['another case', 'GET /v1/Accounts', 'no endpoint has this path'],
-      ['another version', 'GET /v2/accounts', 'no endpoint has this path'],
       ['another method', `GET /v1/wallets/${ZEROS}/rules`, 'the path has only POST'],
-      ['GET for a token', 'GET /v2/oauth/token', 'the path has only POST'],
       ['an encoded slash', 'GET /v1%2Faccounts', 'the path can be read in two ways'],
     ] as const
   ).map(([what, to, reason]) => [what, to, envelope('not_found'), { ...CLOSED_404, reason }]),
@@ -228,26 +222,12 @@ const paths = mistakes<(demo: Portcullis['demo']) => string>(
       '{"path":"wallet_id","message":"must be a UUID',
     ],
     [
-      'a network that is no UUID',
-      (demo) => `POST /v1/wallets/${demo.wallet_id}/networks/x`,
-      '{"path":"network_id","message":"must be a UUID',
-    ],
-    [
       'a network of another chain',
       (demo) => `POST /v1/wallets/${demo.wallet_id}/networks/${demo.other_chain_network_id}`,
       ['network_id', 'chain'],
     ],
-    [
-      'an unknown network',
-      (demo) => `POST /v1/wallets/${demo.wallet_id}/networks/${ZEROS}`,
-      envelope('not_found'),
-      CLOSED_404,
-    ],
-    ['an asset that is no UUID', () => 'GET /v2/admin/tokens/HB30', '{"path":"id","message":"must be a UUID'],
     ['page=0', () => `${ACCOUNTS}?page=0`, ['"page"', 'must be a whole number from 1 to']],
     ['limit=1000', () => `${ACCOUNTS}?limit=1000`, ['"limit"', 'must be a whole number from 1 to 100']],
-    ['limit twice', () => `${ACCOUNTS}?limit=5&limit=6`, ['"limit"', 'must be given once']],
-    ['page=two', () => `${ACCOUNTS}?page=two`, ['"page"', 'must be a whole number from 1 to']],
     ['perPage for limit', () => `${ACCOUNTS}?perPage=5`, '"per_page":10', { status: 200, closed: 'ignored' }],
   ],
 );
@@ -261,23 +241,20 @@ const rules = mistakes<Given>(
   [
     ['no body', '', 'must be JSON, and is empty'],
     ['a comma too many', '{\n  "name": "x",\n}', 'must be JSON, and is malformed at line 3 column 1'],
-    ['a value without quotes', '{"name": hot}', 'must be JSON, and is malformed at line 1 column 10'],
-    ['a list', '[]', 'must be an object'],
-    ['without a name', autoTransfer({ name: undefined }), '{"path":"name","message":"is required: a string"}'],
     [
       'networkId',
       autoTransfer({ network_id: undefined, networkId: ZEROS }),
       ['"path":"network_id","message":"is required: a UUID', camel('network_id', 'networkId')],
     ],
-    ['without its object', autoTransfer({ auto_transfer_rule: null }), 'is required where type is auto_transfer'],
     [
       'autoTransferRule',
       autoTransfer({ auto_transfer_rule: undefined, autoTransferRule: {} }),
       camel('auto_transfer_rule', 'autoTransferRule'),
     ],
-    ['an unknown type', autoTransfer({ type: 'transfer' }), 'must be one of auto_transfer, permissionless_transfer'],
-    ['an amount as text', autoTransfer({}, { amount: '50' }), ['"auto_transfer_rule.amount"', 'must be a number']],
+    ['without its object', autoTransfer({ auto_transfer_rule: null }), 'is required where type is auto_transfer'],
     ['an unknown operator', withLogic(leaf({ op: 'below' })), ['rule_logic.op', 'must be one of lt, lte, gt, gte']],
+    ['an amount as text', autoTransfer({}, { amount: '50' }), ['"auto_transfer_rule.amount"', 'must be a number']],
+    ['an unknown type', autoTransfer({ type: 'transfer' }), 'must be one of auto_transfer, permissionless_transfer'],
     [
       'no value',
       withLogic({ and: [leaf(), leaf({ value: undefined })] }),
@@ -307,8 +284,8 @@ const migrations = mistakes<Given>(
       envelope('missing_email_and_external_id'),
       { closed: 'documented reason' },
     ],
-    ['an email that is taken', ({ user }) => newUser({ email: user.email }), 'duplicate_email'],
     ['kyc_sent as text', { ...newUser(), kyc_sent: 'yes' }, ['"kyc_sent"', 'must be a boolean']],
+    ['an email that is taken', ({ user }) => newUser({ email: user.email }), 'duplicate_email'],
     ['over 1 MiB', { ...newUser(), name: MIB }, 'must be at most 1048576 bytes'],
   ],
 );
@@ -317,7 +294,6 @@ const bulks = mistakes<Given>(
   'bulk migration',
   (given, d) => ({ to: 'POST /v2/users/migrate/with-wallet/bulk', token: d.token, ...bodyOf(given, d) }),
   [
-    ['a list for the object', [newUser()], 'must be an object'],
     ['user for users', { user: [newUser()] }, '{"path":"users","message":"is required: an array"}'],
     ['no row', { users: [] }, ['"users"', 'must have at least one row']],
     ['501 rows', { users: Array.from({ length: 501 }, () => ({})) }, ['"users"', 'must have at most 500 rows']],
@@ -342,14 +318,11 @@ const notifications = mistakes<object>(
     json: { id: 'x', type: 1, status: 1, created_at: AT, updated_at: AT, ...changes },
   }),
   [
-    ['without a type', { type: undefined }, ['"type"', 'is required: an integer from -2147483648']],
     [
       'createdAt',
       { created_at: undefined, createdAt: AT },
       ['is required: an ISO 8601 date and time', camel('created_at', 'createdAt')],
     ],
-    ['a status of 9', { status: 9 }, ['"status"', 'must be 1 (Started), 2 (InProgress), 3 (Done)']],
-    ['seconds for a time', { updated_at: 1_795_257_000 }, ['"updated_at"', 'must be an ISO 8601 date and time']],
   ],
 );
 
@@ -367,10 +340,9 @@ const operations = mistakes<Given>(
   'GraphQL',
   (given, d) => ({ to: 'POST /graphql', token: d.token, headers: JSON_TYPE, ...bodyOf(given, d) }),
   [
+    ['a member', { query: RULE_OF, variables: { input: { name: 'x' } } }, '\\"type\\" is required'],
     ['no query', { variables: {} }, 'query is required'],
     ['operation_name', { query: ME, operation_name: 'x' }, "operationName is the member's name"],
-    ['without a member', { query: RULE_OF, variables: { input: { name: 'x' } } }, '\\"type\\" is required'],
-    ['no body', '', 'the body must be JSON, and is empty'],
     ['malformed', '{"query": {me}', 'the body must be JSON, and is malformed at line 1 column 12'],
     ['an unknown field', { query: '{ me { node_id } }' }, 'Did you mean \\"nodeId\\"'],
     ['without a variable', { query: ACCOUNT }, ['Variable \\"$id\\"', 'a value of type \\"ID!\\" is required']],
@@ -405,7 +377,6 @@ const messages = mistakes<Given>(
     ...bodyOf(given, d),
   }),
   [
-    ['no body', '', 'must be JSON, and is empty'],
     ['malformed', '{"jsonrpc": 2.0.0}', 'must be JSON, and is malformed at line 1 column 16'],
     [
       'a call without a name',

@@ -15,51 +15,32 @@ function hosted(...lines: string[]): string {
 
 const requestLines: RawRow[] = [
   answered('two spaces before the target', line('GET  /health HTTP/1.1'), 200),
+  answered('If-None-Match with anything', headed('If-None-Match: *'), 200),
   answered('empty lines before the request', `\r\n\r\n${line('GET /health HTTP/1.1')}`, 200),
   refused('tabs for spaces', line('GET\t/health\tHTTP/1.1')),
   refused('no target', line('GET HTTP/1.1'), 404),
-  refused('no method', line('/health HTTP/1.1')),
   refused('a space before the method', line(' GET /health HTTP/1.1')),
   refused('a space behind the version', line('GET /health HTTP/1.1 ')),
-  refused('a third word', line('GET /health now HTTP/1.1')),
   refused('a line that ends in LF', `GET /health HTTP/1.1\n${OWN}\r\n`),
-  refused('a line that ends in CR', `GET /health HTTP/1.1\r${OWN}\r\n`),
   refused('a method of 10,000 letters', line(`${'G'.repeat(10_000)} /health HTTP/1.1`)),
   refused('a target of 200,000 letters', line(`GET /${'a'.repeat(200_000)} HTTP/1.1`)),
   answered('a target of 100,000 letters', line(`GET /${'a'.repeat(100_000)} HTTP/1.1`), 404),
   refused('the hello of TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'),
   refused('a line of the PROXY protocol', `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${line('GET /health HTTP/1.1')}`),
-  refused('a greeting of SMTP', 'EHLO x\r\n'),
-  refused('a request of SOCKS', '\x05\x01\x00'),
 ];
 
-const conditions: RawRow[] = [answered('If-None-Match with anything', headed('If-None-Match: *'), 200)];
-
+const OLD = 'GET /health HTTP/1.0\r\nX-Correlation-ID: {id}\r\n';
 const versions: RawRow[] = [
-  closing('HTTP/1.0', 'GET /health HTTP/1.0\r\nX-Correlation-ID: {id}\r\n\r\n', 200),
-  answered(
-    'HTTP/1.0 to be kept alive',
-    'GET /health HTTP/1.0\r\nX-Correlation-ID: {id}\r\nConnection: keep-alive\r\n\r\n',
-    200,
-  ),
+  closing('HTTP/1.0', `${OLD}\r\n`, 200),
+  answered('HTTP/1.0 kept alive', `${OLD}Connection: keep-alive\r\n\r\n`, 200),
   closing('no version', `GET /health\r\n${OWN}\r\n`, 400),
   refused('no version and no header', 'GET /health\r\n'),
-  closing('HTTP/0.9', line('GET /health HTTP/0.9'), 400),
   closing('HTTP/2.0', line('GET /health HTTP/2.0'), 400),
   closing('another protocol', line('DESCRIBE /health RTSP/1.0'), 404),
   refused('the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-  ...[
-    'HTTP/1.2',
-    'HTTP/3.0',
-    'HTTP/1.10',
-    'HTTP/11',
-    'HTTP/1',
-    'HTTP/1,1',
-    'http/1.1',
-    'HTP/1.1',
-    'HTTP/1.1x',
-    'HTTP /1.1',
-  ].map((version) => refused(`the version ${version}`, line(`GET /health ${version}`))),
+  ...'HTTP/1.2|HTTP/3.0|HTTP/1.10|HTTP/11|HTTP/1|HTTP/1,1|http/1.1|HTP/1.1|HTTP/1.1x|HTTP /1.1'
+    .split('|')
+    .map((version) => refused(`the version ${version}`, line(`GET /health ${version}`))),
 ];
 
 const hosts: RawRow[] = [
@@ -71,7 +52,6 @@ const hosts: RawRow[] = [
   ),
   closing('one host twice', hosted(' x', ' x'), 400),
   closing('two hosts', hosted(' x', ' y'), 400),
-  closing('no host beside an empty one', hosted('', ' y'), 400),
   closing('two hosts in HTTP/1.0', hosted(' x', ' y').replace('HTTP/1.1', 'HTTP/1.0'), 400),
   closing('no host', 'GET /health HTTP/1.1\r\nX-Correlation-ID: {id}\r\n\r\n', 400),
   closing('no host beside an absolute target', 'GET http://x/health HTTP/1.1\r\nX-Correlation-ID: {id}\r\n\r\n', 400),
@@ -89,45 +69,30 @@ const sizes: RawRow[] = [
   refused('a name of 200,000 bytes', headed(`${'X'.repeat(200_000)}: v`)),
 ];
 
+const BAD_NAMES = ['A b: c', 'A : c', ': c', 'A', 'A\0B: c', 'A\x7f: c', '\u00e9: c', 'A(b): c', ' A: b', '\tA: b'];
 const names: RawRow[] = [
   answered('a name in another case', headed('X-TARGET-SERVER: nobody'), 404),
   answered('a name of every kind of character', headed("!#$%&'*+-.^_`|~09aZ: v"), 200),
-  ...[
-    'A b: c',
-    'A : c',
-    'A\t: c',
-    ': c',
-    ':',
-    'A',
-    'A\0B: c',
-    'A\x01: c',
-    'A\x7f: c',
-    '\u00e9: c',
-    'A(b): c',
-    'A"b: c',
-    ' A: b',
-    '\tA: b',
-  ].map((text) => refused(`the header ${JSON.stringify(text)}`, headed(text))),
-  refused('a space before the first header', `GET /health HTTP/1.1\r\n ${OWN}\r\n`),
+  ...BAD_NAMES.map((text) => refused(`the header ${JSON.stringify(text)}`, headed(text))),
 ];
 
+const BAD_VALUES = [
+  'A: b\r\n c',
+  'A:\r\n b',
+  'A: b\nC: d',
+  'A: b\rC: d',
+  'A: b\r',
+  'A: b\0c',
+  'A: b\x01c',
+  'A: b\x7fc',
+];
 const values: RawRow[] = [
   ...['A:', 'A:b', 'A: \t b \t ', 'A: b\tc', 'A: \u00e9\u00ff', 'A: :::'].map((text) =>
     answered(`the header ${JSON.stringify(text)}`, headed(text), 200),
   ),
-  ...[
-    'A: b\r\n c',
-    'A: b\r\n\tc',
-    'A:\r\n b',
-    'A: b\nC: d',
-    'A: b\rC: d',
-    'A: b\r',
-    'A: b\0c',
-    'A: b\x01c',
-    'A: b\x7fc',
-  ].map((text) => refused(`the header ${JSON.stringify(text)}`, headed(text))),
+  ...BAD_VALUES.map((text) => refused(`the header ${JSON.stringify(text)}`, headed(text))),
   refused('headers that end in LF', `GET /health HTTP/1.1\r\n${OWN}\n`),
 ];
 
 /** The head of a request, by RFC 9112 sections 2 to 5. */
-export const HEAD_ROWS: readonly RawRow[] = [requestLines, conditions, versions, hosts, sizes, names, values].flat();
+export const HEAD_ROWS: readonly RawRow[] = [requestLines, versions, hosts, sizes, names, values].flat();

@@ -82,6 +82,7 @@ const methods: RawRow[] = [
   answered('OPTIONS with a body', `${method('OPTIONS', '/x', 'Content-Length: 5')}12345`, 204),
 ];
 
+const TWO = ['Authorization: Bearer a', 'X-Between: 1', 'Authorization: Bearer b'];
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 const SOCKET = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', KEY];
 
@@ -102,6 +103,8 @@ const upgrades: RawRow[] = [
   closing('a WebSocket behind a body', `${get('/health', ...SOCKET, 'Content-Length: 5')}12345`, 400),
   closing('a WebSocket behind chunks', `${get('/health', ...SOCKET, CHUNKED)}${CHUNKS}`, 400),
   closing('a WebSocket to nowhere', get('/nowhere', ...SOCKET), 404),
+  closing('a WebSocket with two Authorizations', get('/graphql', ...SOCKET, ...TWO), 400),
+  closing('two Authorizations to nowhere', get('/nowhere', ...TWO), 400),
 ];
 
 const connections: RawRow[] = [

@@ -14,12 +14,14 @@ export interface TestTable {
   sunset?: string;
 }
 
-/** The text of the shipped `gateway.yaml` with further services and endpoints. */
-export function tableText({ services = {}, endpoints = [], sunset = '2027-11-01T00:00:00Z' }: TestTable): string {
+/** The text of the shipped `gateway.yaml` with further services and endpoints, and more settings. */
+export function tableText({ services, endpoints = [], sunset = '2027-11-01T00:00:00Z', ...more }: TestTable): string {
   return JSON.stringify({
+    ...SHIPPED,
     services: { ...SHIPPED.services, ...services },
     webhook_alias: { deprecated_at: '2026-11-01T00:00:00Z', sunset },
     endpoints: [...SHIPPED.endpoints, ...endpoints],
+    ...more,
   });
 }
 
