@@ -76,18 +76,6 @@ describe('a batch', () => {
     expect(answer.headers.has('retry-after')).toBe(false);
   });
 
-  it('D2-20 8-06: that finds nothing left of the quota is one, too', async () => {
-    const client = await addClient(p, { monthly_limit: 1 });
-    const token = await p.clientToken(client);
-    await p.call('GET', '/v1/accounts', { token });
-    const answer = await batch(token, 2);
-    expect(answer.status).toBe(200);
-    expect(answer.json.map(({ errors }: { errors: { message: string }[] }) => errors[0]?.message)).toEqual([
-      'monthly_limit_exceeded',
-      'monthly_limit_exceeded',
-    ]);
-  });
-
   it('D2-20: whose window ends meanwhile lets the rest pass', async () => {
     const token = await p.clientToken(await addClient(p, { requests_per_second: 1 }));
     const { directory } = p.service.context;
@@ -119,18 +107,6 @@ describe('a batch', () => {
     } finally {
       records.mockRestore();
     }
-  });
-
-  it.each([
-    ['address', { allowed_ips: ['127.0.0.1'] }, { 'x-forwarded-for': '203.0.113.9' }, 'ip_not_allowed'],
-    ['certificate', { require_certificate: true, cert_fingerprint: 'AA' }, {}, 'mtls_required'],
-  ])('D2-20: is refused whole for the %s', async (_name, settings, headers, message) => {
-    const client = await addClient(p, settings);
-    const json = { grant_type: 'client_credentials', ...client };
-    const issued = await p.call('POST', '/v2/oauth/token', { json, headers: { 'ssl-client-fingerprint': 'aa' } });
-    const answer = await batch(issued.json.access_token, 2, headers);
-    expect(answer.status).toBe(403);
-    expect(answer.json).toMatchObject({ message });
   });
 
   it('D2-20: of a login is not counted', async () => {
@@ -233,13 +209,6 @@ describe('a socket', () => {
     expect((await ask())[0]).toMatchObject({ type: 'error', payload: [{ extensions: { retryAfter: 1 } }] });
     clock.nowMs += 1_000;
     expect(await ask()).toEqual(ANSWERED);
-  });
-
-  it('D2-20 D3-13: a subscription is refused as any operation is', async () => {
-    const { token } = await limited(0);
-    const { ask } = await open(token);
-    const refused = await ask('subscription { transaction(id: "t") { transaction { id } } }');
-    expect(refused).toEqual([{ type: 'error', payload: [REFUSED] }]);
   });
 
   it('D2-16 D2-20: an operation is FORBIDDEN once the address of the socket is not allowed any more', async () => {
