@@ -18,7 +18,7 @@ interface Migrated {
   service: ServiceRole | undefined;
 }
 
-interface MigrateParts {
+interface MigrateDependencies {
   config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl' | 'auditRetentionDays'>;
   /** The database as services open it. */
   database: Database;
@@ -32,7 +32,7 @@ const PAGE = 'see docs/operations/database-roles.md';
  * `DATABASE_URL` what a service needs. Sets the retention that the database enforces.
  * @throws ConfigError if the two URLs do not fit together, MigrationOwnerError if the database refuses something to the owner.
  */
-export async function migrateByOwner({ config, database, onMigration }: MigrateParts): Promise<Migrated> {
+export async function migrateByOwner({ config, database, onMigration }: MigrateDependencies): Promise<Migrated> {
   const { databaseUrl = '', migrateDatabaseUrl: url, auditRetentionDays } = config;
   const migrated = async (by: Database) => {
     const migrations = await migrate(by, onMigration);

@@ -5,7 +5,7 @@ import { getServerMetadata } from '../api/rest/oauth.rest.ts';
 import { type Route, reaches, restApplication } from '../api/rest/route.ts';
 import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
 import { notingUsers } from '../audit/noted-users.ts';
-import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
+import { type ChainDependencies, gatewayChain } from '../gateway/chain.ts';
 import { guardRequest } from '../gateway/client-guards.ts';
 import { limitConnections } from '../gateway/connections.ts';
 import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
@@ -95,7 +95,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
 const MAX_NAMED = 20;
 
 /** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
-function chains(context: Context, behind: Behind, onEnd: ChainParts['onEnd']) {
+function chains(context: Context, behind: Behind, onEnd: ChainDependencies['onEnd']) {
   const { log, nowMs, authenticator: tokens, guards, publicUrl } = context;
   // RFC 8414 section 3.1 puts the path of an issuer behind the well-known one.
   const { path: metadata } = getServerMetadata;

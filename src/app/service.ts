@@ -169,7 +169,7 @@ async function prepareStores({ config, database, bus, log }: Context): Promise<v
   }
 }
 
-interface PublicParts {
+interface PublicDependencies {
   gatewayConfig: GatewayConfig;
   upstreams: Upstreams;
   reloads: Reloads;
@@ -179,7 +179,7 @@ interface PublicParts {
 
 async function startPublic(
   context: Context,
-  { gatewayConfig, upstreams, reloads, persisted, demo }: PublicParts,
+  { gatewayConfig, upstreams, reloads, persisted, demo }: PublicDependencies,
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;

@@ -43,7 +43,7 @@ interface RangeRow {
   records: string;
 }
 
-interface AuditRetentionParts {
+interface AuditRetentionDependencies {
   db: Db;
   seals: AuditSeals;
   nowMs(): number;
@@ -81,10 +81,10 @@ const DAY_MS = 24 * 3_600_000;
  * partition are stored in the default partition until it is created.
  */
 export class AuditRetention {
-  readonly #parts: AuditRetentionParts;
+  readonly #deps: AuditRetentionDependencies;
 
-  constructor(parts: AuditRetentionParts) {
-    this.#parts = parts;
+  constructor(deps: AuditRetentionDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -92,7 +92,7 @@ export class AuditRetention {
    * another process holds the advisory lock.
    */
   async keep(): Promise<void> {
-    const { nowMs, retentionDays } = this.#parts;
+    const { nowMs, retentionDays } = this.#deps;
     const current = monthOf(nowMs());
     for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) await this.#makePartition(addMonths(current, ahead));
     const asked = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
@@ -125,7 +125,7 @@ export class AuditRetention {
         await this.#waitBriefly();
         return (await this.#partitions()).includes(name) ? dropped : undefined;
       };
-      await this.#parts.seals.add(stated, async (seal) => {
+      await this.#deps.seals.add(stated, async (seal) => {
         await this.#unscoped().raw((sql) => sql`select audit_drop_month(${name}, ${seal}::json)`);
       });
     }
@@ -144,7 +144,7 @@ export class AuditRetention {
         // Another process can have deleted them meanwhile.
         return statement.ranges.length + statement.unchained > 0 ? statement : undefined;
       };
-      await this.#parts.seals.add(dropped, async (seal) => {
+      await this.#deps.seals.add(dropped, async (seal) => {
         await this.#unscoped().raw((sql) => sql`select audit_delete(${last.at}, ${last.id}, ${seal}::json)`);
       });
       deleted = rows.length;
@@ -183,7 +183,7 @@ export class AuditRetention {
    * Runs `work` in a transaction of its own, unless another process holds the advisory lock.
    */
   async #alone(work: () => Promise<void>): Promise<void> {
-    await this.#parts.db.transaction(async () => {
+    await this.#deps.db.transaction(async () => {
       const unscoped = this.#unscoped();
       const [row] = await unscoped.raw(
         (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
@@ -200,6 +200,6 @@ export class AuditRetention {
   }
 
   #unscoped() {
-    return this.#parts.db.unscoped('audit records age in every node, and can belong to none');
+    return this.#deps.db.unscoped('audit records age in every node, and can belong to none');
   }
 }

@@ -18,7 +18,7 @@ function runsOf(lines: readonly Buffer[]): Run[] {
   return lines.map(placeOf).map((place) => ({ ...place, from: place.index }));
 }
 
-interface ChainKeeperParts {
+interface ChainKeeperDependencies {
   db: Db;
   seals: AuditSeals;
   /** The chain of this process. */
@@ -35,20 +35,20 @@ const CHECKPOINT_MS = 60_000;
  * and the own one gets a checkpoint each minute.
  */
 export class ChainKeeper {
-  readonly #parts: ChainKeeperParts;
+  readonly #deps: ChainKeeperDependencies;
   /** The last record in the database of each chain that is being written. */
   readonly #heads = new Map<string, ChainHead>();
   #sealedIndex = -1;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(parts: ChainKeeperParts) {
-    this.#parts = parts;
+  constructor(deps: ChainKeeperDependencies) {
+    this.#deps = deps;
   }
 
   /** Starts to add a checkpoint each minute. */
   start(): void {
     this.#timer = setInterval(() => {
-      this.checkpoint().catch((error: unknown) => this.#parts.onError(error));
+      this.checkpoint().catch((error: unknown) => this.#deps.onError(error));
     }, CHECKPOINT_MS).unref();
   }
 
@@ -77,7 +77,7 @@ export class ChainKeeper {
 
   /** Adds a checkpoint of the own chain, if it has records in the database since the last one. */
   async checkpoint(): Promise<void> {
-    const { own } = this.#parts;
+    const { own } = this.#deps;
     const head = this.#heads.get(own.id);
     if (head === undefined || head.index === this.#sealedIndex) return;
     await this.#seal({ kind: 'checkpoint', chain: own.id, ...head, spooled: own.head.index });
@@ -107,7 +107,7 @@ export class ChainKeeper {
   }
 
   #seal(statement: Parameters<AuditSeals['add']>[0]): Promise<void> {
-    return this.#parts.seals.add(statement);
+    return this.#deps.seals.add(statement);
   }
 
   async #open(chain: string): Promise<ChainHead> {
@@ -141,7 +141,7 @@ export class ChainKeeper {
   }
 
   #unscoped() {
-    return this.#parts.db.unscoped('a chain has records of every node, and of none');
+    return this.#deps.db.unscoped('a chain has records of every node, and of none');
   }
 }
 

@@ -57,7 +57,7 @@ export function keyId(key: KeyObject): string {
   return hash('sha256', publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16);
 }
 
-interface AuditSealsParts {
+interface AuditSealsDependencies {
   db: Db;
   nowMs(): number;
   /** Returns the Ed25519 key that signs; undefined if seals are not signed. */
@@ -75,11 +75,11 @@ const MAX_UNCOPIED = 10_000;
 
 /** Adds seals: signed statements about the chains of audit records, each with the hash of the one before. */
 export class AuditSeals {
-  readonly #parts: AuditSealsParts;
+  readonly #deps: AuditSealsDependencies;
   readonly #uncopied: Seal[] = [];
 
-  constructor(parts: AuditSealsParts) {
-    this.#parts = parts;
+  constructor(deps: AuditSealsDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -88,7 +88,7 @@ export class AuditSeals {
    * statement that depends on rows is a function, called while no other process can seal; it states nothing by undefined.
    */
   async add(statement: Statement | Stating, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
-    const { db, sink, onError } = this.#parts;
+    const { db, sink, onError } = this.#deps;
     const seal = await outsideRequest(() => db.transaction(() => this.#add(statement, write)));
     if (!seal || !sink) return;
     this.#uncopied.push(seal);
@@ -114,8 +114,8 @@ export class AuditSeals {
         select position, body, encode(signature, 'hex') as signature from audit_seals order by position desc limit 1`,
     );
     const position = Number(last?.position ?? 0) + 1;
-    const key = this.#parts.key();
-    const at = new Date(this.#parts.nowMs()).toISOString();
+    const key = this.#deps.key();
+    const at = new Date(this.#deps.nowMs()).toISOString();
     const previous = last ? sealHash(last) : NO_HASH;
     const content: SealBody = { position, previous, at, key: key ? keyId(key) : null, ...statement };
     const body = JSON.stringify(content);
@@ -131,7 +131,7 @@ export class AuditSeals {
   }
 
   #unscoped() {
-    return this.#parts.db.unscoped('a chain has records of every node, and of none');
+    return this.#deps.db.unscoped('a chain has records of every node, and of none');
   }
 }
 

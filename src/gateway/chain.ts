@@ -17,7 +17,7 @@ export interface LocalServices {
 }
 
 /** The dependencies of a gateway chain, for one endpoint table. */
-export interface ChainParts {
+export interface ChainDependencies {
   table: EndpointTable;
   /** Other paths by which endpoints are reached, each with the path in the table. */
   aliases: ReadonlyMap<string, string>;
@@ -32,7 +32,7 @@ export interface ChainParts {
 }
 
 /** Creates the gateway chain, in the order of specification section 1; the permission stage follows revocation. */
-export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainParts): readonly Stage[] {
+export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainDependencies): readonly Stage[] {
   async function recheck({ principal }: Findings): Promise<void> {
     if (principal) await tokens.recheck(principal);
   }
@@ -135,7 +135,7 @@ function targetServer({ req }: Exchange): string | undefined {
  */
 function matchEndpoint(
   exchange: Exchange,
-  { table, aliases }: Pick<ChainParts, 'table' | 'aliases'>,
+  { table, aliases }: Pick<ChainDependencies, 'table' | 'aliases'>,
   services: Services,
 ): void {
   const { req, found, isUnrecordable } = exchange;
@@ -162,7 +162,7 @@ function matchEndpoint(
  * Passes a request to its service. A 429 that was left to the handler (`limitRefusal`) refuses a request to an upstream
  * at once.
  */
-function handOver(exchange: Exchange, { local, remote }: Pick<ChainParts, 'local' | 'remote'>): void {
+function handOver(exchange: Exchange, { local, remote }: Pick<ChainDependencies, 'local' | 'remote'>): void {
   const { upstream, limitRefusal } = exchange.found;
   if (!upstream) local.handle(exchange);
   else if (limitRefusal) throw limitRefusal;

@@ -66,7 +66,7 @@ function isWebSocketKey(key: string | undefined): boolean {
   return key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
 }
 
-interface GatewayParts {
+interface GatewayDependencies {
   /** The stages that every request passes, in order, until `use` replaces them. */
   chain: readonly Stage[];
   trusts: TrustedPeers;
@@ -92,13 +92,13 @@ const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'HPE_INVALID_E
 
 /** The entry point of the public listener: runs every request and upgrade through the chain, and answers refusals. */
 export class Gateway {
-  readonly #parts: GatewayParts;
+  readonly #deps: GatewayDependencies;
   #chain: readonly Stage[];
   readonly #pipelined = new PipelinedRequests();
 
-  constructor(parts: GatewayParts) {
-    this.#parts = parts;
-    this.#chain = parts.chain;
+  constructor(deps: GatewayDependencies) {
+    this.#deps = deps;
+    this.#chain = deps.chain;
   }
 
   /** Replaces the chain. Requests that have begun finish with the old one. */
@@ -112,7 +112,7 @@ export class Gateway {
     // The parser loses the bytes after an upgrade that is not accepted, so this must be the connection's last request.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     const exchange = new Exchange(req, res);
-    exchange.audit.capture.limitChunks(() => this.#parts.onClosed?.('chunks'));
+    exchange.audit.capture.limitChunks(() => this.#deps.onClosed?.('chunks'));
     this.#pipelined.enter(exchange, () => this.#run(exchange));
   }
 
@@ -147,7 +147,7 @@ export class Gateway {
     else {
       latest.isBroken = true;
       // A request that is still waiting is refused when it begins.
-      if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#parts.log);
+      if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#deps.log);
     }
   }
 
@@ -159,7 +159,7 @@ export class Gateway {
     const exchange = exchangeOf(req);
     if (!exchange.hasBegun || exchange.isAnswered) return;
     exchange.isBroken = true;
-    refuse(exchange, serviceUnavailable(), this.#parts.log);
+    refuse(exchange, serviceUnavailable(), this.#deps.log);
   }
 
   /**
@@ -168,7 +168,7 @@ export class Gateway {
    */
   #admits(req: IncomingMessage): boolean {
     if (this.#pipelined.admitsAnother(req.socket)) return true;
-    if (!req.socket.destroyed) this.#parts.onClosed?.('pipeline');
+    if (!req.socket.destroyed) this.#deps.onClosed?.('pipeline');
     req.socket.destroy();
     // The parser continues to the end of the bytes that were read. Node would end each further request with an error,
     // at high cost.
@@ -179,15 +179,15 @@ export class Gateway {
   #answerUnparsed(error: ParserError, socket: Duplex, isFirst: boolean): void {
     const { remoteAddress = '' } = socket as Socket;
     const unparsed = { ...readUnparsed(error, isFirst), remoteAddress };
-    this.#parts.onUnparsed(unparsed, () => socket.end(unparsedResponse(unparsed)));
+    this.#deps.onUnparsed(unparsed, () => socket.end(unparsedResponse(unparsed)));
   }
 
   #run(exchange: Exchange): void {
     exchange.hasBegun = true;
-    settleClientAddress(exchange, this.#parts.trusts);
-    exchange.isUnrecordable = this.#parts.isAuditFull();
-    this.#parts.cors(exchange);
-    const { around, flags = {} } = this.#parts;
+    settleClientAddress(exchange, this.#deps.trusts);
+    exchange.isUnrecordable = this.#deps.isAuditFull();
+    this.#deps.cors(exchange);
+    const { around, flags = {} } = this.#deps;
     const { url = '' } = exchange.req;
     const mark = url.indexOf('?');
     exchange.pathFlags = flags[mark < 0 ? url : url.slice(0, mark)];
@@ -198,8 +198,8 @@ export class Gateway {
   #pass(exchange: Exchange): void {
     runStages(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
-      exchange.audit.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));
-      refuse(exchange, error, this.#parts.log);
+      exchange.audit.capture.install((aborted, kept) => this.#deps.onEnd(exchange, aborted, kept));
+      refuse(exchange, error, this.#deps.log);
     });
   }
 }

@@ -49,7 +49,7 @@ function needOf(type: string): Permission | null | undefined {
   return OF_TYPE[type.replace(/(?:Connection|Edge)$/, '')];
 }
 
-/** Parts of what other types are reached through: they have nothing of their own. Whoever adds a field says so here. */
+/** Dependencies of what other types are reached through: they have nothing of their own. Whoever adds a field says so here. */
 const SHARED: Record<string, string> = {
   PageInfo: 'endCursor hasNextPage hasPreviousPage startCursor',
   InputIssue: 'message path',

@@ -262,10 +262,10 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'outbox: an event is removed before it is published',
     file: 'src/events/outbox/outbox.ts',
-    find: '    await this.#dependencies.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });\n',
+    find: '    await this.#deps.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });\n',
     replacement:
       "    await this.#unscoped().run((k) => k.deleteFrom('outbox').where('id', '=', events[0]?.id ?? ''));\n" +
-      '    await this.#dependencies.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });\n',
+      '    await this.#deps.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });\n',
     caughtBy: ['test/outbox/relay.test.ts'],
   },
   {

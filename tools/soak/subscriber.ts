@@ -108,7 +108,7 @@ function errorsEnd(errors: unknown): StreamEnd {
   return { by: 'errors', codes: all.map((error) => error?.extensions?.code ?? error?.message) };
 }
 
-interface SubscriberParts {
+interface SubscriberDependencies {
   transport: Transport;
   updates: Updates;
   after: bigint;
@@ -128,7 +128,7 @@ export class Subscriber implements AsyncDisposable {
   readonly #unexpected: (fault: string) => void;
 
   /** `unexpected` is told of each end of a stream after which nobody is to come back. */
-  constructor(name: string, { transport, updates, after, unexpected }: SubscriberParts) {
+  constructor(name: string, { transport, updates, after, unexpected }: SubscriberDependencies) {
     this.name = name;
     this.last = after;
     this.#unexpected = unexpected;

@@ -18,7 +18,7 @@ const HEARD_WITHIN_MS = 1_000;
 const SECRET_BYTES = 32;
 const FOREIGN_KEY_VIOLATION = '23503';
 
-interface ClientAdministrationParts {
+interface ClientAdministrationDependencies {
   db: Db;
   changes: Pick<AccessChanges, 'commit'>;
   /** The clock of tokens; its time separates tokens that are revoked from those issued later. */
@@ -40,15 +40,15 @@ export interface ClientWithSecret {
  * such client, `forbidden` by the rules of administration.
  */
 export class ClientAdministration {
-  readonly #parts: ClientAdministrationParts;
+  readonly #deps: ClientAdministrationDependencies;
 
-  constructor(parts: ClientAdministrationParts) {
-    this.#parts = parts;
+  constructor(deps: ClientAdministrationDependencies) {
+    this.#deps = deps;
   }
 
   /** Creates an active client with one secret. */
   async create(nodeId: string, by: Administrator, input: ClientInput): Promise<ClientWithSecret> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const columns = columnsOf(input);
     await refuseAdministration(db, nodeId, by, 'create', { scopes: input.scopes, bounds: columns });
     const now = new Date(nowMs()).toISOString();
@@ -75,7 +75,7 @@ export class ClientAdministration {
       const columns = columnsOf(input);
       const scopes = [...before.scopes, ...input.scopes];
       const target = { clientId: before.id, scopes, bounds: columns };
-      const { db, clock } = this.#parts;
+      const { db, clock } = this.#deps;
       await refuseAdministration(db, nodeId, by, 'replace', target);
       if (!endsOwnTokens(before, columns)) return this.#update(before, columns);
       const own_tokens_from = tokensFrom(before.own_tokens_from, await clock.read());
@@ -104,10 +104,10 @@ export class ClientAdministration {
     return this.#change(nodeId, id, async (before, ended) => {
       await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
-      await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
+      await this.#deps.sessions.end(nodeId, { clientId: before.id }, ended);
       return this.#update(before, {
         status,
-        tokens_from: tokensFrom(before.tokens_from, await this.#parts.clock.read()),
+        tokens_from: tokensFrom(before.tokens_from, await this.#deps.clock.read()),
       });
     });
   }
@@ -117,9 +117,9 @@ export class ClientAdministration {
    * last. Returns the number of clients.
    */
   revokeAll(): Promise<number> {
-    return this.#parts.changes.commit(async (ended) => {
-      const tokens_from = tokensFrom(null, await this.#parts.clock.read());
-      const clients = await this.#parts.db
+    return this.#deps.changes.commit(async (ended) => {
+      const tokens_from = tokensFrom(null, await this.#deps.clock.read());
+      const clients = await this.#deps.db
         .unscoped('the database of every node was restored')
         .run((k) => k.updateTable('clients').set({ tokens_from }).returning(['id', 'node_id']));
       for (const { id, node_id: nodeId } of clients) ended({ kind: 'client', nodeId, subject: id, item: null });
@@ -134,7 +134,7 @@ export class ClientAdministration {
     work: (before: ClientRow, ended: (change: AccessChange) => void) => Promise<Result>,
   ): Promise<Result> {
     if (!isUuid(id)) throw notFound();
-    const { db, changes } = this.#parts;
+    const { db, changes } = this.#deps;
     return changes.commit(async (ended) => {
       const [before] = await db
         .forNode(nodeId)
@@ -151,11 +151,11 @@ export class ClientAdministration {
    */
   #refuse(by: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
     const target = { clientId: client.id, scopes: client.scopes, bounds: client };
-    return refuseAdministration(this.#parts.db, client.node_id, by, change, target);
+    return refuseAdministration(this.#deps.db, client.node_id, by, change, target);
   }
 
   async #update({ id, node_id: nodeId }: ClientRow, set: Partial<Omit<ClientRow, 'node_id'>>): Promise<ClientRow> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const updated_at = new Date(nowMs()).toISOString();
     const [client] = await db.forNode(nodeId).run((k) =>
       k
@@ -169,7 +169,7 @@ export class ClientAdministration {
   }
 
   async #addSecret({ id, node_id: nodeId }: ClientRow): Promise<string> {
-    const { db, pepper, nowMs } = this.#parts;
+    const { db, pepper, nowMs } = this.#deps;
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const created_at = new Date(nowMs()).toISOString();
     const row = { hash: hashClientSecret(pepper, secret), client_id: id, created_at };
@@ -178,8 +178,8 @@ export class ClientAdministration {
   }
 
   async #endSecrets({ id, node_id: nodeId }: ClientRow, overlapSeconds: number): Promise<void> {
-    const scoped = this.#parts.db.forNode(nodeId);
-    const nowMs = this.#parts.nowMs();
+    const scoped = this.#deps.db.forNode(nodeId);
+    const nowMs = this.#deps.nowMs();
     const secrets = await scoped.run((k) =>
       k.deleteFrom('client_secrets').where('client_id', '=', id).returning(['hash', 'created_at', 'expires_at']),
     );

@@ -19,7 +19,7 @@ import type { SupervisorInput } from './supervisor.input.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
-interface SupervisorAdministrationParts {
+interface SupervisorAdministrationDependencies {
   db: Db;
   changes: Pick<AccessChanges, 'commit'>;
   sessions: Pick<Sessions, 'end'>;
@@ -42,10 +42,10 @@ interface Change {
  * revokes the supervisor's sessions.
  */
 export class SupervisorAdministration {
-  readonly #parts: SupervisorAdministrationParts;
+  readonly #deps: SupervisorAdministrationDependencies;
 
-  constructor(parts: SupervisorAdministrationParts) {
-    this.#parts = parts;
+  constructor(deps: SupervisorAdministrationDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -56,7 +56,7 @@ export class SupervisorAdministration {
   async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
     const { username, role } = input;
     await this.#refuse(nodeId, by, 'create', [role]);
-    const { db, passwords, nowMs } = this.#parts;
+    const { db, passwords, nowMs } = this.#deps;
     const password_hash = await passwords.hash(input.password, nodeId);
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), username, password_hash, role, created_at: now, updated_at: now };
@@ -102,7 +102,7 @@ export class SupervisorAdministration {
     // Checked before the hash is computed, because hashing takes too long for a transaction.
     const { role } = await this.#find(nodeId, id);
     await this.#refuse(nodeId, by, 'set_password', [role]);
-    const password_hash = await this.#parts.passwords.hash(password, nodeId);
+    const password_hash = await this.#deps.passwords.hash(password, nodeId);
     return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
   }
 
@@ -115,13 +115,13 @@ export class SupervisorAdministration {
   async unlock(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
     const row = await this.#find(nodeId, id);
     await this.#refuse(nodeId, by, 'unlock', [row.role]);
-    await this.#parts.locks.unlock(nodeId, row.username);
+    await this.#deps.locks.unlock(nodeId, row.username);
     return row;
   }
 
   /** Runs a change while the supervisor's row is locked, and revokes its sessions. */
   async #change({ nodeId, by, id, change, set }: Change): Promise<SupervisorRow> {
-    const { changes, sessions } = this.#parts;
+    const { changes, sessions } = this.#deps;
     return changes.commit(async (ended) => {
       const locked = await this.#lock(nodeId, id);
       const before = locked.find((row) => row.id === id.toLowerCase());
@@ -140,7 +140,7 @@ export class SupervisorAdministration {
    */
   async #lock(nodeId: string, id: string): Promise<SupervisorRow[]> {
     if (!isUuid(id)) throw notFound();
-    return this.#parts.db.forNode(nodeId).run((k) =>
+    return this.#deps.db.forNode(nodeId).run((k) =>
       k
         .selectFrom('supervisors')
         .select(SUPERVISOR_COLUMNS)
@@ -154,7 +154,7 @@ export class SupervisorAdministration {
 
   async #find(nodeId: string, id: string): Promise<SupervisorRow> {
     if (!isUuid(id)) throw notFound();
-    const [row] = await this.#parts.db
+    const [row] = await this.#deps.db
       .forNode(nodeId)
       .run((k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS).where('id', '=', id.toLowerCase()));
     if (!row) throw notFound();
@@ -166,12 +166,12 @@ export class SupervisorAdministration {
    * @throws Refusal when they forbid the change.
    */
   #refuse(nodeId: string, by: Administrator, change: AdministrativeChange, roles: readonly string[]): Promise<void> {
-    return refuseAdministration(this.#parts.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
+    return refuseAdministration(this.#deps.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
   }
 
   async #update(nodeId: string, id: string, set: Change['set']): Promise<SupervisorRow> {
-    const updated_at = new Date(this.#parts.nowMs()).toISOString();
-    const [row] = await this.#parts.db.forNode(nodeId).run((k) =>
+    const updated_at = new Date(this.#deps.nowMs()).toISOString();
+    const [row] = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('supervisors')
         .set({ ...set, updated_at })

@@ -23,7 +23,7 @@ const KEPT_MS = 60 * 60_000;
 const PRUNE_EVERY_MS = 60_000;
 const PRUNE_BATCH = 10_000;
 
-interface LoginLocksParts {
+interface LoginLocksDependencies {
   db: Db;
   nowMs(): number;
 }
@@ -35,16 +35,16 @@ export function lockName(username: string): string {
 
 /** Stores failed logins by tenant and username in the database, and derives lockouts from them for all processes. */
 export class LoginLocks {
-  readonly #parts: LoginLocksParts;
+  readonly #deps: LoginLocksDependencies;
   #prunedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: LoginLocksParts) {
-    this.#parts = parts;
+  constructor(deps: LoginLocksDependencies) {
+    this.#deps = deps;
   }
 
   /** Checks whether a username is locked now, ignoring case. */
   async isLocked(nodeId: string, username: string): Promise<boolean> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const rows = await db
       .forNode(nodeId)
       .run((k) =>
@@ -60,7 +60,7 @@ export class LoginLocks {
 
   /** Records a failed login. */
   async recordFailure(nodeId: string, username: string): Promise<void> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const row = { id: uuidV7(), username: lockName(username), failed_at: new Date(nowMs()).toISOString() };
     await db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
     await this.#prune();
@@ -68,7 +68,7 @@ export class LoginLocks {
 
   /** Deletes the failed logins of a username, which ends its lockout. */
   async unlock(nodeId: string, username: string): Promise<void> {
-    await this.#parts.db
+    await this.#deps.db
       .forNode(nodeId)
       .run((k) => k.deleteFrom('login_failures').where('username', '=', lockName(username)));
   }
@@ -78,7 +78,7 @@ export class LoginLocks {
    * It takes one statement, however many the usernames.
    */
   async lockedUntil(nodeId: string, usernames: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const now = nowMs();
     // Older failures cannot lock any more. None is added during a lockout, so there are few.
     const since = new Date(now - 2 * WINDOW_MS).toISOString();
@@ -100,7 +100,7 @@ export class LoginLocks {
 
   /** Deletes old failed logins, at most once a minute. It skips rows that another process is deleting. */
   async #prune(): Promise<void> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const now = nowMs();
     if (now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = now;

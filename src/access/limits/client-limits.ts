@@ -13,7 +13,7 @@ import type { QuotaStore } from './quota-store.ts';
 /** The longest time, in ms, that a request waits for the count in the database when this process also has one. */
 const SYNC_WAIT_MS = 1_000;
 
-interface LimitsParts {
+interface LimitsDependencies {
   cache: Pick<Cache, 'countRequest' | 'generation'>;
   usage: Pick<QuotaStore, 'save'>;
   log: Log;
@@ -39,16 +39,16 @@ export class ClientLimits {
     help: 'Requests of limited clients that this process has counted by itself, since the cache was away.',
     registers: [],
   });
-  readonly #parts: LimitsParts;
+  readonly #deps: LimitsDependencies;
   readonly #uses: QuotaCounts;
   readonly #alone = new MemoryRequestCounts();
   #isAlone = false;
 
-  constructor(parts: LimitsParts) {
-    this.#parts = parts;
+  constructor(deps: LimitsDependencies) {
+    this.#deps = deps;
     this.#uses = new QuotaCounts({
-      usage: parts.usage,
-      onError: (error) => parts.log.warn({ err: error }, 'what clients have used cannot be saved now'),
+      usage: deps.usage,
+      onError: (error) => deps.log.warn({ err: error }, 'what clients have used cannot be saved now'),
     });
   }
 
@@ -73,8 +73,8 @@ export class ClientLimits {
    * @throws Refusal `service_unavailable` when neither the cache nor the database can return the quota's count.
    */
   async check(client: ClientRecord, headers: LimitHeaders): Promise<LimitVerdict> {
-    const { cache } = this.#parts;
-    const nowMs = this.#parts.nowMs();
+    const { cache } = this.#deps;
+    const nowMs = this.#deps.nowMs();
     const use = this.#uses.of(client);
     const { limits } = client;
     if (limits.perSecond + limits.perMinute + limits.perHour + limits.perMonth === 0) {
@@ -92,7 +92,7 @@ export class ClientLimits {
     const { use, limits, nowMs } = count;
     let counted: CountedRequest;
     try {
-      counted = await this.#parts.cache.countRequest(use.clientId, limits, nowMs, seed);
+      counted = await this.#deps.cache.countRequest(use.clientId, limits, nowMs, seed);
     } catch (error) {
       if (!(error instanceof CacheUnavailableError)) throw error;
       return this.#countAlone(count, error);
@@ -106,7 +106,7 @@ export class ClientLimits {
   /** Restores the count in the cache from the database, because the cache has or may have lost it. */
   async #seed(count: Count): Promise<LimitVerdict> {
     const { use } = count;
-    const { generation } = this.#parts.cache;
+    const { generation } = this.#deps.cache;
     const monthAt = monthAtOf(count.nowMs);
     if (use.seeding?.monthAt !== monthAt) {
       const seeding = { monthAt, count: this.#savedCount(use, monthAt) };
@@ -151,7 +151,7 @@ export class ClientLimits {
 
   #beginOutage(error: unknown): void {
     this.#isAlone = true;
-    this.#parts.log.warn({ err: error }, 'the cache is away: this process counts the requests of clients by itself');
+    this.#deps.log.warn({ err: error }, 'the cache is away: this process counts the requests of clients by itself');
   }
 
   // Reports the end of an outage, once a client that was counted in this process alone is counted in the cache again.
@@ -159,7 +159,7 @@ export class ClientLimits {
   #endOutage(): void {
     if (!this.#isAlone) return;
     this.#isAlone = false;
-    this.#parts.log.info({}, 'the cache counts the requests of clients again');
+    this.#deps.log.info({}, 'the cache counts the requests of clients again');
   }
 }
 

@@ -167,7 +167,7 @@ const LAST_SAVE_MS = 5_000;
 const MAX_IN_ONE_SAVE = 1_000;
 const MAX_CLIENTS = 10_000;
 
-interface UsesParts {
+interface UsesDependencies {
   usage: Pick<QuotaStore, 'save'>;
   /** Called with the first error of each outage of saving. */
   onError(error: unknown): void;
@@ -181,7 +181,7 @@ interface Asked {
 
 /** Counts the requests of all clients in memory, and saves the counts every two seconds and when it stops. */
 export class QuotaCounts {
-  readonly #parts: UsesParts;
+  readonly #deps: UsesDependencies;
   readonly #uses = new Map<string, QuotaCount>();
   /** A mutex, so that saves run one at a time and no count is saved twice. */
   readonly #saving = new Semaphore({ permits: 1 });
@@ -190,8 +190,8 @@ export class QuotaCounts {
   #isFailing = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(parts: UsesParts) {
-    this.#parts = parts;
+  constructor(deps: UsesDependencies) {
+    this.#deps = deps;
   }
 
   /** Starts saving every two seconds. */
@@ -227,7 +227,7 @@ export class QuotaCounts {
       this.#isFailing = false;
       this.#forgetSome();
     }).catch((error: unknown) => {
-      if (!this.#isFailing) this.#parts.onError(error);
+      if (!this.#isFailing) this.#deps.onError(error);
       this.#isFailing = true;
     });
     this.#isSaving = false;
@@ -270,7 +270,7 @@ export class QuotaCounts {
   async #saveThese(uses: readonly { use: QuotaCount; monthAt?: number }[]): Promise<void> {
     const unsaved = uses.map(({ use, monthAt }) => use.takeUnsaved(monthAt));
     try {
-      const used = await this.#parts.usage.save(
+      const used = await this.#deps.usage.save(
         unsaved.flatMap(({ quotas }) => quotas),
         unsaved.flatMap(({ lastUses }) => lastUses),
       );

@@ -8,7 +8,7 @@ import { Refusal } from '../../platform/errors.ts';
 
 const MAX_FAILURES = 20;
 
-interface ThrottleParts {
+interface ThrottleDependencies {
   cache: Pick<Cache, 'countFailure'>;
   nowMs(): number;
 }
@@ -22,11 +22,11 @@ export class Throttle {
     labelNames: ['outcome'],
     registers: [],
   });
-  readonly #parts: ThrottleParts;
+  readonly #deps: ThrottleDependencies;
   readonly #alone = new MemoryFailureCounts();
 
-  constructor(parts: ThrottleParts) {
-    this.#parts = parts;
+  constructor(deps: ThrottleDependencies) {
+    this.#deps = deps;
     for (const outcome of ['refused', 'throttled']) this.wrongSecrets.inc({ outcome }, 0);
   }
 
@@ -43,7 +43,7 @@ export class Throttle {
   }
 
   async #count(key: string): Promise<CountedFailure> {
-    const { cache, nowMs } = this.#parts;
+    const { cache, nowMs } = this.#deps;
     try {
       return await cache.countFailure(key, nowMs());
     } catch (error) {

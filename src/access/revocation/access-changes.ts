@@ -74,7 +74,7 @@ export interface AccessChange {
   item: string | null;
 }
 
-interface AccessChangesParts {
+interface AccessChangesDependencies {
   db: Db;
   /** Returns a number that changes when another server may have rows with numbers that were read before. */
   generation?(): number;
@@ -102,14 +102,14 @@ const PRUNE_EVERY_MS = 3_600_000;
  * repeated.
  */
 export class AccessChanges {
-  readonly #parts: AccessChangesParts;
+  readonly #deps: AccessChangesDependencies;
   readonly #followers: Follower[] = [];
   #timer: NodeJS.Timeout | undefined;
   #prunedAtMs = performance.now();
   #isFailing = false;
 
-  constructor(parts: AccessChangesParts) {
-    this.#parts = parts;
+  constructor(deps: AccessChangesDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -117,7 +117,7 @@ export class AccessChanges {
    * repeated by the next poll.
    */
   follow(follow: Follow): void {
-    const generation = () => (follow.generation?.() ?? 0) + (this.#parts.generation?.() ?? 0);
+    const generation = () => (follow.generation?.() ?? 0) + (this.#deps.generation?.() ?? 0);
     this.#followers.push(accessFollower(follow, generation));
   }
 
@@ -173,7 +173,7 @@ export class AccessChanges {
   async poll(): Promise<void> {
     const work = [...this.#followers.map((follower) => this.#read(follower)), this.#prune()];
     const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
-    if (failed && !this.#isFailing) this.#parts.onError(failed.reason);
+    if (failed && !this.#isFailing) this.#deps.onError(failed.reason);
     this.#isFailing = failed !== undefined;
   }
 
@@ -181,7 +181,7 @@ export class AccessChanges {
     work: (ended: (change: AccessChange) => void) => Promise<Result>,
     changes: AccessChange[],
   ): Promise<Result> {
-    return this.#parts.db.transaction(async () => {
+    return this.#deps.db.transaction(async () => {
       const result = await work((change) => void changes.push(change));
       await this.#append(changes);
       return result;
@@ -199,10 +199,10 @@ export class AccessChanges {
   }
 
   async #advance(follower: Follower): Promise<void> {
-    const unscoped = this.#parts.db.unscoped('access ends for every node');
+    const unscoped = this.#deps.db.unscoped('access ends for every node');
     for (;;) {
       const readTick = performance.now();
-      const { position, since } = follower.place(this.#parts.nowMs());
+      const { position, since } = follower.place(this.#deps.nowMs());
       const rows = await unscoped.run((k) =>
         k
           .selectFrom('access_changes')
@@ -227,9 +227,9 @@ export class AccessChanges {
    */
   async #append(changes: readonly AccessChange[]): Promise<void> {
     if (changes.length === 0) return;
-    const unscoped = this.#parts.db.unscoped('access ends for every node');
+    const unscoped = this.#deps.db.unscoped('access ends for every node');
     await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
-    const createdAt = new Date(this.#parts.nowMs()).toISOString();
+    const createdAt = new Date(this.#deps.nowMs()).toISOString();
     const rows = changes.map(({ nodeId, ...change }) => ({ ...change, node_id: nodeId, created_at: createdAt }));
     await unscoped.run((k) => k.insertInto('access_changes').values(rows));
   }
@@ -237,8 +237,8 @@ export class AccessChanges {
   async #prune(): Promise<void> {
     if (performance.now() - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = performance.now();
-    const before = new Date(this.#parts.nowMs() - KEPT_MS).toISOString();
-    const unscoped = this.#parts.db.unscoped('access ends for every node');
+    const before = new Date(this.#deps.nowMs() - KEPT_MS).toISOString();
+    const unscoped = this.#deps.db.unscoped('access ends for every node');
     await unscoped.run((k) => k.deleteFrom('access_changes').where('created_at', '<', before));
   }
 }

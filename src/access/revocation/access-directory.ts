@@ -89,7 +89,7 @@ interface IssuedToken {
 /** A condition that selects rows of `revoked_tokens`. */
 type RowSelection = (eb: ExpressionBuilder<Tables, 'revoked_tokens'>) => Expression<SqlBool>;
 
-interface DenyListParts {
+interface DenyListDependencies {
   db: Db;
   /** Resolves once all revocations up to a second ago are applied; undefined when they are. */
   current(): Promise<unknown> | undefined;
@@ -109,7 +109,7 @@ export const ENDED_SESSION_MS = 20 * 60_000;
  * have expired other tokens are looked up in the database, each once a second.
  */
 export class DenyList {
-  readonly #parts: DenyListParts;
+  readonly #deps: DenyListDependencies;
   readonly #maxEntries: number;
   /** The expiry of each entry, in ms since 1970; Infinity for a token without expiry. */
   readonly #denied = new Map<string, number>();
@@ -118,8 +118,8 @@ export class DenyList {
   #droppedUntilMs = 0;
   #prunedAtMs = 0;
 
-  constructor(parts: DenyListParts, maxEntries = MAX_ENTRIES) {
-    this.#parts = parts;
+  constructor(deps: DenyListDependencies, maxEntries = MAX_ENTRIES) {
+    this.#deps = deps;
     this.#maxEntries = maxEntries;
   }
 
@@ -132,23 +132,23 @@ export class DenyList {
    * undefined when the token's client is not known.
    */
   async allows(clientId: string | undefined, token: IssuedToken): Promise<boolean> {
-    await this.#parts.current();
+    await this.#deps.current();
     if (this.#denied.size === 0) return true;
     const keys = keysOf(clientId, token);
     if (keys.some((key) => this.#denied.has(key))) return false;
-    if (this.#parts.nowMs() >= this.#droppedUntilMs) return true;
+    if (this.#deps.nowMs() >= this.#droppedUntilMs) return true;
     return !(await Promise.all(keys.map((key) => this.#stored.get(key)))).includes(true);
   }
 
   /** Loads all revocations of tokens in force from the database. */
   async load(): Promise<void> {
-    const now = new Date(this.#parts.nowMs()).toISOString();
+    const now = new Date(this.#deps.nowMs()).toISOString();
     await this.#addTokens((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]));
   }
 
   /** Adds the sessions, tokens and token families of new revocations. */
   async apply(changes: readonly AccessChange[]): Promise<void> {
-    const untilMs = this.#parts.nowMs() + ENDED_SESSION_MS;
+    const untilMs = this.#deps.nowMs() + ENDED_SESSION_MS;
     const ids: string[] = [];
     for (const { kind, subject, item } of changes) {
       if (kind === 'session' && item !== null) this.#denied.set(keyOf(subject, item), untilMs);
@@ -163,7 +163,7 @@ export class DenyList {
     if (!isUuid(owner)) return false;
     const tokens = await this.#tokens((eb) => eb.and({ client_id: owner, token_id: id }));
     if (tokens.length > 0 || !isUuid(id)) return tokens.length > 0;
-    const sessions = await this.#parts.db
+    const sessions = await this.#deps.db
       .unscoped('sessions end on every node')
       .run((k) => k.selectFrom('sessions').select('id').where('id', '=', id).where('revoked_at', 'is not', null));
     return sessions.length > 0;
@@ -171,7 +171,7 @@ export class DenyList {
 
   /** Reads revoked tokens: if there are too many, those that expire last. */
   #tokens(which: RowSelection) {
-    return this.#parts.db.unscoped('tokens are revoked for every node').run((k) =>
+    return this.#deps.db.unscoped('tokens are revoked for every node').run((k) =>
       k
         .selectFrom('revoked_tokens')
         .select(['client_id', 'token_id', 'expires_at'])
@@ -191,7 +191,7 @@ export class DenyList {
   }
 
   #prune(): void {
-    const now = this.#parts.nowMs();
+    const now = this.#deps.nowMs();
     const surplus = this.#denied.size - this.#maxEntries;
     if (surplus <= 0 && now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = now;

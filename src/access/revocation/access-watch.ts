@@ -15,7 +15,7 @@ type OnAccessEnd = (end: AccessEnd) => void;
 /** How long, in ms, watchers are called back before other work runs. */
 const SLICE_MS = 5;
 
-interface WatchParts {
+interface WatchDependencies {
   /**
    * Checks everything that could have ended the token: expiry, tenant, client, revocations and session.
    * @throws InvalidTokenError when the token has ended.
@@ -37,7 +37,7 @@ interface Watcher {
 
 /** Watches the tokens of connections that outlive their request, such as subscriptions, and reports when they end. */
 export class AccessWatch {
-  readonly #parts: WatchParts;
+  readonly #deps: WatchDependencies;
   /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
   readonly #watchers = new Map<string, Set<Watcher>>();
   /** The watchers whose token has ended and that have not been called back yet. */
@@ -45,8 +45,8 @@ export class AccessWatch {
   #isEnding = false;
   #size = 0;
 
-  constructor(parts: WatchParts) {
-    this.#parts = parts;
+  constructor(deps: WatchDependencies) {
+    this.#deps = deps;
   }
 
   /** The number of current watchers. */
@@ -63,7 +63,7 @@ export class AccessWatch {
     const watcher: Watcher = { principal, keys: keysOf(principal), onEnd, cancelExpiry: undefined };
     this.#add(watcher);
     if (expiresAtMs !== undefined) {
-      watcher.cancelExpiry = at(this.#parts.clock, expiresAtMs, () => this.#end(watcher, 'expired'));
+      watcher.cancelExpiry = at(this.#deps.clock, expiresAtMs, () => this.#end(watcher, 'expired'));
     }
     this.#checkFirst(watcher).catch((error: unknown) => this.#end(watcher, this.#endOf(error)));
     return () => void this.#remove(watcher);
@@ -91,17 +91,17 @@ export class AccessWatch {
   async #checkFirst(watcher: Watcher): Promise<void> {
     // Lets `watch` return first, so that the caller can stop watching before it is called back.
     await Promise.resolve();
-    await this.#parts.check(watcher.principal);
+    await this.#deps.check(watcher.principal);
   }
 
   #endOf(error: unknown): AccessEnd {
     if (error instanceof InvalidTokenError) return error.end;
-    this.#parts.onError(error);
+    this.#deps.onError(error);
     return 'unknown';
   }
 
   async #judge(watcher: Watcher): Promise<void> {
-    if (!(await this.#parts.admits(watcher.principal))) this.#end(watcher, 'revoked');
+    if (!(await this.#deps.admits(watcher.principal))) this.#end(watcher, 'revoked');
   }
 
   #add(watcher: Watcher): void {
@@ -131,7 +131,7 @@ export class AccessWatch {
         try {
           if (this.#remove(watcher)) watcher.onEnd(end);
         } catch (error) {
-          this.#parts.onError(error);
+          this.#deps.onError(error);
         }
         if (performance.now() >= endsAtTick) break;
       }

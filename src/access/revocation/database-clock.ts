@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/database/database.ts';
 
-interface DatabaseClockParts {
+interface DatabaseClockDependencies {
   db: Db;
   /** Whether `nowMs` gives the time for tokens, because the database is embedded or a test sets the time. */
   isOwn: boolean;
@@ -14,17 +14,17 @@ const MEASURE_EVERY_MS = 1_000;
  * whose own clock is ahead survives its revocation.
  */
 export class DatabaseClock {
-  readonly #parts: DatabaseClockParts;
+  readonly #deps: DatabaseClockDependencies;
   #aheadMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(parts: DatabaseClockParts) {
-    this.#parts = parts;
+  constructor(deps: DatabaseClockDependencies) {
+    this.#deps = deps;
   }
 
   /** Reads the database's time, in ms since 1970, within the transaction of the current context. */
   async read(): Promise<number> {
-    const { db, isOwn, nowMs } = this.#parts;
+    const { db, isOwn, nowMs } = this.#deps;
     if (isOwn) return nowMs();
     const [row] = await db
       .unscoped('the time is of no node')
@@ -37,12 +37,12 @@ export class DatabaseClock {
    * clock has jumped since then.
    */
   nowMs(): number {
-    return this.#parts.nowMs() + this.#aheadMs;
+    return this.#deps.nowMs() + this.#aheadMs;
   }
 
   /** Starts to measure the database's time every second. Resolves after the first measurement. */
   async start(): Promise<void> {
-    if (this.#parts.isOwn) return;
+    if (this.#deps.isOwn) return;
     await this.#measure();
     this.#timer = setInterval(() => {
       // While the database is down, the last measurement stays in use.
@@ -60,6 +60,6 @@ export class DatabaseClock {
    */
   async #measure(): Promise<void> {
     const databaseMs = await this.read();
-    this.#aheadMs = databaseMs - this.#parts.nowMs();
+    this.#aheadMs = databaseMs - this.#deps.nowMs();
   }
 }

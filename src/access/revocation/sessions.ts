@@ -38,7 +38,7 @@ interface SessionKey {
 /** A session as the cache holds it. */
 type CachedLogin = Omit<NewSession, 'clientId'>;
 
-interface SessionsParts {
+interface SessionsDependencies {
   db: Db;
   changes: AccessChanges;
   cache: Cache;
@@ -50,11 +50,11 @@ interface SessionsParts {
 
 /** Creates, prolongs and ends sessions. The database decides; the cache answers whether a session is live. */
 export class Sessions {
-  readonly #parts: SessionsParts;
+  readonly #deps: SessionsDependencies;
   readonly #rebuilds = new Map<string, Promise<void>>();
 
-  constructor(parts: SessionsParts) {
-    this.#parts = parts;
+  constructor(deps: SessionsDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -64,7 +64,7 @@ export class Sessions {
   async isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): Promise<boolean> {
     const { nodeId, subject, sessionId } = principal;
     if (sessionId === undefined) return false;
-    const { cache, isShared, nowMs } = this.#parts;
+    const { cache, isShared, nowMs } = this.#deps;
     const ask = () => withCache(async () => cache.sessionState(nodeId, subject, sessionId, nowMs()));
     const state = await ask();
     if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
@@ -83,7 +83,7 @@ export class Sessions {
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
     this.#requireCache(session);
-    const { db, changes } = this.#parts;
+    const { db, changes } = this.#deps;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const isOpen = await changes.commit(async (ended) => {
       if (!(await this.#holdAccess(session, seen))) return false;
@@ -121,8 +121,8 @@ export class Sessions {
   async end(nodeId: string, which: SessionsOf, ended: (change: AccessChange) => void): Promise<void> {
     if ('sessionId' in which && !isUuid(which.sessionId)) return;
     const { column, id } = placeOf(which);
-    const now = new Date(this.#parts.nowMs()).toISOString();
-    const rows = await this.#parts.db
+    const now = new Date(this.#deps.nowMs()).toISOString();
+    const rows = await this.#deps.db
       .forNode(nodeId)
       .run((k) =>
         k
@@ -138,7 +138,7 @@ export class Sessions {
 
   /** Removes ended sessions from the cache. */
   async forget(changes: readonly AccessChange[]): Promise<void> {
-    const { cache } = this.#parts;
+    const { cache } = this.#deps;
     const removed = changes.map(({ nodeId, subject, item }) =>
       item === null ? undefined : cache.removeSessions(nodeId, subject, [item]),
     );
@@ -152,7 +152,7 @@ export class Sessions {
   async prolong(session: NewSession): Promise<boolean> {
     this.#requireCache(session);
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
-    const rows = await this.#parts.db.forNode(nodeId).run((k) =>
+    const rows = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('sessions')
         .set({ expires_at: new Date(expiresAtMs).toISOString() })
@@ -160,17 +160,17 @@ export class Sessions {
         .where('supervisor_id', '=', supervisorId)
         .where('client_id', '=', session.clientId)
         .where('revoked_at', 'is', null)
-        .where('expires_at', '>', new Date(this.#parts.nowMs()).toISOString())
+        .where('expires_at', '>', new Date(this.#deps.nowMs()).toISOString())
         .returning('id'),
     );
     if (rows.length === 0) return false;
-    await withCache(() => this.#parts.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
+    await withCache(() => this.#deps.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
     return true;
   }
 
   /** Refuses a login or refresh that the cache would refuse, before it ends older sessions in the database. */
   #requireCache({ nodeId }: NewSession): void {
-    if (this.#parts.cache.refusesSessions(nodeId)) throw serviceUnavailable();
+    if (this.#deps.cache.refusesSessions(nodeId)) throw serviceUnavailable();
   }
 
   /**
@@ -179,7 +179,7 @@ export class Sessions {
    * that has just ended the others.
    */
   async #holdAccess({ nodeId, supervisorId, clientId }: NewSession, seen: SeenSupervisor): Promise<boolean> {
-    const scoped = this.#parts.db.forNode(nodeId);
+    const scoped = this.#deps.db.forNode(nodeId);
     const [supervisor] = await scoped.run((k) =>
       k
         .selectFrom('supervisors')
@@ -198,7 +198,7 @@ export class Sessions {
   }
 
   async #endOldest({ nodeId, supervisorId, sessionId }: NewSession): Promise<string[]> {
-    const { db, maxSessions, nowMs } = this.#parts;
+    const { db, maxSessions, nowMs } = this.#deps;
     const now = new Date(nowMs()).toISOString();
     const rows = await db.forNode(nodeId).run((k) =>
       k
@@ -224,7 +224,7 @@ export class Sessions {
 
   /** Adds a session to the cache. The sessions that were ended for it have usually left the cache before. */
   async #cache({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
-    const { cache, maxSessions, nowMs } = this.#parts;
+    const { cache, maxSessions, nowMs } = this.#deps;
     await withCache(() =>
       cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS),
     );
@@ -233,7 +233,7 @@ export class Sessions {
   /** Looks up a session in the database, because one created by another process is not in this process's own cache. */
   async #isLiveInDatabase({ nodeId, subject, sessionId }: SessionKey): Promise<boolean> {
     if (!isUuid(subject) || !isUuid(sessionId)) return false;
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const [row] = await db
       .forNode(nodeId)
       .run((k) =>
@@ -260,7 +260,7 @@ export class Sessions {
   }
 
   async #rebuild(nodeId: string): Promise<void> {
-    const { cache } = this.#parts;
+    const { cache } = this.#deps;
     const release = await withCache(() => cache.lock(`rebuild:{${nodeId}}`, REBUILD_LOCK_MS));
     if (!release) throw serviceUnavailable();
     try {
@@ -271,7 +271,7 @@ export class Sessions {
   }
 
   async #read(nodeId: string): Promise<NodeSessions> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const rows = await db
       .forNode(nodeId)
       .run((k) =>

@@ -44,7 +44,7 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
 /** The greatest number of logins of one username that wait for the mutex. */
 const MAX_WAITING = 64;
 
-interface PasswordGrantParts {
+interface PasswordGrantDependencies {
   supervisors: Supervisors;
   passwords: Passwords;
   locks: LoginLocks;
@@ -62,7 +62,7 @@ interface Login {
  * Creates the password grant (RFC 6749 section 4.3) for supervisors of the client's tenant. An unknown username, one of
  * another tenant, a wrong password and a lockout give the same response.
  */
-export function passwordGrant(parts: PasswordGrantParts): Grant {
+export function passwordGrant(deps: PasswordGrantDependencies): Grant {
   const guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
   return {
     grantType: 'password',
@@ -73,16 +73,16 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
       // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
       // would evade the lockout.
       const key = `${client.nodeId} ${lockName(username)}`;
-      const supervisor = await guesses.run(key, () => authenticate(parts, attempt));
+      const supervisor = await guesses.run(key, () => authenticate(deps, attempt));
       if (!supervisor) return undefined;
       const { supervisorId, nodeId, permissions } = supervisor;
       const { clientId } = client;
       const sessionId = uuidV7();
-      const expiresAtMs = parts.issuer.loginEndsAtMs();
+      const expiresAtMs = deps.issuer.loginEndsAtMs();
       const session = { sessionId, nodeId, supervisorId, clientId, expiresAtMs };
-      if (!(await parts.sessions.open(session, supervisor))) return undefined;
+      if (!(await deps.sessions.open(session, supervisor))) return undefined;
       const login = { supervisorId, permissions, sessionId };
-      return { response: await parts.issuer.forLogin(login, client), isApi: false };
+      return { response: await deps.issuer.forLogin(login, client), isApi: false };
     },
   };
 }
@@ -92,7 +92,7 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
  * same number of statements.
  */
 async function authenticate(
-  { supervisors, passwords, locks }: PasswordGrantParts,
+  { supervisors, passwords, locks }: PasswordGrantDependencies,
   { nodeId, username, password }: Login,
 ): Promise<SupervisorRecord | undefined> {
   const supervisor = await supervisors.findByUsername(nodeId, username);
@@ -110,7 +110,7 @@ async function authenticate(
   return undefined;
 }
 
-interface RefreshGrantParts {
+interface RefreshGrantDependencies {
   refreshTokens: RefreshTokens;
   spent: SpentTokens;
   revocations: Revocations;
@@ -129,28 +129,28 @@ interface Redemption {
  * Creates the refresh grant (RFC 6749 section 6): it issues another pair of the same kind, with the current
  * permissions.
  */
-export function refreshTokenGrant(parts: RefreshGrantParts): Grant {
+export function refreshTokenGrant(deps: RefreshGrantDependencies): Grant {
   return {
     grantType: 'refresh_token',
     async handle(request, client) {
       if (request.grant_type !== 'refresh_token') return undefined;
       const token = request.refresh_token;
-      const claims = await parts.refreshTokens.claimsOf(token, client);
+      const claims = await deps.refreshTokens.claimsOf(token, client);
       if (!claims) return undefined;
       const redemption = { token, claims, client };
-      return isOfClient(claims) ? refreshClient(parts, redemption) : refreshLogin(parts, redemption);
+      return isOfClient(claims) ? refreshClient(deps, redemption) : refreshLogin(deps, redemption);
     },
   };
 }
 
-async function refreshClient(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
+async function refreshClient(deps: RefreshGrantDependencies, redemption: Redemption): Promise<Granted | undefined> {
   const { claims, client } = redemption;
-  if (!(await isStillGood(parts, redemption))) return undefined;
-  return { response: await parts.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
+  if (!(await isStillGood(deps, redemption))) return undefined;
+  return { response: await deps.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
 }
 
-async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
-  const { refreshTokens, sessions, issuer } = parts;
+async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redemption): Promise<Granted | undefined> {
+  const { refreshTokens, sessions, issuer } = deps;
   const { claims, client } = redemption;
   const supervisor = await refreshTokens.supervisorOf(claims, client);
   const { sessionId } = claims;
@@ -170,7 +170,7 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
     (claims.issuedAt === undefined &&
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
   // The token is redeemed last, so that it still can be when the cache has refused the refresh.
-  if (!isLive || !(await isStillGood(parts, redemption))) return undefined;
+  if (!isLive || !(await isStillGood(deps, redemption))) return undefined;
   return { response: await issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
 }
 
@@ -179,7 +179,7 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
  * thief, so everything that the token belongs to is revoked.
  */
 async function isStillGood(
-  { spent, revocations }: RefreshGrantParts,
+  { spent, revocations }: RefreshGrantDependencies,
   { token, claims, client }: Redemption,
 ): Promise<boolean> {
   if (!spent.isForOnce(client, claims) || (await spent.spend(token, claims))) return true;

@@ -8,7 +8,7 @@ import { type RefreshClaims, refreshClaims } from './refresh.rules.ts';
 import type { SpentTokens } from './revocations.ts';
 import type { TokenVerifier } from './token-verifier.ts';
 
-interface RefreshTokensParts {
+interface RefreshTokensDependencies {
   verifier: TokenVerifier;
   directory: AccessDirectory;
   supervisors: Supervisors;
@@ -19,10 +19,10 @@ interface RefreshTokensParts {
 
 /** Validates refresh tokens, without redeeming them. */
 export class RefreshTokens {
-  readonly #parts: RefreshTokensParts;
+  readonly #deps: RefreshTokensDependencies;
 
-  constructor(parts: RefreshTokensParts) {
-    this.#parts = parts;
+  constructor(deps: RefreshTokensDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -30,23 +30,23 @@ export class RefreshTokens {
    * undefined for every other token. It does not check the supervisor.
    */
   async claimsOf(token: string, client: ClientRecord): Promise<RefreshClaims | undefined> {
-    const signed = await unlessInvalid(() => this.#parts.verifier.verify(token, ['user']));
+    const signed = await unlessInvalid(() => this.#deps.verifier.verify(token, ['user']));
     if (!signed) return undefined;
-    const claims = refreshClaims(signed.claims, token, { nodeId: client.nodeId, nowMs: this.#parts.nowMs() });
+    const claims = refreshClaims(signed.claims, token, { nodeId: client.nodeId, nowMs: this.#deps.nowMs() });
     if (claims?.clientId !== client.clientId) return undefined;
-    return (await this.#parts.directory.isInForce(client, claims, !isOfClient(claims))) ? claims : undefined;
+    return (await this.#deps.directory.isInForce(client, claims, !isOfClient(claims))) ? claims : undefined;
   }
 
   /** Returns the supervisor whose login issued the token; undefined when it does not exist or is disabled. */
   async supervisorOf({ subject }: RefreshClaims, client: ClientRecord): Promise<SupervisorRecord | undefined> {
     if (!isUuid(subject)) return undefined;
-    const supervisor = await this.#parts.supervisors.find(client.nodeId, subject);
+    const supervisor = await this.#deps.supervisors.find(client.nodeId, subject);
     return supervisor?.active ? supervisor : undefined;
   }
 
   /** Checks whether the client could redeem the token now. */
   async isRedeemable(token: string, claims: RefreshClaims, client: ClientRecord): Promise<boolean> {
-    const { spent, sessions } = this.#parts;
+    const { spent, sessions } = this.#deps;
     if (spent.isForOnce(client, claims) && (await spent.isSpent(token, claims))) return false;
     if (isOfClient(claims)) return true;
     if (!(await this.supervisorOf(claims, client))) return false;

@@ -16,17 +16,17 @@ function storedEnd(expiresAtMs: number | undefined): string | null {
   return expiresAtMs === undefined || expiresAtMs >= YEAR_10000_MS ? null : new Date(expiresAtMs).toISOString();
 }
 
-interface SpentTokensParts {
+interface SpentTokensDependencies {
   db: Db;
   nowMs(): number;
 }
 
 /** Stores which refresh tokens have been redeemed; the database decides which redemption was the first. */
 export class SpentTokens {
-  readonly #parts: SpentTokensParts;
+  readonly #deps: SpentTokensDependencies;
 
-  constructor(parts: SpentTokensParts) {
-    this.#parts = parts;
+  constructor(deps: SpentTokensDependencies) {
+    this.#deps = deps;
   }
 
   /** Checks whether a token may be redeemed only once. */
@@ -36,7 +36,7 @@ export class SpentTokens {
 
   /** Redeems a token. Returns false when it was first redeemed longer ago than the grace period. */
   async spend(token: string, claims: RefreshClaims): Promise<boolean> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const { nodeId, clientId } = claims;
     const digest = digestOf(token);
     const row = {
@@ -58,7 +58,7 @@ export class SpentTokens {
 
   /** Checks whether a token was redeemed longer ago than the grace period. */
   async isSpent(token: string, { nodeId, clientId }: Pick<RefreshClaims, 'nodeId' | 'clientId'>): Promise<boolean> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const digest = digestOf(token);
     const [row] = await db
       .forNode(nodeId)
@@ -73,7 +73,7 @@ export class SpentTokens {
   }
 }
 
-interface RevocationsParts {
+interface RevocationsDependencies {
   db: Db;
   changes: AccessChanges;
   sessions: Sessions;
@@ -91,15 +91,15 @@ interface Revoked {
 
 /** Revokes tokens for all processes, durably. Revoking a token again notifies nobody. */
 export class Revocations {
-  readonly #parts: RevocationsParts;
+  readonly #deps: RevocationsDependencies;
 
-  constructor(parts: RevocationsParts) {
-    this.#parts = parts;
+  constructor(deps: RevocationsDependencies) {
+    this.#deps = deps;
   }
 
   /** Revokes one access token. */
   async revokeToken(token: Revoked): Promise<void> {
-    await this.#parts.changes.commit((ended) => this.#deny(token, ended));
+    await this.#deps.changes.commit((ended) => this.#deny(token, ended));
   }
 
   /**
@@ -109,8 +109,8 @@ export class Revocations {
   async revokeFamily(claims: RefreshClaims, client: ClientRecord): Promise<void> {
     const { nodeId, sessionId, familyId, tokenId } = claims;
     const family = familyId ?? tokenId;
-    await this.#parts.changes.commit(async (ended) => {
-      if (sessionId !== undefined) await this.#parts.sessions.end(nodeId, { sessionId }, ended);
+    await this.#deps.changes.commit(async (ended) => {
+      if (sessionId !== undefined) await this.#deps.sessions.end(nodeId, { sessionId }, ended);
       // The session of a token without `iat` may not exist yet; denying its id prevents that it is ever created.
       const isSessionAlone = sessionId !== undefined && claims.issuedAt !== undefined;
       if (family !== undefined && !isSessionAlone) {
@@ -127,14 +127,14 @@ export class Revocations {
   #endOfFamily({ expiresAtMs }: RefreshClaims, { tokenExpiry }: ClientRecord): number | undefined {
     if (expiresAtMs === undefined || !tokenExpiry.enabled) return undefined;
     const longestMs = Math.max(MAX_REFRESH_AGE_MS, tokenExpiry.durationSeconds * 1000);
-    return Math.max(expiresAtMs, this.#parts.nowMs() + longestMs);
+    return Math.max(expiresAtMs, this.#deps.nowMs() + longestMs);
   }
 
   async #deny(token: Revoked, ended: (change: AccessChange) => void): Promise<void> {
     const { nodeId, clientId, expiresAtMs } = token;
     const tokenId = storedTokenId(token.tokenId);
     const row = { client_id: clientId, token_id: tokenId, node_id: nodeId, expires_at: storedEnd(expiresAtMs) };
-    const [added] = await this.#parts.db.forNode(nodeId).run((k) =>
+    const [added] = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .insertInto('revoked_tokens')
         .values(row)

@@ -23,7 +23,7 @@ interface Login {
   sessionId: string;
 }
 
-interface IssuerParts {
+interface IssuerDependencies {
   keys: JwtKeys;
   /** Returns `PUBLIC_URL`, which is known only once the process listens. */
   issuer(): string;
@@ -51,12 +51,12 @@ interface PairPlan {
 
 /** Signs pairs of access and refresh tokens (decisions: tokens and clients). */
 export class TokenIssuer {
-  readonly #parts: IssuerParts;
+  readonly #deps: IssuerDependencies;
   readonly #sign: (claims: object) => string | Promise<string>;
 
-  constructor(parts: IssuerParts) {
-    this.#parts = parts;
-    this.#sign = jwtSigner(parts.keys.signing.user);
+  constructor(deps: IssuerDependencies) {
+    this.#deps = deps;
+    this.#sign = jwtSigner(deps.keys.signing.user);
   }
 
   /** Returns when the refresh token of a login that begins now will expire, in ms since 1970. */
@@ -107,7 +107,7 @@ export class TokenIssuer {
     const refreshId = uuidV7();
     const kinship = 'sid' in plan.kinship ? plan.kinship : { family: plan.kinship.family ?? refreshId };
     const common = {
-      iss: this.#parts.issuer(),
+      iss: this.#deps.issuer(),
       sub: plan.subject,
       aud: nodeId,
       scope,
@@ -138,6 +138,6 @@ export class TokenIssuer {
   }
 
   #nowSeconds(): number {
-    return Math.floor(this.#parts.clock.nowMs() / 1000);
+    return Math.floor(this.#deps.clock.nowMs() / 1000);
   }
 }

@@ -8,7 +8,7 @@ import { isOfClient, type RefreshTokens } from './refresh-tokens.ts';
 import type { Revocations } from './revocations.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
-interface ManagementParts {
+interface ManagementDependencies {
   authenticator: TokenAuthenticator;
   directory: AccessDirectory;
   supervisors: Supervisors;
@@ -41,10 +41,10 @@ const CLASSES = ['user', 'legacy'] as const;
 
 /** Revokes and introspects tokens for an authenticated client. */
 export class TokenManagement {
-  readonly #parts: ManagementParts;
+  readonly #deps: ManagementDependencies;
 
-  constructor(parts: ManagementParts) {
-    this.#parts = parts;
+  constructor(deps: ManagementDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -52,7 +52,7 @@ export class TokenManagement {
    * session and all their access tokens. A token of another client, or one that is no longer valid, is ignored.
    */
   async revoke(token: string, client: ClientRecord): Promise<void> {
-    const { authenticator, refreshTokens, revocations } = this.#parts;
+    const { authenticator, refreshTokens, revocations } = this.#deps;
     const principal = await unlessInvalid(async () =>
       authenticator.principalOf(await authenticator.checkSignature(token, CLASSES)),
     );
@@ -71,7 +71,7 @@ export class TokenManagement {
    * token (RFC 7662 section 2.2).
    */
   async introspect(token: string, client: ClientRecord): Promise<Introspection> {
-    const { authenticator } = this.#parts;
+    const { authenticator } = this.#deps;
     const signed = await unlessInvalid(() => authenticator.checkSignature(token, CLASSES));
     if (!signed) return INACTIVE;
     const principal = await unlessInvalid(async () => {
@@ -99,7 +99,7 @@ export class TokenManagement {
 
   /** Introspects a refresh token. The response has no `token_type`, since a refresh token is not a Bearer token. */
   async #introspectRefresh(token: string, signed: SignedToken, { nodeId }: ClientRecord): Promise<Introspection> {
-    const { directory, refreshTokens } = this.#parts;
+    const { directory, refreshTokens } = this.#deps;
     const { client_id: clientId, scope } = signed.claims;
     const owner = typeof clientId === 'string' ? await directory.client(clientId) : undefined;
     if (owner?.nodeId !== nodeId) return INACTIVE;
@@ -115,7 +115,7 @@ export class TokenManagement {
   }
 
   async #usernameOf(nodeId: string, supervisorId: string): Promise<string | undefined> {
-    return (await this.#parts.supervisors.find(nodeId, supervisorId))?.username;
+    return (await this.#deps.supervisors.find(nodeId, supervisorId))?.username;
   }
 }
 

@@ -58,7 +58,7 @@ export function toolsOf(scopes: ReadonlySet<string>): Tool[] {
  * @throws McpError for an unknown tool.
  */
 async function callTool(
-  { outcomes, log }: McpRuntimeParts,
+  { outcomes, log }: McpRuntimeDependencies,
   name: string,
   args: Readonly<Record<string, unknown>>,
   call: ToolCall,
@@ -104,7 +104,7 @@ function failed(fault: ToolFailure): CallToolResult {
 }
 
 /** The dependencies of the MCP runtime. */
-export interface McpRuntimeParts {
+export interface McpRuntimeDependencies {
   services: McpServices;
   outcomes: Counter<'outcome'>;
   log: Log;
@@ -133,7 +133,7 @@ const NO_VALIDATOR: jsonSchemaValidator = {
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Creates the runtime. Each message has its own SDK server and transport, so that clients share no state. */
-export function createMcpRuntime(parts: McpRuntimeParts): McpRuntime {
+export function createMcpRuntime(deps: McpRuntimeDependencies): McpRuntime {
   return {
     async answer(exchange, client, message) {
       const { req } = exchange;
@@ -149,14 +149,14 @@ export function createMcpRuntime(parts: McpRuntimeParts): McpRuntime {
         return;
       }
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      const call: ToolCall = { caller: callerOf(client, exchange), services: parts.services };
+      const call: ToolCall = { caller: callerOf(client, exchange), services: deps.services };
       const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
       const server = new Server(SERVER, options);
       server.setRequestHandler(ListToolsRequestSchema, () => ({
         tools: toolsOf(call.caller.permissions).map(({ listed }) => listed),
       }));
       server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
-        callTool(parts, name, argumentsOf(data) ?? {}, call),
+        callTool(deps, name, argumentsOf(data) ?? {}, call),
       );
       try {
         await server.connect(transport);

@@ -6,10 +6,10 @@ import { guardClient } from '../../gateway/client-guards.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
 import { forbidden } from '../../platform/errors.ts';
-import type { McpRuntime, McpRuntimeParts } from './mcp-runtime.ts';
+import type { McpRuntime, McpRuntimeDependencies } from './mcp-runtime.ts';
 import { readMessage } from './message-body.ts';
 
-interface McpServerParts extends McpRuntimeParts, Pick<Access, 'directory' | 'throttle' | 'guards'> {
+interface McpServerDependencies extends McpRuntimeDependencies, Pick<Access, 'directory' | 'throttle' | 'guards'> {
   /** The origins from which browsers may call; `*` allows any. */
   corsOrigins: readonly string[];
   publicUrl(): string;
@@ -45,22 +45,22 @@ export function isOriginTaken(allowed: readonly string[], origin: string | undef
  * @throws Refusal 401 for a secret of no active client, 429 after too many wrong ones; 403 for a foreign Host or
  * Origin; otherwise the refusal of a client guard.
  */
-async function admit(parts: McpServerParts, exchange: Exchange): Promise<ClientRecord> {
+async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<ClientRecord> {
   const { headers } = exchange.req;
   const secret = bearerOf(headers.authorization);
   async function recheck(): Promise<void> {
-    if (!(await parts.directory.clientOfSecret(secret))) throw new InvalidTokenError('wrong_secret');
+    if (!(await deps.directory.clientOfSecret(secret))) throw new InvalidTokenError('wrong_secret');
   }
-  const client = await parts.directory.clientOfSecret(secret);
+  const client = await deps.directory.clientOfSecret(secret);
   if (!client) {
-    await parts.throttle.failed(exchange.realIp, undefined);
+    await deps.throttle.failed(exchange.realIp, undefined);
     throw new InvalidTokenError('wrong_secret');
   }
   exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: true };
   exchange.found.recheck = recheck;
-  const isOwn = isOwnHost(headers.host, parts.publicUrl());
-  if (!isOwn || !isOriginTaken(parts.corsOrigins, headers.origin)) throw forbidden();
-  await guardClient(parts.guards, exchange, client);
+  const isOwn = isOwnHost(headers.host, deps.publicUrl());
+  if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin)) throw forbidden();
+  await guardClient(deps.guards, exchange, client);
   return client;
 }
 
@@ -74,20 +74,20 @@ export interface McpServer {
  * Creates the server of the Model Context Protocol over Streamable HTTP, without sessions: each request carries the
  * secret of a client and is answered with JSON. The runtime is loaded with the first request, or at once in production.
  */
-export function createMcpServer(parts: McpServerParts): McpServer {
+export function createMcpServer(deps: McpServerDependencies): McpServer {
   let loading: Promise<McpRuntime> | undefined;
   const runtime = (): Promise<McpRuntime> => {
-    loading ??= import('./mcp-runtime.ts').then(({ createMcpRuntime }) => createMcpRuntime(parts));
+    loading ??= import('./mcp-runtime.ts').then(({ createMcpRuntime }) => createMcpRuntime(deps));
     return loading;
   };
   // If loading fails, the first request gets the error.
-  if (parts.production) runtime().catch(() => undefined);
+  if (deps.production) runtime().catch(() => undefined);
 
   async function answer(exchange: Exchange): Promise<void> {
-    const client = await admit(parts, exchange);
+    const client = await admit(deps, exchange);
     const message = await readMessage(exchange);
     await (await runtime()).answer(exchange, client, message);
   }
 
-  return { handle: (exchange) => void answer(exchange).catch((error: unknown) => refuse(exchange, error, parts.log)) };
+  return { handle: (exchange) => void answer(exchange).catch((error: unknown) => refuse(exchange, error, deps.log)) };
 }

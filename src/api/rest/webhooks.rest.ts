@@ -93,7 +93,7 @@ export function signatureFault(
 
 const MANY = 20;
 
-interface RejectedWebhooksParts {
+interface RejectedWebhooksDependencies {
   log: Log;
   nowMs(): number;
 }
@@ -115,11 +115,11 @@ export class RejectedWebhooks {
     labelNames: ['kind'],
     registers: [],
   });
-  readonly #parts: RejectedWebhooksParts;
+  readonly #deps: RejectedWebhooksDependencies;
   readonly #byCaller = new MemoryFailureCounts();
 
-  constructor(parts: RejectedWebhooksParts) {
-    this.#parts = parts;
+  constructor(deps: RejectedWebhooksDependencies) {
+    this.#deps = deps;
     for (const kind of ['single', 'repeated']) this.wrongPasswords.inc({ kind }, 0);
     for (const reason of REJECTIONS) this.rejections.inc({ reason }, 0);
   }
@@ -133,10 +133,10 @@ export class RejectedWebhooks {
   /** Counts a wrong password, and logs every twentieth of one caller within a minute. */
   addPassword(address: string): void {
     const caller = callerAddress(address);
-    const { count } = this.#byCaller.count(caller, this.#parts.nowMs());
+    const { count } = this.#byCaller.count(caller, this.#deps.nowMs());
     this.wrongPasswords.inc({ kind: count > MANY ? 'repeated' : 'single' });
     if (count % MANY > 0) return;
-    this.#parts.log.warn(
+    this.#deps.log.warn(
       { real_ip: caller, count },
       'many wrong webhook passwords came from an address within a minute',
     );

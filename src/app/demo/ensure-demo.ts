@@ -12,7 +12,7 @@ import type { Database, Db } from '../../platform/database/database.ts';
 import { type Demo, newDemo } from './demo.ts';
 import { readDemo, writeDemo } from './demo-file.ts';
 
-interface DemoParts {
+interface DemoDependencies {
   config: Config;
   secrets: Secrets;
   database: Database;
@@ -25,7 +25,13 @@ interface DemoParts {
  * the process is killed, the next start finds the credentials and adds the missing rows.
  * @throws StartError when an embedded database contains a demo and the file is missing or belongs to another one.
  */
-export async function ensureDemo({ config, secrets, database, passwords, transactions }: DemoParts): Promise<Demo> {
+export async function ensureDemo({
+  config,
+  secrets,
+  database,
+  passwords,
+  transactions,
+}: DemoDependencies): Promise<Demo> {
   const { db, isEmbedded } = database;
   const kept = readDemo(config.dataDir);
   const isThere = kept !== undefined && (await isSeeded(db, kept));
@@ -40,7 +46,7 @@ export async function ensureDemo({ config, secrets, database, passwords, transac
   return demo;
 }
 
-interface SeedParts {
+interface SeedDependencies {
   db: Db;
   passwords: Passwords;
   transactions: Transactions;
@@ -55,21 +61,21 @@ interface NodeSeed {
 }
 
 /** Inserts the demo into the database in one transaction. */
-async function seedDemo(parts: SeedParts, demo: Demo): Promise<void> {
-  const { db } = parts;
+async function seedDemo(deps: SeedDependencies, demo: Demo): Promise<void> {
+  const { db } = deps;
   const other = demo.other_node;
-  const hashes = await Promise.all([demo, other].map((node) => parts.passwords.hash(node.supervisor.password)));
+  const hashes = await Promise.all([demo, other].map((node) => deps.passwords.hash(node.supervisor.password)));
   await db.transaction(async () => {
     const chainId = await insertGlobals(db, demo);
     const demoNode = { nodeId: demo.node_id, name: 'Demo', supervisor: demo.supervisor, client: demo.client };
     const otherNode = { nodeId: other.node_id, name: 'Neighbour', supervisor: other.supervisor, client: other.client };
-    await insertAccess(parts, demoNode, hashes[0] ?? '');
-    await insertAccess(parts, otherNode, hashes[1] ?? '');
+    await insertAccess(deps, demoNode, hashes[0] ?? '');
+    await insertAccess(deps, otherNode, hashes[1] ?? '');
     await insertDemoHoldings(db, demo, chainId);
     const neighbour = db.forNode(other.node_id);
     await neighbour.run((k) => k.insertInto('accounts').values(otherAccounts(demo)));
     await neighbour.run((k) => k.insertInto('wallets').values(wallet(other.wallet_id, other.account_id, chainId)));
-    await registerTransactions(parts.transactions, demo);
+    await registerTransactions(deps.transactions, demo);
   });
 }
 
@@ -102,7 +108,7 @@ async function insertGlobals(db: Db, demo: Demo): Promise<string> {
   return ethereum;
 }
 
-async function insertAccess({ db, pepper }: SeedParts, node: NodeSeed, passwordHash: string): Promise<void> {
+async function insertAccess({ db, pepper }: SeedDependencies, node: NodeSeed, passwordHash: string): Promise<void> {
   const { nodeId, name, supervisor } = node;
   await db.unscoped('a node is of no node').run((k) => k.insertInto('nodes').values({ id: nodeId, name }));
   const door = db.forNode(nodeId);

@@ -19,7 +19,7 @@ interface Verified {
   name: string;
 }
 
-interface ChainParts {
+interface ChainDependencies {
   sealed: SealedAudit;
   findings: FindingList;
   db: UnscopedDatabase<Tables>;
@@ -30,7 +30,7 @@ interface ChainParts {
 /** Verifies the records of one chain, in the order of their indices. */
 export class VerifiedChain {
   readonly #id: string;
-  readonly #parts: ChainParts;
+  readonly #deps: ChainDependencies;
   readonly #heads: AsyncGenerator<{ position: number; index: number; hash: string }>;
   #head: { position: number; index: number; hash: string } | undefined;
   #last: Verified | undefined;
@@ -39,18 +39,18 @@ export class VerifiedChain {
   /** The index up to which a seal has held. */
   #heldTo = -1;
 
-  constructor(id: string, parts: ChainParts) {
+  constructor(id: string, deps: ChainDependencies) {
     this.#id = id;
-    this.#parts = parts;
-    this.#heads = parts.sealed.headsOf(id);
-    this.#sealed = parts.sealed.chains.get(id);
+    this.#deps = deps;
+    this.#heads = deps.sealed.headsOf(id);
+    this.#sealed = deps.sealed.chains.get(id);
     const { gone, refused } = this.#sealed ?? { gone: [], refused: new Map<number, string>() };
     this.#absent = new Ranges([...gone, ...refused.keys().map((index) => ({ from: index, to: index }))]);
   }
 
   /** Verifies the next record. */
   async add(row: ChainedRow): Promise<void> {
-    const { findings, isPartial } = this.#parts;
+    const { findings, isPartial } = this.#deps;
     const [index, name] = [Number(row.chain_index), nameOf(row)];
     const last = this.#last;
     if (last?.index === index) {
@@ -98,7 +98,7 @@ export class VerifiedChain {
 
   /** Ends the chain: whether seals know of records behind the last one. */
   async end(): Promise<void> {
-    const { findings, isPartial } = this.#parts;
+    const { findings, isPartial } = this.#deps;
     const known = this.#sealed;
     if (known === undefined) {
       findings.add(
@@ -122,7 +122,7 @@ export class VerifiedChain {
       if (sealedIndex === index && sealedHash !== hash) {
         const from = this.#heldTo + 1;
         const which = from === index ? name : `one of records ${from} to ${index} of chain ${this.#id}`;
-        this.#parts.findings.add(
+        this.#deps.findings.add(
           'forged',
           `${which} was replaced: the hash of record ${index} is not the one in seal ${position}`,
         );
@@ -134,7 +134,7 @@ export class VerifiedChain {
 
   /** Reports the first of these records that no seal states to be absent, and that is not among those of other times. */
   async #miss(from: number, to: number, where: string, kind: 'missing' | 'cut off' = 'missing'): Promise<void> {
-    const { findings, db, isPartial } = this.#parts;
+    const { findings, db, isPartial } = this.#deps;
     const first = this.#absent.firstNotIn(from);
     if (first > to) return;
     if (isPartial) {
@@ -151,7 +151,7 @@ export class VerifiedChain {
   /** Returns the digests of the columns that an erasure removes. Of an erased record they are what is left. */
   #digestsOf(row: ChainedRow, name: string): readonly string[] {
     if (row.digests === null) return columnDigests(row, row.salts);
-    const { sealed, findings } = this.#parts;
+    const { sealed, findings } = this.#deps;
     if (ERASABLE_COLUMNS.some((column) => row[column] !== null)) {
       findings.add('changed', `${name} was altered: it is marked as erased, but has a query or a body`);
     }

@@ -9,7 +9,7 @@ export interface GasSource {
   gasPrices(): Promise<GasPrices>;
 }
 
-interface GasFeesParts {
+interface GasFeesDependencies {
   /** The sources, by network id. */
   sources: ReadonlyMap<string, GasSource>;
   nowMs(): number;
@@ -34,17 +34,17 @@ const STALE_MS = 60_000;
  * nor delays the others.
  */
 export class GasFees {
-  readonly #parts: GasFeesParts;
+  readonly #deps: GasFeesDependencies;
   readonly #known = new Map<string, Known>();
   readonly #asking = new Map<string, Promise<GasFee>>();
 
-  constructor(parts: GasFeesParts) {
-    this.#parts = parts;
+  constructor(deps: GasFeesDependencies) {
+    this.#deps = deps;
   }
 
   /** Returns the fee of every network, in the order of the configuration. */
   list(): Promise<GasFee[]> {
-    return Promise.all(this.#parts.sources.keys().map((networkId) => this.#feeOf(networkId)));
+    return Promise.all(this.#deps.sources.keys().map((networkId) => this.#feeOf(networkId)));
   }
 
   /**
@@ -53,7 +53,7 @@ export class GasFees {
    */
   states(): Record<'fresh' | 'stale' | 'unavailable' | 'unasked', number> {
     const states = { fresh: 0, stale: 0, unavailable: 0, unasked: 0 };
-    for (const networkId of this.#parts.sources.keys()) {
+    for (const networkId of this.#deps.sources.keys()) {
       const known = this.#known.get(networkId);
       if (!known) states.unasked += 1;
       else if ('error' in known.fee) states[this.#ageMs(known) < STALE_MS ? 'unavailable' : 'unasked'] += 1;
@@ -72,14 +72,14 @@ export class GasFees {
 
   /** Returns the age of a cached fee in ms. If the clock was set back, it is the distance to the future time. */
   #ageMs({ atMs }: Known): number {
-    return Math.abs(this.#parts.nowMs() - atMs);
+    return Math.abs(this.#deps.nowMs() - atMs);
   }
 
   #ask(networkId: string): Promise<GasFee> {
     const asking =
       this.#asking.get(networkId) ??
       this.#asked(networkId).then((fee) => {
-        this.#known.set(networkId, { fee, atMs: this.#parts.nowMs() });
+        this.#known.set(networkId, { fee, atMs: this.#deps.nowMs() });
         this.#asking.delete(networkId);
         return fee;
       });
@@ -88,7 +88,7 @@ export class GasFees {
   }
 
   async #asked(networkId: string): Promise<GasFee> {
-    const { sources, nowMs, log } = this.#parts;
+    const { sources, nowMs, log } = this.#deps;
     try {
       const prices = await sources.get(networkId)?.gasPrices();
       if (prices) return { networkId, ...prices, updatedAtMs: nowMs() };

@@ -45,7 +45,7 @@ export interface KeyedRequest extends KeyScope {
   bytes: Uint8Array;
 }
 
-interface IdempotentResponsesParts {
+interface IdempotentResponsesDependencies {
   db: Db;
   nowMs(): number;
   /** The longest time, in ms, that a request waits for another one with the same key; 5,000 by default. */
@@ -61,14 +61,14 @@ const RETRY_MS = 50;
  * transaction of the work itself. Work that throws, such as any refusal, leaves its key free.
  */
 export class IdempotentResponses {
-  readonly #parts: IdempotentResponsesParts;
+  readonly #deps: IdempotentResponsesDependencies;
   readonly #maxWaitMs: number;
   /** A mutex for each key, so that requests of this process with the same key run one after another. */
   readonly #mutex = new KeyedMutex();
 
-  constructor(parts: IdempotentResponsesParts) {
-    this.#parts = parts;
-    this.#maxWaitMs = parts.maxWaitMs ?? MAX_WAIT_MS;
+  constructor(deps: IdempotentResponsesDependencies) {
+    this.#deps = deps;
+    this.#maxWaitMs = deps.maxWaitMs ?? MAX_WAIT_MS;
   }
 
   /**
@@ -91,7 +91,7 @@ export class IdempotentResponses {
 
   /** Erases the tenant's responses that have noted a user, and returns their number. Their keys stay taken. */
   async erase(nodeId: string, userId: string): Promise<number> {
-    const erased = await this.#parts.db.forNode(nodeId).run((k) =>
+    const erased = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('idempotent_answers')
         .set({ body: ERASED_BODY })
@@ -104,7 +104,7 @@ export class IdempotentResponses {
 
   /** Deletes the responses that are older than 24 hours. */
   async prune(): Promise<void> {
-    await this.#parts.db
+    await this.#deps.db
       .unscoped('answers age in every node')
       .run((k) => k.deleteFrom('idempotent_answers').where('created_at', '<=', this.#oldest()));
   }
@@ -126,7 +126,7 @@ export class IdempotentResponses {
   async #respond(request: KeyedRequest, work: () => Promise<StoredResponse>): Promise<StoredResponse> {
     const deadline = performance.now() + this.#maxWaitMs;
     for (;;) {
-      const response = await this.#parts.db.transaction(async () => {
+      const response = await this.#deps.db.transaction(async () => {
         if (!(await this.#take(request))) return undefined;
         return (await this.#stored(request)) ?? (await this.#store(request, await work()));
       });
@@ -140,14 +140,14 @@ export class IdempotentResponses {
   /** Takes the key's lock for this transaction; returns whether it was free. */
   async #take({ nodeId, ...scope }: KeyedRequest): Promise<boolean> {
     const lock = createHash('sha256').update(nodeId).update(scopeHash(scope)).digest().readBigInt64BE().toString();
-    const [row] = await this.#parts.db
+    const [row] = await this.#deps.db
       .unscoped('a lock is of no table')
       .raw((sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${lock}::bigint) as taken`);
     return row?.taken ?? false;
   }
 
   async #stored({ nodeId, bytes, ...scope }: KeyedRequest): Promise<StoredResponse | undefined> {
-    const [stored] = await this.#parts.db
+    const [stored] = await this.#deps.db
       .forNode(nodeId)
       .run((k) =>
         k
@@ -166,10 +166,10 @@ export class IdempotentResponses {
       ...response,
       noted_users: notedIds(),
       body_sha256: sha256(bytes),
-      created_at: new Date(this.#parts.nowMs()).toISOString(),
+      created_at: new Date(this.#deps.nowMs()).toISOString(),
     };
     // A row that is still there has expired, so it may be overwritten.
-    await this.#parts.db.forNode(nodeId).run((k) =>
+    await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .insertInto('idempotent_answers')
         .values({ scope: scopeHash(scope), ...columns })
@@ -179,7 +179,7 @@ export class IdempotentResponses {
   }
 
   #oldest(): string {
-    return new Date(this.#parts.nowMs() - KEPT_MS).toISOString();
+    return new Date(this.#deps.nowMs() - KEPT_MS).toISOString();
   }
 }
 

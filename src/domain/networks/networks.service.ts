@@ -9,17 +9,17 @@ import type { Tables } from '../../tables/tables.ts';
 import type { WalletRow } from '../wallets/wallets.service.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
-interface NetworkAssignmentsParts {
+interface NetworkAssignmentsDependencies {
   db: Db;
   nowMs(): number;
 }
 
 /** Assigns networks to wallets of a tenant (specification section 4.4). */
 export class NetworkAssignments {
-  readonly #parts: NetworkAssignmentsParts;
+  readonly #deps: NetworkAssignmentsDependencies;
 
-  constructor(parts: NetworkAssignmentsParts) {
-    this.#parts = parts;
+  constructor(deps: NetworkAssignmentsDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -32,7 +32,7 @@ export class NetworkAssignments {
     if (!isUuid(walletId) || !isUuid(networkId)) throw notFound();
     const wallet_id = walletId.toLowerCase();
     const network_id = networkId.toLowerCase();
-    const db = this.#parts.db.forNode(nodeId);
+    const db = this.#deps.db.forNode(nodeId);
     const [found] = await db.run((k) =>
       k
         .selectFrom('wallets')
@@ -45,7 +45,7 @@ export class NetworkAssignments {
     if (!found) throw notFound();
     const { isOfChain, ...wallet } = found;
     if (!isOfChain) throw invalidInput('network_id', "must be a network of the wallet's chain");
-    const created_at = new Date(this.#parts.nowMs()).toISOString();
+    const created_at = new Date(this.#deps.nowMs()).toISOString();
     try {
       await db.run((k) =>
         k

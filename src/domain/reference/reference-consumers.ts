@@ -7,12 +7,12 @@ import { parseReferenceChange } from './reference.input.ts';
 import type { Reference } from './reference.service.ts';
 import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference-kinds.ts';
 
-interface HandlerParts {
+interface HandlerDependencies {
   bus: Pick<EventBus, 'publish'>;
   reference: Pick<Reference, 'apply'>;
 }
 
-interface ConsumerParts extends HandlerParts {
+interface ConsumerDependencies extends HandlerDependencies {
   bus: EventBus;
 }
 
@@ -20,7 +20,7 @@ interface ConsumerParts extends HandlerParts {
  * Starts the consumer of all topics of reference data. A message that cannot be applied becomes a dead letter of its
  * topic.
  */
-export function startReferenceConsumers({ bus, reference }: ConsumerParts): Promise<Subscription> {
+export function startReferenceConsumers({ bus, reference }: ConsumerDependencies): Promise<Subscription> {
   return bus.subscribe({
     groupId: 'portcullis.reference',
     topics: REFERENCE_TOPICS,
@@ -33,15 +33,15 @@ export function startReferenceConsumers({ bus, reference }: ConsumerParts): Prom
  * have been applied: a row loses against a higher version and against a tombstone with a higher offset. A tombstone is
  * refused, since it would delete newer rows. What cannot be applied becomes a dead letter again.
  */
-export function lateReferenceHandler(parts: HandlerParts): BatchHandler {
-  return handlerOf(parts, (message) => {
+export function lateReferenceHandler(deps: HandlerDependencies): BatchHandler {
+  return handlerOf(deps, (message) => {
     const change = changeOf(message);
     if (change.row === undefined) throw new UnfitReferenceError('a tombstone that is late could delete newer rows');
     return { ...change, isLate: true };
   });
 }
 
-function handlerOf({ bus, reference }: HandlerParts, read: (message: IncomingMessage) => ReferenceChange) {
+function handlerOf({ bus, reference }: HandlerDependencies, read: (message: IncomingMessage) => ReferenceChange) {
   const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
     const { rejected } = await reference.apply(batch.map(read));
     const [first] = rejected;

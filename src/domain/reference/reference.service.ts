@@ -210,7 +210,7 @@ function lackOf(
 
 const UNIQUE_VIOLATION = '23505';
 
-interface ReferenceParts {
+interface ReferenceDependencies {
   db: Db;
   nowMs: () => number;
   dropped?: ReferenceDropped;
@@ -220,12 +220,12 @@ interface ReferenceParts {
  * Stores the platform's reference data: nodes (tenants), chains, networks, currencies, accounts, wallets and assets.
  */
 export class Reference {
-  readonly #parts: ReferenceParts;
+  readonly #deps: ReferenceDependencies;
   readonly #store: ReferenceStore;
 
-  constructor(parts: ReferenceParts) {
-    this.#parts = parts;
-    this.#store = new ReferenceStore(parts.db);
+  constructor(deps: ReferenceDependencies) {
+    this.#deps = deps;
+    this.#store = new ReferenceStore(deps.db);
   }
 
   /**
@@ -251,7 +251,7 @@ export class Reference {
   }
 
   #attempt(changes: readonly ReferenceChange[], isExclusive: boolean): Promise<Applied> {
-    const { db, nowMs, dropped } = this.#parts;
+    const { db, nowMs, dropped } = this.#deps;
     return db.transaction(async () => {
       await this.#store.lock(isExclusive);
       const work = new ReferenceApplication(this.#store, { isExclusive, nowMs, dropped });

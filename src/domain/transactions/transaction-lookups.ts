@@ -96,7 +96,7 @@ export function lookupBackoffMs(attempts: number): number {
   return backoffMs(attempts, { minMs: 1_000, maxMs: 3_600_000 });
 }
 
-interface LookupsParts {
+interface LookupsDependencies {
   db: Db;
   log: Log;
   nowMs(): number;
@@ -127,16 +127,16 @@ const LEASE_MS = 10_000;
 export class TransactionLookups {
   /** The counter of lookups by outcome; to be registered with the metrics of the process. */
   readonly outcomes: Counter<'outcome'>;
-  readonly #parts: LookupsParts;
+  readonly #deps: LookupsDependencies;
   readonly #store: LookupStore;
   readonly #loop: WorkLoop;
   readonly #underWay = new Set<Promise<void>>();
   /** The number of consecutive failures, whatever the id. */
   #failures = 0;
 
-  constructor(parts: LookupsParts) {
-    this.#parts = parts;
-    this.#store = new LookupStore(parts.db);
+  constructor(deps: LookupsDependencies) {
+    this.#deps = deps;
+    this.#store = new LookupStore(deps.db);
     this.outcomes = new Counter({
       name: 'portcullis_transaction_lookups_total',
       help: 'Questions to the owner of transactions, by outcome.',
@@ -148,7 +148,7 @@ export class TransactionLookups {
         if (this.#failures > 0) await pause(backoffMs(this.#failures), signal);
         return this.iterate(signal);
       },
-      onFailure: (error) => parts.log.warn({ err: error }, 'lookups of transactions wait: the database is away'),
+      onFailure: (error) => deps.log.warn({ err: error }, 'lookups of transactions wait: the database is away'),
       pollMs: POLL_MS,
     });
   }
@@ -170,8 +170,8 @@ export class TransactionLookups {
    * @throws what the database throws.
    */
   async iterate(signal: AbortSignal): Promise<boolean> {
-    const nowMs = this.#parts.nowMs();
-    const untilMs = nowMs + this.#parts.timeoutMs + LEASE_MS;
+    const nowMs = this.#deps.nowMs();
+    const untilMs = nowMs + this.#deps.timeoutMs + LEASE_MS;
     const due = await this.#store.claim({ limit: LOOKUPS_AT_ONCE - this.#underWay.size, nowMs, untilMs });
     for (const lookup of due) {
       const asking: Promise<void> = this.#lookUp(lookup, signal).finally(() => this.#underWay.delete(asking));
@@ -188,7 +188,7 @@ export class TransactionLookups {
 
   /** Looks up one id. Never rejects: if its outcome cannot be stored, the claim on the id expires. */
   async #lookUp({ id, attempts }: DueLookup, signal: AbortSignal): Promise<void> {
-    const { log, nowMs } = this.#parts;
+    const { log, nowMs } = this.#deps;
     try {
       const outcome = await this.#ask(id, signal);
       if (outcome === 'unknown') await this.#store.postpone(id, nowMs() + lookupBackoffMs(attempts));
@@ -208,7 +208,7 @@ export class TransactionLookups {
   }
 
   async #ask(id: string, signal: AbortSignal): Promise<Outcome> {
-    const { owner, transactions, log } = this.#parts;
+    const { owner, transactions, log } = this.#deps;
     const found = await owner.find(id, signal);
     if (!found) return 'unknown';
     const { moved } = await transactions.registerByOwner(found);

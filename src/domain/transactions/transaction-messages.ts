@@ -69,15 +69,15 @@ export class NotificationPublisher {
   }
 }
 
-interface ConsumerParts {
+interface ConsumerDependencies {
   bus: EventBus;
   transactions: Transactions;
   log: Log;
 }
 
 /** Starts the consumers of both notification topics and of registrations, each with a consumer group of its own. */
-export async function startTransactionConsumers(parts: ConsumerParts): Promise<Subscription[]> {
-  const { bus, transactions, log } = parts;
+export async function startTransactionConsumers(deps: ConsumerDependencies): Promise<Subscription[]> {
+  const { bus, transactions, log } = deps;
   const notifications = (topic: TransactionTopic, groupId: string) =>
     bus.subscribe({
       groupId,

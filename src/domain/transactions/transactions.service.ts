@@ -34,7 +34,7 @@ import {
   typeFlagged,
 } from './type-codes.rules.ts';
 
-interface TransactionsParts {
+interface TransactionsDependencies {
   db: Db;
   /** Called after a commit; `seq` is the last sequence number in the tenant's event log. */
   wake(nodeId: string, seq: bigint): void;
@@ -66,13 +66,13 @@ export class Transactions {
     registers: [],
   });
   readonly #db: Db;
-  readonly #wake: TransactionsParts['wake'];
+  readonly #wake: TransactionsDependencies['wake'];
   readonly #conflicted: (transactionId: string) => void;
   readonly #registersByMutation: boolean;
   readonly #store: TransactionStore;
   readonly #lookups: LookupStore;
 
-  constructor({ db, wake, conflicted = () => undefined, registersByMutation = true }: TransactionsParts) {
+  constructor({ db, wake, conflicted = () => undefined, registersByMutation = true }: TransactionsDependencies) {
     this.#db = db;
     this.#wake = wake;
     this.#conflicted = conflicted;

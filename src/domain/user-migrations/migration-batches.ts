@@ -136,7 +136,7 @@ export function endRowOf(index: number): RowOutcomeRow {
  */
 type BatchOutcome = 'applied' | 'finished' | 'overfull' | 'taken' | 'moved';
 
-interface MigrationBatchesParts {
+interface MigrationBatchesDependencies {
   db: Db;
   log: Log;
   nowMs(): number;
@@ -149,14 +149,14 @@ class OverfullError extends Error {}
  * Applies row batches of files. The users, events, row outcomes and the job's progress are written in one transaction.
  */
 export class MigrationBatches {
-  readonly #parts: MigrationBatchesParts;
+  readonly #deps: MigrationBatchesDependencies;
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
 
-  constructor(parts: MigrationBatchesParts) {
-    this.#parts = parts;
-    this.#store = new MigrationStore(parts.db);
-    this.#application = new RowApplication(parts.db, parts.log);
+  constructor(deps: MigrationBatchesDependencies) {
+    this.#deps = deps;
+    this.#store = new MigrationStore(deps.db);
+    this.#application = new RowApplication(deps.db, deps.log);
   }
 
   /** Applies a batch, unless the job is at another position or not leased by this owner. */
@@ -175,11 +175,11 @@ export class MigrationBatches {
     owner: string,
     work: (job: MigrationJobRow, atMs: number) => Promise<BatchOutcome>,
   ): Promise<BatchOutcome> {
-    return this.#parts.db.transaction(async () => {
+    return this.#deps.db.transaction(async () => {
       const job = await this.#store.lock(nodeId, id, false);
       if (job?.lease_owner !== owner) return 'taken';
       if (Number(job.byte_position) !== from) return 'moved';
-      return work(job, this.#parts.nowMs());
+      return work(job, this.#deps.nowMs());
     });
   }
 

@@ -104,7 +104,7 @@ export interface MigrationProgressRow {
   done: boolean;
 }
 
-interface MigrationFilesParts {
+interface MigrationFilesDependencies {
   db: Db;
   nowMs(): number;
   /** Called when there is a new job. */
@@ -115,14 +115,14 @@ interface MigrationFilesParts {
  * Stores files of users to migrate as jobs, which workers apply in row batches; cancels jobs and reads their progress.
  */
 export class MigrationFiles {
-  readonly #parts: MigrationFilesParts;
+  readonly #deps: MigrationFilesDependencies;
   readonly #store: MigrationStore;
   readonly #pages: MigrationPages;
 
-  constructor(parts: MigrationFilesParts) {
-    this.#parts = parts;
-    this.#store = new MigrationStore(parts.db);
-    this.#pages = new MigrationPages(parts.db);
+  constructor(deps: MigrationFilesDependencies) {
+    this.#deps = deps;
+    this.#store = new MigrationStore(deps.db);
+    this.#pages = new MigrationPages(deps.db);
   }
 
   /**
@@ -137,7 +137,7 @@ export class MigrationFiles {
     source: AsyncIterable<Uint8Array>,
     lease?: () => Lease,
   ): Promise<MigrationTableRow> {
-    const { nowMs, notify } = this.#parts;
+    const { nowMs, notify } = this.#deps;
     const atMs = nowMs();
     const id = uuidV7(atMs);
     try {
@@ -157,9 +157,9 @@ export class MigrationFiles {
    * @throws Refusal `not_found`; `precondition_failed` when the migration is done or has failed.
    */
   async cancel(nodeId: string, id: string): Promise<MigrationTableRow> {
-    return this.#parts.db.transaction(async () => {
+    return this.#deps.db.transaction(async () => {
       const job = isUuid(id) ? await this.#store.lock(nodeId, id, true) : undefined;
-      if (job) return this.#store.finish(job, 'cancelled', this.#parts.nowMs());
+      if (job) return this.#store.finish(job, 'cancelled', this.#deps.nowMs());
       const migration = await this.#pages.find(nodeId, id);
       if (!migration) throw notFound();
       if (migration.status === 'cancelled') return migration;
@@ -192,7 +192,7 @@ export class MigrationFiles {
           await inTurn(() => reading.push(chunk.subarray(from, from + PIECE_BYTES)));
         }
         await writing;
-        const created_at = new Date(this.#parts.nowMs()).toISOString();
+        const created_at = new Date(this.#deps.nowMs()).toISOString();
         writing = this.#store.addChunk(nodeId, { migration_id: id, seq: chunks, bytes: chunk, created_at }, maxChunks);
         // The promise is awaited before the next chunk; this avoids an unhandled rejection until then.
         writing.catch(() => undefined);

@@ -31,7 +31,7 @@ export function isPassing(error: unknown): boolean {
   return false;
 }
 
-interface MigrationJobsParts {
+interface MigrationJobsDependencies {
   db: Db;
   log: Log;
   nowMs(): number;
@@ -60,23 +60,23 @@ const ATTEMPTS = 3;
  * and takes over the jobs of a process that has died. While the database is down the jobs wait.
  */
 export class MigrationJobs {
-  readonly #parts: MigrationJobsParts;
+  readonly #deps: MigrationJobsDependencies;
   readonly #store: MigrationStore;
   readonly #batches: MigrationBatches;
   readonly #owner = uuidV7();
   readonly #loop: WorkLoop;
   #cleanedAtMs: number | undefined;
 
-  constructor(parts: MigrationJobsParts) {
-    this.#parts = parts;
-    this.#store = new MigrationStore(parts.db);
-    this.#batches = new MigrationBatches(parts);
+  constructor(deps: MigrationJobsDependencies) {
+    this.#deps = deps;
+    this.#store = new MigrationStore(deps.db);
+    this.#batches = new MigrationBatches(deps);
     this.#loop = new WorkLoop({
       iterate: async (signal) => {
         await this.#deleteAbandoned();
         return (await this.iterate(signal)) !== 'none';
       },
-      onFailure: (error) => parts.log.warn({ err: error }, 'migrations of files wait: the database is away'),
+      onFailure: (error) => deps.log.warn({ err: error }, 'migrations of files wait: the database is away'),
       pollMs: POLL_MS,
     });
   }
@@ -98,7 +98,7 @@ export class MigrationJobs {
 
   /** Returns a lease for this process, which begins now. */
   lease(): Lease {
-    return { owner: this.#owner, untilMs: this.#parts.nowMs() + LEASE_MS };
+    return { owner: this.#owner, untilMs: this.#deps.nowMs() + LEASE_MS };
   }
 
   /**
@@ -107,7 +107,7 @@ export class MigrationJobs {
    * @throws what the database throws while it is down.
    */
   async iterate(signal: AbortSignal, wanted?: WantedJob): Promise<IterationOutcome> {
-    const { nowMs } = this.#parts;
+    const { nowMs } = this.#deps;
     const job = await this.#store.claim(this.lease(), nowMs(), wanted);
     if (!job) return 'none';
     try {
@@ -144,16 +144,16 @@ export class MigrationJobs {
   /** Applies a row batch. Returns the outcome of the iteration if the batch ends it, and undefined otherwise. */
   async #apply(job: MigrationJobRow, batch: RowBatch): Promise<IterationOutcome | undefined> {
     const apply = () => this.#batches.apply(job, batch, this.#owner);
-    const outcome = await this.#parts.userMigrations.exclusively(job.node_id, apply);
+    const outcome = await this.#deps.userMigrations.exclusively(job.node_id, apply);
     switch (outcome) {
       case 'applied':
-        this.#parts.onBatch?.(batch.nextIndex - 1);
+        this.#deps.onBatch?.(batch.nextIndex - 1);
         return undefined;
       case 'finished':
-        this.#parts.onBatch?.(batch.nextIndex - 1);
+        this.#deps.onBatch?.(batch.nextIndex - 1);
         return 'finished';
       case 'overfull':
-        this.#parts.log.warn(
+        this.#deps.log.warn(
           {
             correlation_id: job.correlation_id,
             migration_id: job.migration_id,
@@ -174,7 +174,7 @@ export class MigrationJobs {
   /** Handles a failed row batch: the job pauses, and after three attempts at one position the migration has failed. */
   async #fail(claimed: MigrationJobRow, error: unknown): Promise<void> {
     const { node_id: nodeId, migration_id: id } = claimed;
-    const { db, log, nowMs } = this.#parts;
+    const { db, log, nowMs } = this.#deps;
     const failed = await db.transaction(async () => {
       const job = await this.#store.lock(nodeId, id, true);
       if (job?.lease_owner !== this.#owner) return undefined;
@@ -191,7 +191,7 @@ export class MigrationJobs {
   }
 
   async #deleteAbandoned(): Promise<void> {
-    const nowMs = this.#parts.nowMs();
+    const nowMs = this.#deps.nowMs();
     if (this.#cleanedAtMs !== undefined && nowMs - this.#cleanedAtMs < CLEANUP_INTERVAL_MS) return;
     await this.#store.deleteAbandoned(nowMs - UPLOAD_MS);
     this.#cleanedAtMs = nowMs;

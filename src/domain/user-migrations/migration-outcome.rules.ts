@@ -167,7 +167,7 @@ export function newUserOf(
 /** The type of the event that requests a KYC token for a user. */
 export const KYC_EVENT = 'user.kyc_token.requested';
 
-interface KycEventParts {
+interface KycEventDependencies {
   /** A UUID v7, used as the id of the event and of its outbox row. */
   id: string;
   correlationId: string;
@@ -179,8 +179,8 @@ interface KycEventParts {
  * Builds the event for a user who was created without a KYC token (specification section 6). It contains neither name
  * nor email.
  */
-export function kycEventOf(user: UserRow, parts: KycEventParts): NewOutboxEvent {
-  const { id, correlationId, traceparent, occurredAtMs } = parts;
+export function kycEventOf(user: UserRow, deps: KycEventDependencies): NewOutboxEvent {
+  const { id, correlationId, traceparent, occurredAtMs } = deps;
   const payload = {
     id,
     event: KYC_EVENT,

@@ -99,7 +99,7 @@ function stateOf({ migration, processed, total, done }: MigrationProgressRow): s
 
 const POLL_MS = 500;
 
-interface ProgressFeedParts {
+interface ProgressFeedDependencies {
   /** Reads the progress of a tenant's user migration from the primary; undefined when there is none with this id. */
   progress(nodeId: string, id: string): Promise<MigrationProgressRow | undefined>;
   clock: Clock;
@@ -121,12 +121,12 @@ interface Feed {
  * twice a second, whichever process runs it.
  */
 export class ProgressFeeds {
-  readonly #parts: ProgressFeedParts;
+  readonly #deps: ProgressFeedDependencies;
   readonly #feeds = new Map<string, Feed>();
   #isStopped = false;
 
-  constructor(parts: ProgressFeedParts) {
-    this.#parts = parts;
+  constructor(deps: ProgressFeedDependencies) {
+    this.#deps = deps;
   }
 
   /** The number of user migrations that have a subscriber. */
@@ -137,7 +137,7 @@ export class ProgressFeeds {
   /** Subscribes to the progress of a user migration; returns undefined when the tenant has none with this id. */
   async follow(nodeId: string, given: string): Promise<ProgressStream | undefined> {
     const id = given.toLowerCase();
-    const first = await this.#parts.progress(nodeId, id);
+    const first = await this.#deps.progress(nodeId, id);
     if (!first) return undefined;
     const feed = this.#feeds.get(id) ?? { nodeId, id, streams: new Set(), cancelPoll: () => {}, isFailing: false };
     const stream = new ProgressStream(first, (ended) => this.#leave(feed, ended));
@@ -160,16 +160,16 @@ export class ProgressFeeds {
   }
 
   #schedule(feed: Feed): void {
-    feed.cancelPoll = this.#parts.clock.after(POLL_MS, () => void this.#poll(feed));
+    feed.cancelPoll = this.#deps.clock.after(POLL_MS, () => void this.#poll(feed));
   }
 
   async #poll(feed: Feed): Promise<void> {
     try {
-      const row = await this.#parts.progress(feed.nodeId, feed.id);
+      const row = await this.#deps.progress(feed.nodeId, feed.id);
       feed.isFailing = false;
       for (const stream of [...feed.streams]) await inTurn(() => (row ? stream.offer(row) : stream.end()));
     } catch (error) {
-      if (!feed.isFailing) this.#parts.onError(error);
+      if (!feed.isFailing) this.#deps.onError(error);
       feed.isFailing = true;
     }
     if (feed.streams.size > 0) this.#schedule(feed);

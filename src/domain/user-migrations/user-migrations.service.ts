@@ -27,7 +27,7 @@ export interface AppliedMigration extends MigrationTableRow {
 /** The outcome of migrating a single user: created, or skipped for a reason. */
 export type MigratedUser = { user: UserRow } | { skipped: SkipReason };
 
-interface UserMigrationParts {
+interface UserMigrationDependencies {
   db: Db;
   log: Log;
   nowMs(): number;
@@ -40,7 +40,7 @@ interface UserMigrationParts {
  * memory, and users, events and outcomes are written in one transaction.
  */
 export class UserMigrations {
-  readonly #parts: UserMigrationParts;
+  readonly #deps: UserMigrationDependencies;
   /**
    * A mutex for each tenant, so that its user migrations run one at a time. The database ensures the same across
    * processes; waiting here holds no connection.
@@ -49,10 +49,10 @@ export class UserMigrations {
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
 
-  constructor(parts: UserMigrationParts) {
-    this.#parts = parts;
-    this.#store = new MigrationStore(parts.db);
-    this.#application = new RowApplication(parts.db, parts.log);
+  constructor(deps: UserMigrationDependencies) {
+    this.#deps = deps;
+    this.#store = new MigrationStore(deps.db);
+    this.#application = new RowApplication(deps.db, deps.log);
   }
 
   /**
@@ -61,9 +61,9 @@ export class UserMigrations {
    * @throws Refusal `service_unavailable` when too many are waiting.
    */
   async exclusively<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
-    if (this.#parts.db.isInTransaction) return work();
+    if (this.#deps.db.isInTransaction) return work();
     const result = await this.#mutex.run(nodeId, work);
-    this.#parts.notify();
+    this.#deps.notify();
     return result;
   }
 
@@ -84,7 +84,7 @@ export class UserMigrations {
   }
 
   #migrate(caller: MigrationCaller, rows: readonly MigrateUserInput[], mayFail: boolean): Promise<AppliedMigration> {
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs } = this.#deps;
     const { nodeId, subject, correlationId, traceparent } = caller;
     return db.transaction(async () => {
       const atMs = nowMs();

@@ -10,7 +10,7 @@ import type { ErasureReceipt } from './erasure-receipt.ts';
 import { UserStore } from './user-store.ts';
 import type { UserRow } from './users.service.ts';
 
-interface UserErasureParts {
+interface UserErasureDependencies {
   db: Db;
   auditErasure: AuditErasure;
   idempotentResponses: Pick<IdempotentResponses, 'erase'>;
@@ -29,14 +29,14 @@ const MAX_WAITING = 64;
 
 /** Erases the personal data of users. The user's row, its id and its KYC status stay. */
 export class UserErasure {
-  readonly #parts: UserErasureParts;
+  readonly #deps: UserErasureDependencies;
   /** A mutex for each tenant, so that waiting erasures hold no connection. */
   readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
   readonly #store: UserStore;
 
-  constructor(parts: UserErasureParts) {
-    this.#parts = parts;
-    this.#store = new UserStore(parts.db);
+  constructor(deps: UserErasureDependencies) {
+    this.#deps = deps;
+    this.#store = new UserStore(deps.db);
   }
 
   /**
@@ -51,7 +51,7 @@ export class UserErasure {
 
   async #erase(nodeId: string, id: string): Promise<ErasedUser> {
     if (!isUuid(id)) throw notFound();
-    const { db, nowMs, auditErasure, auditSettled, idempotentResponses } = this.#parts;
+    const { db, nowMs, auditErasure, auditSettled, idempotentResponses } = this.#deps;
     const userId = id.toLowerCase();
     const { user, responses } = await db.transaction(async () => {
       await this.#store.lock(nodeId);
@@ -69,7 +69,7 @@ export class UserErasure {
 
   async #eraseUser(nodeId: string, id: string, erased_at: string): Promise<UserRow> {
     const blank = { external_id: null, name: '', surname: '', email: '', address: '', identity_number: '' };
-    const [user] = await this.#parts.db.forNode(nodeId).run((k) =>
+    const [user] = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('users')
         .set({ ...blank, kyc_token_tx_hash: null, erased_at })

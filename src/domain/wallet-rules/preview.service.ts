@@ -52,17 +52,17 @@ function isInstant(given: unknown): given is Instant {
   return typeof given === 'object' && given !== null && 'seconds' in given && typeof given.seconds === 'bigint';
 }
 
-interface WalletRulePreviewsParts {
+interface WalletRulePreviewsDependencies {
   pages: Pick<WalletRulePages, 'find'>;
   nowMs(): number;
 }
 
 /** Previews whether a rule would fire and why, without changing anything. */
 export class WalletRulePreviews {
-  readonly #parts: WalletRulePreviewsParts;
+  readonly #deps: WalletRulePreviewsDependencies;
 
-  constructor(parts: WalletRulePreviewsParts) {
-    this.#parts = parts;
+  constructor(deps: WalletRulePreviewsDependencies) {
+    this.#deps = deps;
   }
 
   /**
@@ -71,11 +71,11 @@ export class WalletRulePreviews {
    */
   async preview(nodeId: string, { rule, rule_id: ruleId, balances, transfers, at }: PreviewInput): Promise<Evaluation> {
     const judged = rule ?? (await this.#stored(nodeId, ruleId ?? ''));
-    return evaluateRule(judged, { balances, transfers, at: at ?? instantOf(this.#parts.nowMs()) });
+    return evaluateRule(judged, { balances, transfers, at: at ?? instantOf(this.#deps.nowMs()) });
   }
 
   async #stored(nodeId: string, id: string) {
-    const row = await this.#parts.pages.find(nodeId, id);
+    const row = await this.#deps.pages.find(nodeId, id);
     if (!row) throw notFound();
     return { ...contentOf(row), status: row.status };
   }

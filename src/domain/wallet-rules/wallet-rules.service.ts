@@ -75,7 +75,7 @@ const FOREIGN_KEY_VIOLATION = '23503';
 /** Builds a statement that writes at most one rule, and returns its row. */
 type RuleWrite = (k: Kysely<Scoped<Tables>>) => { execute(): Promise<WalletRuleRow[]> };
 
-interface WalletRulesParts {
+interface WalletRulesDependencies {
   db: Db;
   nowMs(): number;
 }
@@ -95,18 +95,18 @@ interface RulePlace {
  * no such wallet or rule.
  */
 export class WalletRules {
-  readonly #parts: WalletRulesParts;
+  readonly #deps: WalletRulesDependencies;
   readonly #pages: WalletRulePages;
 
-  constructor(parts: WalletRulesParts) {
-    this.#parts = parts;
-    this.#pages = new WalletRulePages(parts.db);
+  constructor(deps: WalletRulesDependencies) {
+    this.#deps = deps;
+    this.#pages = new WalletRulePages(deps.db);
   }
 
   /** Creates an active rule with version 1. */
   async create(by: RuleAuthor, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
     if (!isUuid(walletId)) throw notFound();
-    const { nowMs } = this.#parts;
+    const { nowMs } = this.#deps;
     const now = new Date(nowMs()).toISOString();
     const place = { id: uuidV7(nowMs()), wallet_id: walletId.toLowerCase() };
     const values = { ...place, ...columnsOf(content), created_at: now, updated_at: now };
@@ -134,7 +134,7 @@ export class WalletRules {
     if (!isUuid(walletId) || !isUuid(id)) throw notFound();
     const place = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
     if (versions === undefined || versions.length > 0) {
-      const updated_at = new Date(this.#parts.nowMs()).toISOString();
+      const updated_at = new Date(this.#deps.nowMs()).toISOString();
       const replaced = await this.#writeAs(by, (k) =>
         k
           .updateTable('wallet_rules')
@@ -154,7 +154,7 @@ export class WalletRules {
   /** Enables or disables a rule and increments its version. Setting the status that it already has changes nothing. */
   async setStatus(by: RuleAuthor, id: string, status: RuleStatus): Promise<WalletRuleRow> {
     if (!isUuid(id)) throw notFound();
-    const updated_at = new Date(this.#parts.nowMs()).toISOString();
+    const updated_at = new Date(this.#deps.nowMs()).toISOString();
     const changed = await this.#writeAs(by, (k) =>
       k
         .updateTable('wallet_rules')
@@ -173,7 +173,7 @@ export class WalletRules {
     { nodeId, subject, clientId, correlationId }: RuleAuthor,
     write: RuleWrite,
   ): Promise<WalletRuleRow | undefined> {
-    const { db } = this.#parts;
+    const { db } = this.#deps;
     const author = {
       // The claims of another issuer's token may be of any length.
       subject: cutTo(subject, MAX_LENGTHS.wallet_rule_versions.subject),

@@ -94,22 +94,22 @@ interface ReplayOptions {
  * succeed now.
  */
 export class Replay {
-  readonly #dependencies: Dependencies;
+  readonly #deps: Dependencies;
 
   constructor(dependencies: Dependencies) {
-    this.#dependencies = dependencies;
+    this.#deps = dependencies;
   }
 
   /** Plans the replay of those dead letters of a topic that have not been replayed yet. */
   async deadLetters(topic: string): Promise<ReplayPlan> {
     const source = deadLetterTopicOf(topic);
-    const after = await this.#dependencies.positions.of(source);
-    return planOf(source, topic, await this.#dependencies.reader.spans(source, { after }));
+    const after = await this.#deps.positions.of(source);
+    return planOf(source, topic, await this.#deps.reader.spans(source, { after }));
   }
 
   /** Plans the replay of messages published to a topic from `fromMs` to before `toMs`, in milliseconds since 1970. */
   async between(topic: string, fromMs: number, toMs: number): Promise<ReplayPlan> {
-    return planOf(topic, topic, await this.#dependencies.reader.spans(topic, { fromMs, toMs }));
+    return planOf(topic, topic, await this.#deps.reader.spans(topic, { fromMs, toMs }));
   }
 
   /**
@@ -119,7 +119,7 @@ export class Replay {
    * @throws BusUnavailableError when the bus accepts or delivers no messages any more.
    */
   async run({ source, topic, spans }: ReplayPlan, { signal, onReplayed }: ReplayOptions): Promise<void> {
-    const { bus, reader, positions, applying } = this.#dependencies;
+    const { bus, reader, positions, applying } = this.#deps;
     const apply = source === topic ? undefined : applying?.(topic);
     const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
       if (apply) await apply(batch.map((message) => revived(message, topic)));

@@ -50,11 +50,11 @@ const SCHEMA_VERSION = '1';
  * key. Only one process relays at a time. While the bus is down, events wait in the outbox.
  */
 export class OutboxRelay {
-  readonly #dependencies: Dependencies;
+  readonly #deps: Dependencies;
   readonly #loop: WorkLoop;
 
   constructor(dependencies: Dependencies) {
-    this.#dependencies = dependencies;
+    this.#deps = dependencies;
     this.#loop = new WorkLoop({
       iterate: async () => (await this.relayBatch()) > 0,
       onFailure: (error) => dependencies.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed'),
@@ -83,15 +83,15 @@ export class OutboxRelay {
    * @throws what the bus or the database throws; the events stay in the outbox.
    */
   async relayBatch(): Promise<number> {
-    if (this.#dependencies.isAlone) return this.#relay();
+    if (this.#deps.isAlone) return this.#relay();
     if ((await this.#oldest(1)).length === 0) return 0;
-    return this.#dependencies.db.transaction(async () => ((await this.#lead()) ? this.#relay() : 0));
+    return this.#deps.db.transaction(async () => ((await this.#lead()) ? this.#relay() : 0));
   }
 
   async #relay(): Promise<number> {
     const events = fitting(await this.#oldest(BATCH_EVENTS));
     if (events.length === 0) return 0;
-    await this.#dependencies.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
+    await this.#deps.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
     const ids = events.map(({ id }) => id);
     await this.#unscoped().run((k) => k.deleteFrom('outbox').where('id', 'in', ids));
     return events.length;
@@ -113,7 +113,7 @@ export class OutboxRelay {
   }
 
   #unscoped() {
-    return this.#dependencies.db.unscoped('the outbox carries the events of all nodes');
+    return this.#deps.db.unscoped('the outbox carries the events of all nodes');
   }
 }
 

@@ -90,7 +90,7 @@ export function databaseEventLog(db: Db): EventLog {
   };
 }
 
-interface EventRetentionParts {
+interface EventRetentionDependencies {
   db: Db;
   nowMs(): number;
   retentionDays: number;
@@ -103,7 +103,7 @@ const DAY_MS = 24 * 3_600_000;
  * Deletes the events that are older than `retentionDays`, tenant by tenant, from the oldest on. Cursors before the
  * remaining events have then expired.
  */
-export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetentionParts): Promise<void> {
+export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetentionDependencies): Promise<void> {
   const oldest = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
   const unscoped = db.unscoped('events age in every node');
   const nodes = await unscoped.run((k) => k.selectFrom('node_event_seq').select('node_id'));
@@ -152,17 +152,17 @@ interface Dependencies {
  * signal once that is aborted, even if the read has succeeded meanwhile.
  */
 export class RetryingLog {
-  readonly #dependencies: Dependencies;
+  readonly #deps: Dependencies;
   readonly #backfills = new Semaphore({ permits: BACKFILLS_AT_ONCE, maxWaiting: Number.POSITIVE_INFINITY });
   #isDown = false;
 
   constructor(dependencies: Dependencies) {
-    this.#dependencies = dependencies;
+    this.#deps = dependencies;
   }
 
   /** Reads the next page for a tailer. */
   readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
-    return this.#persist(() => this.#dependencies.log.readEvents(nodeId, afterSeq, PAGE_EVENTS), signal);
+    return this.#persist(() => this.#deps.log.readEvents(nodeId, afterSeq, PAGE_EVENTS), signal);
   }
 
   /**
@@ -170,16 +170,16 @@ export class RetryingLog {
    * only while a page is read, so that neither a slow subscriber nor a tenant whose reads wait blocks the others.
    */
   backfill(nodeId: string, afterSeq: bigint, signal: AbortSignal, limit = PAGE_EVENTS): Promise<LoggedEvent[]> {
-    const read = () => this.#dependencies.log.readEvents(nodeId, afterSeq, limit);
+    const read = () => this.#deps.log.readEvents(nodeId, afterSeq, limit);
     return this.#persist(() => this.#backfills.run(nodeId, read, signal), signal, OVERLOAD_MAX_MS);
   }
 
   headSeq(nodeId: string, signal: AbortSignal): Promise<bigint> {
-    return this.#persist(() => this.#dependencies.log.headSeq(nodeId), signal, OVERLOAD_MAX_MS);
+    return this.#persist(() => this.#deps.log.headSeq(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
   oldestKept(nodeId: string, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#persist(() => this.#dependencies.log.oldestKept(nodeId), signal, OVERLOAD_MAX_MS);
+    return this.#persist(() => this.#deps.log.oldestKept(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
   /** @throws SlowConsumerError when reads have been refused because of overload for `overloadMs`. */
@@ -188,7 +188,7 @@ export class RetryingLog {
     signal: AbortSignal,
     overloadMs = Number.POSITIVE_INFINITY,
   ): Promise<Result> {
-    const { clock, onError } = this.#dependencies;
+    const { clock, onError } = this.#deps;
     const givesUpAtMs = clock.nowMs() + overloadMs;
     signal.throwIfAborted();
     for (let failures = 1; ; failures += 1) {

@@ -43,7 +43,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
    */
   readonly started: Promise<bigint>;
   readonly #options: StreamOptions;
-  readonly #dependencies: Dependencies;
+  readonly #deps: Dependencies;
   readonly #queue = new EventQueue();
   /** The memory that the replayed page takes; undefined if no request waits for the stream. */
   readonly #held = heldResults()?.apart();
@@ -54,7 +54,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
 
   constructor(options: StreamOptions, dependencies: Dependencies) {
     this.#options = options;
-    this.#dependencies = dependencies;
+    this.#deps = dependencies;
     this.started = this.#start.promise;
     // Not every caller awaits this promise: its rejection must not count as unhandled.
     this.started.catch(() => undefined);
@@ -107,13 +107,13 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.#queue.end(error);
     this.#held?.end();
     this.#start.reject(this.#ended.signal.reason);
-    this.#dependencies.onEnd(this);
+    this.#deps.onEnd(this);
   }
 
   async #run(): Promise<void> {
     const { nodeId, after } = this.#options;
     const { signal } = this.#ended;
-    const position = after ?? (await this.#dependencies.log.headSeq(nodeId, signal));
+    const position = after ?? (await this.#deps.log.headSeq(nodeId, signal));
     this.#start.resolve(position);
     const replayed = after === undefined ? position : await this.#replay(position);
     signal.throwIfAborted();
@@ -138,7 +138,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   }
 
   #read(position: bigint, limit?: number): Promise<LoggedEvent[]> {
-    const read = () => this.#dependencies.log.backfill(this.#options.nodeId, position, this.#ended.signal, limit);
+    const read = () => this.#deps.log.backfill(this.#options.nodeId, position, this.#ended.signal, limit);
     return this.#held ? inRequest(this.#held, read) : read();
   }
 
@@ -148,7 +148,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
    */
   async #join(replayed: bigint): Promise<void> {
     const { nodeId, transactionId } = this.#options;
-    const { tailers } = this.#dependencies;
+    const { tailers } = this.#deps;
     const subscriber = {
       receive: (events: readonly LoggedEvent[]) => this.#receive(events),
       whenTaken: () => this.#queue.whenTaken(),
@@ -166,8 +166,8 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   // The head is read first, so that an event appended after it cannot make the cursor look older than it is.
   async #checkKept(position: bigint): Promise<void> {
     const { nodeId } = this.#options;
-    const head = await this.#dependencies.log.headSeq(nodeId, this.#ended.signal);
-    const oldest = (await this.#dependencies.log.oldestKept(nodeId, this.#ended.signal)) ?? head + 1n;
+    const head = await this.#deps.log.headSeq(nodeId, this.#ended.signal);
+    const oldest = (await this.#deps.log.oldestKept(nodeId, this.#ended.signal)) ?? head + 1n;
     if (position < oldest - 1n || position > head) throw new CursorExpiredError(position);
   }
 

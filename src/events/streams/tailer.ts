@@ -47,12 +47,12 @@ interface Dependencies {
 
 /** Runs one tailer for each tenant that has subscribers, from the first of them to the last. */
 export class EventTailers {
-  readonly #dependencies: Dependencies;
+  readonly #deps: Dependencies;
   readonly #tailers = new Map<string, NodeTailer>();
   readonly #unlisten: () => void;
 
   constructor(dependencies: Dependencies) {
-    this.#dependencies = dependencies;
+    this.#deps = dependencies;
     this.#unlisten = dependencies.wakeUps.listen((nodeId, seq) => this.#tailers.get(nodeId)?.wake(BigInt(seq)));
   }
 
@@ -62,7 +62,7 @@ export class EventTailers {
    * `transactionId`, the subscriber gets the events of that transaction only.
    */
   attach(nodeId: string, position: bigint, subscriber: Subscriber, transactionId?: string): Attachment {
-    const tailer = this.#tailers.get(nodeId) ?? new NodeTailer(nodeId, position, this.#dependencies);
+    const tailer = this.#tailers.get(nodeId) ?? new NodeTailer(nodeId, position, this.#deps);
     this.#tailers.set(nodeId, tailer);
     tailer.add(subscriber, transactionId);
     const detach = () => {
@@ -86,7 +86,7 @@ export class EventTailers {
 
 class NodeTailer {
   readonly #nodeId: string;
-  readonly #dependencies: Dependencies;
+  readonly #deps: Dependencies;
   readonly #subscribers = new Set<Subscriber>();
   /** How long others have waited for each slow subscriber, in milliseconds, since it last had taken everything. */
   readonly #waitedMs = new WeakMap<Subscriber, number>();
@@ -100,7 +100,7 @@ class NodeTailer {
   constructor(nodeId: string, position: bigint, dependencies: Dependencies) {
     this.#nodeId = nodeId;
     this.#position = position;
-    this.#dependencies = dependencies;
+    this.#deps = dependencies;
     this.wake();
   }
 
@@ -148,7 +148,7 @@ class NodeTailer {
   }
 
   async #readOn(): Promise<void> {
-    const { log, clock, pollMs } = this.#dependencies;
+    const { log, clock, pollMs } = this.#deps;
     const { signal } = this.#ended;
     while (this.#isAwaited) {
       this.#isAwaited = false;
@@ -187,7 +187,7 @@ class NodeTailer {
     }
     const waitedFor = this.#behind().filter(({ waitedMs }) => waitedMs < SLOW_SUBSCRIBER_TIMEOUT_MS);
     if (waitedFor.length === 0) return;
-    const { clock } = this.#dependencies;
+    const { clock } = this.#deps;
     const fromMs = clock.nowMs();
     const leftMs = SLOW_SUBSCRIBER_TIMEOUT_MS - Math.max(...waitedFor.map(({ waitedMs }) => waitedMs));
     await this.#atMost(leftMs, Promise.all(waitedFor.map(({ taken }) => taken)));
@@ -206,7 +206,7 @@ class NodeTailer {
 
   async #atMost(ms: number, waited: Promise<unknown>): Promise<void> {
     const { promise: over, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#dependencies.clock.after(ms, resolve);
+    const cancel = this.#deps.clock.after(ms, resolve);
     await Promise.race([waited, over]);
     cancel();
   }

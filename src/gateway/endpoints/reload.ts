@@ -104,7 +104,7 @@ async function parseInThread(text: TableText, signal: AbortSignal): Promise<Pars
 
 const SHOWN_FAULTS = 20;
 
-interface ReloadsParts {
+interface ReloadsDependencies {
   /** The path of `gateway.yaml`. */
   path: string;
   /** The current endpoint table; `source` is the text that it was parsed from. */
@@ -122,7 +122,7 @@ interface ReloadsParts {
 export class Reloads {
   /** The metric that says whether the file, as last read, is in use. */
   readonly inForce: Gauge;
-  readonly #parts: ReloadsParts;
+  readonly #deps: ReloadsDependencies;
   readonly #stop = new AbortController();
   #use: ((table: GatewayConfig) => void) | undefined;
   #table: GatewayConfig;
@@ -133,10 +133,10 @@ export class Reloads {
   #next: Promise<void> | undefined;
   #isAsked = false;
 
-  constructor(parts: ReloadsParts) {
-    this.#parts = parts;
-    this.#table = parts.table;
-    this.#source = parts.source;
+  constructor(deps: ReloadsDependencies) {
+    this.#deps = deps;
+    this.#table = deps.table;
+    this.#source = deps.source;
     this.inForce = new Gauge({
       name: 'portcullis_gateway_file_in_force',
       help: 'Whether gateway.yaml is in force as it was read last (1), or was refused and an older table is (0).',
@@ -156,7 +156,7 @@ export class Reloads {
    */
   async reload(): Promise<void> {
     if (!this.#use) {
-      this.#parts.log.info({}, 'nothing to reload: this process has no gateway');
+      this.#deps.log.info({}, 'nothing to reload: this process has no gateway');
       return;
     }
     this.#isAsked = true;
@@ -188,7 +188,7 @@ export class Reloads {
 
   async #run(isAsked: boolean): Promise<void> {
     const { signal } = this.#stop;
-    const { path, log } = this.#parts;
+    const { path, log } = this.#deps;
     try {
       await this.#replace(isAsked);
     } catch (error) {
@@ -204,7 +204,7 @@ export class Reloads {
 
   async #replace(isAsked: boolean): Promise<void> {
     const { signal } = this.#stop;
-    const { path, complete, log } = this.#parts;
+    const { path, complete, log } = this.#deps;
     const before = this.#source;
     this.#source = undefined;
     const text = await readTableText(path);

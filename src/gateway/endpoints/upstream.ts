@@ -7,7 +7,7 @@ import type { RemoteService } from './gateway-config.ts';
 /** How long connecting may take, in ms; the timeout of the endpoint includes it. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-interface UpstreamParts {
+interface UpstreamDependencies {
   name: string;
   service: RemoteService;
   nowMs(): number;
@@ -53,20 +53,20 @@ export class Upstream {
   readonly sockets: Semaphore;
   readonly streams = new Set<LongStream>();
   readonly counts: UpstreamCounts;
-  readonly #parts: UpstreamParts;
+  readonly #deps: UpstreamDependencies;
   readonly #origin: string;
   #circuit: Circuit = CLOSED;
   #pool: Pool | undefined;
   #isRetired = false;
 
-  constructor(parts: UpstreamParts) {
-    const { service } = parts;
+  constructor(deps: UpstreamDependencies) {
+    const { service } = deps;
     const { origin, pathname } = new URL(service.at);
-    this.#parts = parts;
-    this.name = parts.name;
+    this.#deps = deps;
+    this.name = deps.name;
     this.service = service;
     this.prefix = pathname === '/' ? '' : pathname;
-    this.counts = parts.counts ?? { answered: 0, failed: 0, timedOut: 0, refused: 0, left: 0, cut: 0, retried: 0 };
+    this.counts = deps.counts ?? { answered: 0, failed: 0, timedOut: 0, refused: 0, left: 0, cut: 0, retried: 0 };
     this.requests = new Semaphore({ permits: service.connections, maxWaiting: service.queue, mayBorrow: true });
     this.sockets = new Semaphore({ permits: service.websockets, mayBorrow: true });
     this.#origin = origin;
@@ -108,7 +108,7 @@ export class Upstream {
    * admitted.
    */
   admit(): Admission {
-    const admission = admit(this.#circuit, this.#parts.nowMs());
+    const admission = admit(this.#circuit, this.#deps.nowMs());
     if (admission.isAdmitted) this.#moveTo(admission.circuit);
     return admission;
   }
@@ -116,14 +116,14 @@ export class Upstream {
   /** How long the circuit breaker still refuses requests, in ms; undefined when it accepts them. */
   get retryAfterMs(): number | undefined {
     if (this.#circuit.kind === 'closed') return undefined;
-    const admission = admit(this.#circuit, this.#parts.nowMs());
+    const admission = admit(this.#circuit, this.#deps.nowMs());
     return admission.isAdmitted ? undefined : admission.retryAfterMs;
   }
 
   /** Gives the circuit breaker the outcome of an admitted request. If it opens, waiting requests are refused. */
   settle(outcome: Outcome, isTrial: boolean): void {
     const { failures, open_ms: openMs } = this.service.breaker;
-    this.#moveTo(settle(this.#circuit, { outcome, isTrial }, this.#parts.nowMs(), { failures, openMs }));
+    this.#moveTo(settle(this.#circuit, { outcome, isTrial }, this.#deps.nowMs(), { failures, openMs }));
   }
 
   /** Closes event streams and WebSockets. */
@@ -154,14 +154,14 @@ export class Upstream {
     this.#pool = undefined;
     // The pool is idle, and an error while closing its connections does not matter.
     pool?.close().catch(() => undefined);
-    this.#parts.onDrained(this);
+    this.#deps.onDrained(this);
   }
 
   #moveTo(circuit: Circuit): void {
     const { kind } = this.#circuit;
     this.#circuit = circuit;
     if (circuit.kind === kind) return;
-    this.#parts.onCircuit(this);
+    this.#deps.onCircuit(this);
     if (circuit.kind === 'open') this.requests.refuseAll();
   }
 }

@@ -37,7 +37,7 @@ export function mayRetry({ attempt, wasSent }: FailedAttempt): boolean {
 
 type Controller = Dispatcher.DispatchController;
 
-interface ForwardingParts {
+interface ForwardingDependencies {
   exchange: Exchange;
   upstream: Upstream;
   calls: UpstreamCalls;
@@ -80,7 +80,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #calls: UpstreamCalls;
-  readonly #watch: ForwardingParts['watch'];
+  readonly #watch: ForwardingDependencies['watch'];
   readonly #log: Log;
   readonly #response: UpstreamResponse;
   readonly #body: RequestBody | undefined;
@@ -105,7 +105,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #wasSent = false;
   #wasAnswered = false;
 
-  constructor({ exchange, upstream, calls, watch, log }: ForwardingParts) {
+  constructor({ exchange, upstream, calls, watch, log }: ForwardingDependencies) {
     this.#exchange = exchange;
     this.#upstream = upstream;
     this.#calls = calls;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Exchange } from '../exchange/exchange.ts';
 import { sendContinue } from '../exchange/responses.ts';
 
-interface RequestBodyParts {
+interface RequestBodyDependencies {
   exchange: Exchange;
   /** The longest body accepted, in bytes; 0 means no limit. */
   maxBytes: number;
@@ -15,32 +15,32 @@ interface RequestBodyParts {
  * before the upstream's connection asks for the body.
  */
 export class RequestBody extends Readable {
-  readonly #parts: RequestBodyParts;
+  readonly #deps: RequestBodyDependencies;
   #isBegun = false;
   #isWanted = false;
   #bytes = 0;
 
-  constructor(parts: RequestBodyParts) {
+  constructor(deps: RequestBodyDependencies) {
     super();
-    this.#parts = parts;
+    this.#deps = deps;
     // The code that aborts the body knows the error already.
     this.on('error', () => undefined);
   }
 
   /** Whether the upstream waits for the client to send more of the body. */
   get isStarved(): boolean {
-    return this.#isWanted && !this.#parts.exchange.req.readableEnded;
+    return this.#isWanted && !this.#deps.exchange.req.readableEnded;
   }
 
   override _read(): void {
     this.#isWanted = true;
-    if (this.#isBegun) this.#parts.exchange.req.resume();
+    if (this.#isBegun) this.#deps.exchange.req.resume();
     else this.#begin();
   }
 
   /** Discards the rest of the body, so that the client can read the response. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    const { req } = this.#parts.exchange;
+    const { req } = this.#deps.exchange;
     req.off('data', this.#take).off('end', this.#finish);
     if (this.#isBegun && !req.destroyed) req.resume();
     callback(error);
@@ -48,7 +48,7 @@ export class RequestBody extends Readable {
 
   #begin(): void {
     this.#isBegun = true;
-    const { exchange } = this.#parts;
+    const { exchange } = this.#deps;
     const { req } = exchange;
     exchange.audit.isBodyRead = true;
     sendContinue(exchange);
@@ -56,7 +56,7 @@ export class RequestBody extends Readable {
   }
 
   readonly #take = (chunk: Buffer): void => {
-    const { exchange, maxBytes, onProgress, onTooLong } = this.#parts;
+    const { exchange, maxBytes, onProgress, onTooLong } = this.#deps;
     this.#bytes += chunk.length;
     if (maxBytes > 0 && this.#bytes > maxBytes) {
       onTooLong();

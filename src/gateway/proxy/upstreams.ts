@@ -9,7 +9,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding } from './forwarding.ts';
 import { UpstreamCalls } from './upstream-call.ts';
 
-interface UpstreamsParts {
+interface UpstreamsDependencies {
   log: Log;
   nowMs(): number;
   /** Reports when the token of a request that lasts ends. */
@@ -22,15 +22,15 @@ type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
 
 /** The upstreams of a gateway, by service name. Opens no connection before the first request. */
 export class Upstreams {
-  readonly #parts: UpstreamsParts;
+  readonly #deps: UpstreamsDependencies;
   readonly #calls: UpstreamCalls;
   /** The upstreams of earlier endpoint tables that still have requests. */
   readonly #retired = new Set<Upstream>();
   #byName: ReadonlyMap<string, Upstream> = new Map();
 
-  constructor(config: Remote, parts: UpstreamsParts) {
-    this.#parts = parts;
-    this.#calls = parts.calls ?? new UpstreamCalls();
+  constructor(config: Remote, deps: UpstreamsDependencies) {
+    this.#deps = deps;
+    this.#calls = deps.calls ?? new UpstreamCalls();
     this.replace(config);
   }
 
@@ -64,7 +64,7 @@ export class Upstreams {
 
   /** Forwards a request to an upstream and its response to the client. Every failure gets an error response. */
   forward(exchange: Exchange, upstream: Upstream): void {
-    const { watch, log } = this.#parts;
+    const { watch, log } = this.#deps;
     new Forwarding({ exchange, upstream, calls: this.#calls, watch, log }).start();
     // The request began under an older endpoint table: its upstream counts as retired until the request ends.
     if (upstream.isRetired) this.#retire(upstream);
@@ -89,7 +89,7 @@ export class Upstreams {
   #upstream(name: string, service: RemoteService): Upstream {
     const before = this.#byName.get(name);
     if (before && isDeepStrictEqual(before.service, service)) return before;
-    const { log, nowMs } = this.#parts;
+    const { log, nowMs } = this.#deps;
     return new Upstream({
       name,
       service,

@@ -118,7 +118,7 @@ interface Compiled {
   fields: number;
 }
 
-interface CompiledOperationsParts {
+interface CompiledOperationsDependencies {
   /** Executes an operation as graphql-js does. */
   reference: (args: ExecutionArgs) => Result;
   /** Checks whether the variables are valid for the operation. */
@@ -136,7 +136,7 @@ interface CompiledOperationsParts {
  * that turns out to be invalid, is executed by graphql-js instead.
  */
 export class CompiledOperations {
-  readonly #parts: CompiledOperationsParts;
+  readonly #deps: CompiledOperationsDependencies;
   readonly #runs = new WeakMap<OperationDefinitionNode, number>();
   readonly #refused = new WeakSet<OperationDefinitionNode>();
   readonly #compiled = new BoundedMap<OperationDefinitionNode, Compiled>(MAX_FIELDS_KEPT, {
@@ -144,13 +144,13 @@ export class CompiledOperations {
     onDropped: (operation) => this.#runs.delete(operation),
   });
 
-  constructor(parts: CompiledOperationsParts) {
-    this.#parts = parts;
+  constructor(deps: CompiledOperationsDependencies) {
+    this.#deps = deps;
   }
 
   run(args: ExecutionArgs): Result {
     const { schema, document, operationName, rootValue, contextValue, variableValues } = args;
-    const { reference, areVariablesGood } = this.#parts;
+    const { reference, areVariablesGood } = this.#deps;
     const operation = getOperationAST(document, operationName);
     const run = operation?.operation === OperationTypeNode.QUERY ? this.#runOf(operation, args) : undefined;
     // Compiled code would collect every error of the variables, however many.
@@ -166,7 +166,7 @@ export class CompiledOperations {
    */
   #failed({ data }: ExecutionResult, errors: readonly GraphQLError[], args: ExecutionArgs): Result {
     const hasFailed = errors.some(({ originalError }) => originalError && !(originalError instanceof GraphQLError));
-    if (!hasFailed) return this.#parts.reference(args);
+    if (!hasFailed) return this.#deps.reference(args);
     return { errors: errors.map((error) => asGraphqlError(error, args.document)), data: data ?? null };
   }
 
@@ -177,7 +177,7 @@ export class CompiledOperations {
     const runs = (this.#runs.get(operation) ?? 0) + 1;
     this.#runs.set(operation, runs);
     if (runs <= RUNS_BEFORE) return undefined;
-    const compiled = compile(this.#parts.fragmentsOf(args.document), operation, args);
+    const compiled = compile(this.#deps.fragmentsOf(args.document), operation, args);
     if (compiled) this.#compiled.set(operation, compiled);
     else this.#refused.add(operation);
     return compiled?.run;

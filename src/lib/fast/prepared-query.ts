@@ -22,7 +22,7 @@ export interface FormedQuery<Row, Given> {
   run(nodeId: string, given: Given): Promise<Row[]>;
 }
 
-interface PreparedQueriesParts<Builder> {
+interface PreparedQueriesDependencies<Builder> {
   /** Returns the query builder whose queries are scoped to a tenant. */
   scoped(nodeId: string): Builder;
   /** Runs a compiled query of a tenant; with a name, a connection may prepare it under that name and keep it. */
@@ -31,11 +31,11 @@ interface PreparedQueriesParts<Builder> {
 
 /** Compiles the queries of what is read with every request, once for each form of their argument. */
 export class PreparedQueries<Builder> {
-  readonly #parts: PreparedQueriesParts<Builder>;
+  readonly #deps: PreparedQueriesDependencies<Builder>;
   #count = 0;
 
-  constructor(parts: PreparedQueriesParts<Builder>) {
-    this.#parts = parts;
+  constructor(deps: PreparedQueriesDependencies<Builder>) {
+    this.#deps = deps;
   }
 
   /**
@@ -43,7 +43,7 @@ export class PreparedQueries<Builder> {
    * placeholders for it.
    */
   forms<Row, Given extends object>(build: (k: Builder, given: Given) => Compilable<Row>): FormedQuery<Row, Given> {
-    const { scoped, run } = this.#parts;
+    const { scoped, run } = this.#deps;
     const forms = new Map<string, { name: string; query: CompiledQuery<Row> }>();
     return {
       run: (nodeId, given) => {

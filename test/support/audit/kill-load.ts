@@ -15,14 +15,14 @@ const PAUSE_MS = 5;
 /** Clients at work on one life of an instance; stopping lets what is under way end, and sends nothing more. */
 export type Load = ReturnType<typeof startLoad>;
 
-interface LoadParts {
+interface LoadDependencies {
   baseUrl: string;
   credentials: Credentials;
   journal: Journal;
 }
 
 /** Sends requests of all kinds at random over kept connections, and operations over sockets. */
-export function startLoad({ baseUrl, credentials, journal }: LoadParts) {
+export function startLoad({ baseUrl, credentials, journal }: LoadDependencies) {
   const kinds = kindsOf(credentials).flatMap((kind) => Array<Kind>(kind.share).fill(kind));
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
   let isOver = false;

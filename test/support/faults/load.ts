@@ -49,7 +49,7 @@ interface Call {
   body: string;
 }
 
-interface LoadParts {
+interface LoadDependencies {
   lab: Lab;
   token: string;
   /** Ids that are registered and not yet notified. */
@@ -62,7 +62,7 @@ interface LoadParts {
  * Notifies of one transaction after the other in several lanes, Started, InProgress and Done, each until it is answered
  * 200, by way of all replicas that listen; migrates users beside that.
  */
-export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
+export function startLoad({ lab, token, registered, restMs }: LoadDependencies): Load {
   const doors = lab.replicas
     .filter(({ role }) => role !== 'worker')
     .map(({ baseUrl }) => ({ baseUrl, agent: new Agent({ keepAlive: true, maxSockets: CONNECTIONS }) }));

@@ -16,14 +16,14 @@ export interface Reader {
   stop(): Promise<void>;
 }
 
-interface ReaderParts {
+interface ReaderDependencies {
   baseUrls: readonly string[];
   token: string;
   /** The cursor that it begins at. */
   after: bigint;
 }
 
-export function startReader({ baseUrls, token, after }: ReaderParts): Reader {
+export function startReader({ baseUrls, token, after }: ReaderDependencies): Reader {
   const seen: bigint[] = [];
   const events: string[] = [];
   const stopping = new AbortController();

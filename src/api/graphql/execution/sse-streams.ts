@@ -25,7 +25,7 @@ const COMPLETE = Buffer.from('event: complete\ndata:\n\n');
  */
 const LAST_SEND_MS = 400;
 
-interface SseStreamParts {
+interface SseStreamDependencies {
   results: AsyncIterator<ExecutionResult>;
   exchange: Exchange;
   mask: ErrorMask;
@@ -39,7 +39,7 @@ interface SseStreamParts {
  * client has not read wait in the subscription's own queue, which is limited.
  */
 export class SseStream {
-  readonly #parts: SseStreamParts;
+  readonly #deps: SseStreamDependencies;
   readonly #res: ServerResponse;
   readonly #unwatch: (() => void) | undefined;
   #isOpen = true;
@@ -47,15 +47,15 @@ export class SseStream {
   #taken = 0;
   #goOn: () => void = () => undefined;
 
-  constructor(parts: SseStreamParts) {
-    this.#parts = parts;
-    this.#res = parts.exchange.res;
-    const { principal } = parts.exchange.found;
-    this.#unwatch = principal && parts.watch.watch(principal, () => this.#expire());
+  constructor(deps: SseStreamDependencies) {
+    this.#deps = deps;
+    this.#res = deps.exchange.res;
+    const { principal } = deps.exchange.found;
+    this.#unwatch = principal && deps.watch.watch(principal, () => this.#expire());
     this.#res.on('drain', () => this.#goOn());
     this.#res.on('close', () => {
       this.#end();
-      parts.onClose();
+      deps.onClose();
     });
   }
 
@@ -105,11 +105,11 @@ export class SseStream {
 
   /** Writes bytes that stay as they are. Returns false if the next ones should wait. */
   #write(bytes: Buffer): boolean {
-    return this.#parts.exchange.audit.capture.writeShared(bytes);
+    return this.#deps.exchange.audit.capture.writeShared(bytes);
   }
 
   async #pump(): Promise<void> {
-    const { exchange, results, mask } = this.#parts;
+    const { exchange, results, mask } = this.#deps;
     try {
       while (this.#isOpen) {
         const next = await results.next();
@@ -143,7 +143,7 @@ export class SseStream {
     this.#isOpen = false;
     this.#unwatch?.();
     this.#goOn();
-    void this.#parts.results.return?.();
+    void this.#deps.results.return?.();
     return true;
   }
 }
@@ -164,11 +164,11 @@ const PING_MS = 12_000;
 /** Holds the open event streams: server-sent events in the "distinct connections mode" of GraphQL over SSE. */
 export class SseStreams {
   readonly #open = new Map<Exchange, SseStream>();
-  readonly #watch: SseStreamParts['watch'];
+  readonly #watch: SseStreamDependencies['watch'];
   #pings: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(watch: SseStreamParts['watch']) {
+  constructor(watch: SseStreamDependencies['watch']) {
     this.#watch = watch;
   }
 
@@ -176,10 +176,10 @@ export class SseStreams {
    * Answers an exchange with a stream of results: a `next` for each, and a `complete` after the last. `run` begins to
    * send it, and the response for Yoga is empty.
    */
-  respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onClose' | 'watch'>): Response {
-    const { exchange } = parts;
+  respond(fetchAPI: FetchAPI, deps: Omit<SseStreamDependencies, 'onClose' | 'watch'>): Response {
+    const { exchange } = deps;
     const { res } = exchange;
-    const stream = new SseStream({ ...parts, watch: this.#watch, onClose: () => this.#leave(exchange) });
+    const stream = new SseStream({ ...deps, watch: this.#watch, onClose: () => this.#leave(exchange) });
     // The client may have disconnected while the subscription began, and the process may be draining.
     if (!res.closed) {
       this.#open.set(exchange, stream);

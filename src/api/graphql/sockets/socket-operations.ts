@@ -149,7 +149,7 @@ export interface SocketExtra {
   close(code: number, reason: string): void;
 }
 
-interface Parts {
+interface Dependencies {
   yoga: YogaServerInstance<GraphqlHttpRequest, object>;
   mask: ErrorMask;
   persisted: PersistedOperations;
@@ -161,7 +161,7 @@ interface Parts {
 }
 
 type SocketContext = Context<Record<string, unknown>, SocketExtra>;
-type Enveloped = ReturnType<Parts['yoga']['getEnveloped']>;
+type Enveloped = ReturnType<Dependencies['yoga']['getEnveloped']>;
 
 /**
  * An operation of a socket that has begun: the result of `prepare`, which the protocol passes on to `execute` or
@@ -184,10 +184,10 @@ class RefusedError extends Error {
 }
 
 /** Creates the server of the graphql-transport-ws protocol, which runs operations through the same plugins as HTTP. */
-export function socketProtocol(parts: Parts): Server<SocketExtra> {
+export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: INIT_WAIT_MS,
-    onConnect: (context) => connect(parts, context),
+    onConnect: (context) => connect(deps, context),
     async onSubscribe(context, id, payload) {
       const { principal } = context.extra;
       // A socket that is acknowledged always has a principal.
@@ -196,21 +196,21 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
-      return prepare(parts, context.extra, { id, principal, payload });
+      return prepare(deps, context.extra, { id, principal, payload });
     },
     execute: async (args) => {
       const { execute } = (args as Running).enveloped;
-      return sendingShared(parts.mask, args as Running, once(await execute(args)));
+      return sendingShared(deps.mask, args as Running, once(await execute(args)));
     },
     subscribe: async (args) => {
       const operation = args as Running;
       operation.extra.operations.answered(operation.id);
-      return sendingShared(parts.mask, operation, await begun(operation.enveloped.subscribe(args)));
+      return sendingShared(deps.mask, operation, await begun(operation.enveloped.subscribe(args)));
     },
     onNext: ({ extra }, id, _payload, _args, result) =>
       extra.operations.next(id, textOfResult(result), result.errors !== undefined),
     onError: ({ extra }, id, _payload, errors) => {
-      const told = errors.flatMap(reasonsOf).map((error) => formatted(parts.mask.error(error, extra.exchange)));
+      const told = errors.flatMap(reasonsOf).map((error) => formatted(deps.mask.error(error, extra.exchange)));
       extra.operations.refused(id, told);
       return told;
     },
@@ -219,7 +219,7 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
   });
 }
 
-async function connect({ judge }: Parts, { extra, connectionParams = {} }: SocketContext): Promise<boolean> {
+async function connect({ judge }: Dependencies, { extra, connectionParams = {} }: SocketContext): Promise<boolean> {
   try {
     const principal = await judge(bearerIn(connectionParams, extra.exchange), extra.exchange);
     if (principal && principal.tokenUse !== 'forgot_password') {
@@ -253,7 +253,7 @@ function bearerIn(params: Record<string, unknown>, { req }: Exchange): string | 
 }
 
 async function prepare(
-  { yoga, mask, persisted }: Parts,
+  { yoga, mask, persisted }: Dependencies,
   extra: SocketExtra,
   { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {

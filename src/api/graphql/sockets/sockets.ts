@@ -50,7 +50,7 @@ const EXTENSION = `${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKE
 /** Matches the header field Sec-WebSocket-Extensions (RFC 6455, section 9.1). */
 const EXTENSIONS = new RegExp(`^${EXTENSION}(?:[ \\t]*,[ \\t]*${EXTENSION})*$`);
 
-interface SocketsParts {
+interface SocketsDependencies {
   protocol: Server<SocketExtra>;
   recordOperation(record: OperationRecord): void;
   watch: Pick<AccessWatch, 'watch'>;
@@ -60,7 +60,7 @@ interface SocketsParts {
 
 /** Holds the open WebSockets of GraphQL, pings them, and closes them on stop. */
 export class GraphqlSockets {
-  readonly #parts: SocketsParts;
+  readonly #deps: SocketsDependencies;
   readonly #server = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -74,8 +74,8 @@ export class GraphqlSockets {
   #isStopping = false;
   #pings: NodeJS.Timeout | undefined;
 
-  constructor(parts: SocketsParts) {
-    this.#parts = parts;
+  constructor(deps: SocketsDependencies) {
+    this.#deps = deps;
     this.#server.on('headers', (headers, req) => {
       headers.push(`X-Correlation-ID: ${String(req.headers['x-correlation-id'])}`);
     });
@@ -128,7 +128,7 @@ export class GraphqlSockets {
   }
 
   #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
-    const { protocol, recordOperation, watch, results, log } = this.#parts;
+    const { protocol, recordOperation, watch, results, log } = this.#deps;
     // Resolves when the frame is sent, so that a slow client slows its subscriptions instead of filling memory.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
     const operations = new SocketOperations(exchange, recordOperation);

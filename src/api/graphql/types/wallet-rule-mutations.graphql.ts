@@ -81,7 +81,7 @@ export function walletRuleInputType(builder: Builder) {
 /** The input type that `walletRuleInputType` returns. */
 export type WalletRuleInputType = ReturnType<typeof walletRuleInputType>;
 
-interface MutationParts {
+interface MutationDependencies {
   input: WalletRuleInputType;
   status: WalletRuleStatusEnum;
 }
@@ -92,7 +92,7 @@ const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
 export function addWalletRuleMutations(
   builder: Builder,
   { walletRule }: TypeRefs,
-  { input, status }: MutationParts,
+  { input, status }: MutationDependencies,
 ): void {
   builder.mutationFields((t) => ({
     createWalletRule: t.field({
