@@ -37,7 +37,7 @@ export function AccountsPage() {
       <datalist id="account-types"><option value="organisation"></option><option value="customer-segregated"></option></datalist>
       <${Field} label="Status">${(described: object) => html`<select ...${described} value=${status} onChange=${put('status')}><option value="">All</option>
         ${Object.entries(STATUSES).map(([code, word]) => html`<option value=${code}>${word}</option>`)}</select>`}<//>
-      <label class="check"><input type="checkbox" checked=${includeDeleted} onChange=${() => set('deleted', includeDeleted ? '' : 'true')} />Deleted ones too</label>
+      <label class="check"><input type="checkbox" checked=${includeDeleted} onChange=${() => set('deleted', includeDeleted ? '' : 'true')} />Include deleted</label>
     </form>
     <${Answer} asked=${asked}>${({ accounts }: AccountsQuery) =>
       html`<${List} label="Accounts" of=${accounts} pages=${asked.pages} columns=${COLUMNS} keyOf=${({ id }: Account) => id}
@@ -65,7 +65,7 @@ export function AccountPage({ id }: { id: string }) {
         ${
           wallets
             ? html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} keyOf=${({ id }: Wallet) => id} empty="The account has no wallet." />`
-            : html`<p class="muted">To see them, your sign-in lacks <code>wallets:read</code>: ask whoever manages your role or client for it.</p>`
+            : html`<p class="muted">To see them, your sign-in lacks <code>wallets:read</code>: ask the administrator of your role or client for it.</p>`
         }`;
     }}<//>
   <//>`;

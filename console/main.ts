@@ -56,7 +56,7 @@ function Bar({ path }: { path: string }) {
     event.preventDefault();
     document.querySelector('h1')?.focus();
   };
-  return html`<a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
+  return html`<a class="skip" href="#content" onClick=${skip}>Skip to content</a>
   <header class="bar"><span class="brand"><img src="icon.svg" alt="" width="24" height="24" />Portcullis</span>
     <nav aria-label="Main"><ul>${SECTIONS.map(([to, title, needs]) => {
       const isMissing = needs.some((permission) => !permissions?.includes(permission));
@@ -67,7 +67,7 @@ function Bar({ path }: { path: string }) {
       <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
       <div><dt>Node</dt><dd><${Id} id=${nodeId} /></dd></div>
       <div><dt>Permissions</dt><dd>${permissions?.map((name) => html`<code>${name}</code> `)}</dd></div>
-      <div><dt>The first token ended or ends</dt><dd><${Time} at=${expiresAt} /></dd></div></dl></details>
+      <div><dt>Session expires</dt><dd><${Time} at=${expiresAt} /></dd></div></dl></details>
     <button type="button" onClick=${() =>
       leave(() => {
         signOut();
@@ -102,10 +102,10 @@ function SignIn() {
   return html`<${Page} title="Sign in to Portcullis">
     ${notice.value !== '' && html`<p class="failure" role="status">${notice.value}</p>`}
     <form class="card narrow" onSubmit=${submit}>
-      <fieldset class="choice"><legend>Who signs in</legend>${(['supervisor', 'client'] as const).map(
+      <fieldset class="choice"><legend>Sign in as</legend>${(['supervisor', 'client'] as const).map(
         (kind) =>
           html`<label><input type="radio" name="by" checked=${by === kind} onChange=${() => setBy(kind)} />${
-            kind === 'client' ? 'A client alone' : 'A supervisor, through a client'
+            kind === 'client' ? 'API client' : 'Person'
           }</label>`,
       )}</fieldset>
       ${input('clientId', 'Client id', 'text', 'off')}

@@ -79,8 +79,8 @@ export function MigrationsPage() {
     return () => clearTimeout(timer);
   }, [asked.data, asked.failure]);
   return html`<${Page} title="User migrations">
-    ${may('users:migrate') ? html`<${Start} />` : html`<p class="muted">To start one, your sign-in lacks <code>users:migrate</code>: ask whoever manages your role or client for it.</p>`}
-    <h2>Migrations until now</h2>
+    ${may('users:migrate') ? html`<${Start} />` : html`<p class="muted">To start one, your sign-in lacks <code>users:migrate</code>: ask the administrator of your role or client for it.</p>`}
+    <h2>Past migrations</h2>
     <${Answer} asked=${asked}>${({ migrations }: NonNullable<typeof asked.data>) =>
       html`<${List} label="User migrations" noun="migrations" of=${migrations} pages=${asked.pages} columns=${LIST_COLUMNS}
         keyOf=${({ id }: Migration) => id} empty="No user migration yet. One appears here as soon as it is started." />`}<//>
@@ -197,7 +197,7 @@ export function MigrationPage({ id }: { id: string }) {
       const processed = success + skipped + failed;
       return html`
         <p class="link" role="status"><${Status} status=${status} /> ${isRunning && html`<${LinkBadge} link=${link} />`}
-          ${isRunning && wasCut && link.state === 'live' && ' Connected again: the progress is that of now, nothing was missed.'}</p>
+          ${isRunning && wasCut && link.state === 'live' && ' Reconnected: the progress is current, nothing was missed.'}</p>
         <${FailureBox} failure=${failure} retry=${retry} />
         <label class="field"><span>${processed.toLocaleString('en')} of ${counted(total, 'row')} with an outcome</span>
           <progress max=${total || 1} value=${total === 0 ? 1 : processed}></progress></label>

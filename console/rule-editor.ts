@@ -157,8 +157,8 @@ function LeaveGuard({ isDirty }: { isDirty: boolean }) {
     guardLeaving(undefined);
     leaving.then();
   };
-  return html`<${Confirm} title="Leave without saving?" verb="Leave" keep="Go on editing" act=${act} onClose=${() => setLeaving(undefined)}>
-    <p>What you have typed is lost: it is kept nowhere.</p><//>`;
+  return html`<${Confirm} title="Leave without saving?" verb="Leave" keep="Keep editing" act=${act} onClose=${() => setLeaving(undefined)}>
+    <p>Your changes are not saved anywhere and will be lost.</p><//>`;
 }
 
 type ConflictInput = { theirs: Rule; draft: Draft; version: number | undefined; take(rule: Rule): void; save(): Promise<void>; onClose(): void };
@@ -174,7 +174,7 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
   type Row = (typeof rows)[number];
   const differs = ({ before, after }: Row) => before !== after;
   const mark = (text: string | undefined, row: Row) => (differs(row) ? html`<mark>${text ?? 'not there'}</mark>` : text);
-  return html`<${Dialog} title="The rule was changed meanwhile" onClose=${onClose}>
+  return html`<${Dialog} title="The rule was changed by someone else" onClose=${onClose}>
     <p>You began with version ${version}; version ${theirs.version} is stored now. Nothing was saved, and what you typed is still here.${' '}
       ${rows.filter(differs).length} of ${rows.length} members differ: they are marked.</p>
     <${Table} label="Both versions" rows=${rows} keyOf=${({ name }: Row) => name} columns=${[
@@ -182,7 +182,7 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
       { title: `Stored: version ${theirs.version}`, cell: (row: Row) => mark(row.before, row) },
       { title: 'Typed here', cell: (row: Row) => mark(row.after, row) },
     ]} />
-    <p class="actions"><button type="button" onClick=${onClose}>Go on editing</button>
+    <p class="actions"><button type="button" onClick=${onClose}>Keep editing</button>
       <button type="button" onClick=${() => setChoice('take')}>Take the stored one</button>
       <button type="button" onClick=${() => setChoice('save')}>Save mine over it</button></p>
     ${choice && html`<${Confirm} ...${choices[choice]} onClose=${() => setChoice(undefined)} />`}

@@ -81,7 +81,7 @@ export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {
   ) => html`<${Field} label=${label} hint=${hint}>
     ${(described: object) => html`<input ...${described} ...${more} value=${value} onInput=${(event: Event) => onValue(inputOf(event))} />`}<//>`;
   return html`<section class="card preview" aria-labelledby="preview"><h2 id="preview">Preview</h2>
-    <p class="muted">What the rule would do with these facts. Nothing is changed or stored by it.</p>
+    <p class="muted">What the rule would do with these facts. Nothing is changed or stored.</p>
     ${
       isLimit
         ? html`${transfers.map(

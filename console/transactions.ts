@@ -211,7 +211,7 @@ export function TransactionPage({ id }: { id: string }) {
       return html`
         <p><${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}</p>
         ${failure ? html`<${FailureBox} failure=${failure} />` : !isFinal(status) && html`<p class="link" role="status"><${LinkBadge} link=${link} /></p>`}
-        ${conflict && html`<p class="warning">Notifications contradict each other: one says done, another one error. The status shown is that of the one updated last.</p>`}
+        ${conflict && html`<p class="warning">Conflicting notifications: one says done, another says error. The status shown is from the latest update.</p>`}
         ${typeFlagged && html`<p class="warning">The collection of the transaction has no type of this code: a notification or the registration named it.</p>`}
         ${error && html`<div class="failure"><p>${error}</p></div>`}
         <${Facts} of=${[

@@ -71,7 +71,7 @@ export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: T
   const mayLook = may('audit:read');
   return html`<div class="failure" role="alert">
     <p>${message}</p>
-    ${permission !== undefined && html`<p>It needs the permission <code>${permission}</code>: ask whoever manages your role or client for it.</p>`}
+    ${permission !== undefined && html`<p>It needs the permission <code>${permission}</code>: ask the administrator of your role or client for it.</p>`}
     ${issues.length > 0 && html`<ul>${issues.map(({ path, message }) => html`<li><code>${path.join('.')}</code> ${message}</li>`)}</ul>`}
     <p class="actions">
       ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
@@ -93,7 +93,7 @@ export function Guarded({ title, needs, children }: { title: string; needs: read
   if (missing.length === 0) return children;
   return html`<${Page} title=${title}><div class="failure">
     <p>You may not see this: your sign-in lacks ${missing.map((name) => html`<code>${name}</code> `)}.</p>
-    <p>Ask whoever manages your role or client for it, then sign in again.</p>
+    <p>Ask the administrator of your role or client for it, then sign in again.</p>
   </div><//>`;
 }
 

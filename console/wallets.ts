@@ -52,7 +52,7 @@ export function WalletPage({ id }: { id: string }) {
         <h2>Rules</h2>
         <${WriteNeeded} />
         <${List} label="Rules" of=${rules} pages=${asked.pages} columns=${columnsIn(id)} keyOf=${({ id }: Rule) => id}
-          empty="The wallet has no rule yet: transfers are neither made nor limited by one." />
+          empty="No rules yet." />
         <h2>Networks</h2>
         ${networks.edges.length === 0 ? html`<${Empty}>No network is assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`}
         <p class="muted">${networks.edges.length} of ${networks.totalCount} networks, in the order of their assignment.</p>`;

@@ -56,11 +56,11 @@ export type BalanceInput = {
 
 /** The progress of a migration of users. */
 export type MigrationStatus =
-  /** It was stopped before its last row; the users created so far stay. */
+  /** It was cancelled before its last row; users that it created stay. */
   | 'CANCELLED'
   /** Every row has been applied. */
   | 'DONE'
-  /** It could not continue; the users created so far stay. */
+  /** It could not continue; users that it created stay. */
   | 'FAILED'
   /** Rows are still being applied. */
   | 'RUNNING';
@@ -77,7 +77,7 @@ export type PermissionlessTransferLimitRuleInput = {
 
 /** A rule or its id, and the facts to evaluate it with. */
 export type PreviewWalletRuleInput = {
-  /** The time of the evaluation; now by default. The window of a limit ends then and excludes its start; months and years are those of the calendar in UTC. */
+  /** The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC. */
   at?: string | null | undefined;
   /** The wallet's balances: at most 1000. */
   balances: Array<BalanceInput>;
@@ -85,7 +85,7 @@ export type PreviewWalletRuleInput = {
   rule?: WalletRuleInput | null | undefined;
   /** The UUID of a rule of the node; either this or `rule`. */
   ruleId?: string | number | null | undefined;
-  /** The wallet's transfers: at most 10000. A limit counts those of its currency in its window; without a list it cannot be evaluated. */
+  /** The wallet's transfers, at most 10000. A limit counts the transfers in its currency within its window; without a list it cannot be evaluated. */
   transfers?: Array<TransferInput> | null | undefined;
 };
 
@@ -101,7 +101,7 @@ export type SignAndApproveRuleInput = {
   minUserCount?: number | null | undefined;
 };
 
-/** What a transaction belongs to; decides what its type code means. */
+/** The collection of a transaction; it determines the meaning of the type code. */
 export type TransactionCollection =
   /** Of currency tokens. */
   | 'CURRENCY_TOKEN_TRANSACTIONS'
@@ -151,7 +151,7 @@ export type TransferInput = {
   networkCurrencyId: string | number;
 };
 
-/** A rule. The object of its type is required; that of the other type is kept, and never evaluated. */
+/** A rule. The object of its type is required; the object of the other type is stored but not evaluated. */
 export type WalletRuleInput = {
   /** When and what to transfer. */
   autoTransferRule?: AutoTransferRuleInput | null | undefined;

@@ -105,7 +105,7 @@ export async function buildAccess(
   const administration = buildAdministration({
     ...dependencies,
     pepper: secrets.pepper,
-    onError: (error) => log.error({ err: error }, 'what has ended cannot be read or put away'),
+    onError: (error) => log.error({ err: error }, 'could not load or prune revoked sessions and tokens'),
   });
   const { clock, changes, sessions, locks, passwords, clients, supervisors } = administration;
   stack.defer(() => clock.stop());

@@ -47,32 +47,32 @@ export function backlogMetrics({ db, nowMs }: Dependencies): Metric[] {
   return [
     gauge(
       'portcullis_outbox_events',
-      'Events that wait to be relayed; 100000 stands for more.',
+      'Events waiting in the outbox; 100000 means at least that many.',
       ({ outbox }) => outbox,
     ),
     gauge(
       'portcullis_outbox_oldest_seconds',
-      'How long the oldest event has waited to be relayed; 0 where none waits.',
+      'Age of the oldest event in the outbox; 0 if it is empty.',
       ({ oldest }) => (oldest === null ? 0 : Math.max(0, nowMs() - Date.parse(isoFromPg(oldest))) / 1_000),
     ),
     gauge(
       'portcullis_parked_notifications',
-      'Notifications that wait for a registration; 100000 stands for more.',
+      'Notifications waiting for their transaction to be registered; 100000 means at least that many.',
       ({ parked }) => parked,
     ),
     gauge(
       'portcullis_transactions_unregistered',
-      'Transactions that notifications wait for, since nobody has registered them; 100000 stands for more.',
+      'Unregistered transactions that have notifications waiting; 100000 means at least that many.',
       ({ unregistered }) => unregistered,
     ),
-    gauge('portcullis_migrations_running', 'Migrations of files that a process works at.', ({ running }) => running),
-    gauge('portcullis_migrations_waiting', 'Migrations of files that wait for their turn.', ({ waiting }) => waiting),
+    gauge('portcullis_migrations_running', 'File migrations in progress.', ({ running }) => running),
+    gauge('portcullis_migrations_waiting', 'File migrations waiting to start.', ({ waiting }) => waiting),
   ];
 }
 
 async function readWaiting({ db, nowMs }: Dependencies): Promise<Waiting> {
   const now = new Date(nowMs()).toISOString();
-  const [row] = await db.unscoped('what waits is counted for all nodes').raw(
+  const [row] = await db.unscoped('backlogs are counted over all nodes').raw(
     (sql) => sql<Waiting>`
       select
         (select count(*) from (select 1 from outbox limit ${MAX_COUNTED}) o) as outbox,

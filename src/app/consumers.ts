@@ -34,7 +34,7 @@ async function keepHouse(context: Context, signal: AbortSignal): Promise<void> {
     for (const [task, work] of Object.entries(tasks)) {
       if (signal.aborted) return;
       await work().catch((error: unknown) => {
-        log.error({ err: error, task }, 'what is past its days could not be put away');
+        log.error({ err: error, task }, 'could not delete expired rows');
       });
     }
   }

@@ -81,7 +81,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     log: databaseEventLog(db),
     wakeUps,
     clock: { ...systemClock, nowMs },
-    onError: (error) => log.error({ err: error }, 'the event log cannot be read'),
+    onError: (error) => log.error({ err: error }, 'cannot read the event log'),
   };
   const streams = new EventStreams(overrides.streams?.(streaming) ?? streaming);
   stack.defer(() => streams.stop());

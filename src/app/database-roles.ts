@@ -55,7 +55,7 @@ export async function migrateByOwner({ config, database, onMigration }: MigrateD
 }
 
 function unscoped(db: Db) {
-  return db.unscoped('roles are of the database');
+  return db.unscoped('roles are global');
 }
 
 /** Returns the name of the role by which services connect. */

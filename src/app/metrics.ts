@@ -34,16 +34,25 @@ export function metricsOf(context: Context): Metric[] {
 }
 
 function buildInfo({ config, health }: Context): Metric {
-  return gauge('portcullis_build_info', 'Always 1; what runs, and in which role.', ['version', 'role'], (metric) =>
-    metric.set({ version: health.report().version, role: config.role }, 1),
+  return gauge(
+    'portcullis_build_info',
+    'Always 1; labels have the version and the role.',
+    ['version', 'role'],
+    (metric) => metric.set({ version: health.report().version, role: config.role }, 1),
   );
 }
 
 function partMetrics({ health, cache, changes }: Context): Metric[] {
   return [
-    gauge('portcullis_part_up', 'Whether the last probe of a part was answered (1) or not (0).', ['part'], (metric) => {
-      for (const [part, state] of Object.entries(health.report().checks)) metric.set({ part }, state === 'ok' ? 1 : 0);
-    }),
+    gauge(
+      'portcullis_part_up',
+      '1 if the last health check of the dependency succeeded, otherwise 0.',
+      ['part'],
+      (metric) => {
+        for (const [part, state] of Object.entries(health.report().checks))
+          metric.set({ part }, state === 'ok' ? 1 : 0);
+      },
+    ),
     counter(
       'portcullis_cache_connections_total',
       'Connections to the cache that there have been, and changes of the masters of a Redis Cluster.',
@@ -57,7 +66,7 @@ function partMetrics({ health, cache, changes }: Context): Metric[] {
     ),
     gauge(
       'portcullis_revocation_lag_seconds',
-      'Seconds since this process last began to read revocations that it has applied.',
+      'Seconds since this process last started a successful read of revocations.',
       [],
       (metric) => metric.set(changes.ageMs / 1_000),
     ),
@@ -69,22 +78,22 @@ function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
     auditLost,
     gauge(
       'portcullis_audit_spool_records',
-      'Audit records of this process that are not in the database yet.',
+      'Audit records in the spool that are not in the database yet.',
       [],
       (metric) => metric.set(spool.pendingLines),
     ),
-    gauge('portcullis_audit_spool_bytes', 'What the audit spool of this process takes on its disk.', [], (metric) =>
+    gauge('portcullis_audit_spool_bytes', 'Disk space used by the audit spool.', [], (metric) =>
       metric.set(spool.bytesOnDisk),
     ),
     gauge(
       'portcullis_audit_spool_age_seconds',
-      'How long audit records wait since one was last written; 0 where none waits.',
+      'Time since an audit record was last written while others wait; 0 if none wait.',
       [],
       (metric) => metric.set(spool.waitedMs / 1_000),
     ),
     gauge(
       'portcullis_audit_spool_full',
-      'Whether the audit spool is full (1): requests are refused then.',
+      '1 if the audit spool is full and requests are rejected, otherwise 0.',
       [],
       (metric) => metric.set(spool.isFull ? 1 : 0),
     ),
@@ -93,21 +102,21 @@ function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
       'Audit records that were torn by a crash, and left out.',
       () => spool.damagedLines,
     ),
-    gauge('portcullis_audit_writer_failing', 'Whether the database refused the last audit records (1).', [], (metric) =>
-      metric.set(auditWriter.isFailing ? 1 : 0),
+    gauge(
+      'portcullis_audit_writer_failing',
+      '1 if the database rejected the last audit records, otherwise 0.',
+      [],
+      (metric) => metric.set(auditWriter.isFailing ? 1 : 0),
     ),
   ];
 }
 
 function streamMetrics({ streams }: Context): Metric[] {
   return [
-    gauge(
-      'portcullis_subscriptions',
-      'Subscriptions to events that are open, on event streams and WebSockets.',
-      [],
-      (metric) => metric.set(streams.load.streams),
+    gauge('portcullis_subscriptions', 'Open subscriptions, over event streams and WebSockets.', [], (metric) =>
+      metric.set(streams.load.streams),
     ),
-    gauge('portcullis_subscribed_nodes', 'Nodes whose event log is read for subscribers.', [], (metric) =>
+    gauge('portcullis_subscribed_nodes', 'Nodes whose event log this process reads for subscribers.', [], (metric) =>
       metric.set(streams.load.tailers),
     ),
   ];
@@ -116,7 +125,7 @@ function streamMetrics({ streams }: Context): Metric[] {
 function gasFeeMetric({ gasFees }: Context): Metric {
   return gauge(
     'portcullis_gas_fee_networks',
-    'Networks whose gas fee is asked for, by what is known of it: fresh, stale, unavailable, or unasked.',
+    'Networks with a gas fee, by state (fresh, stale, unavailable, unasked).',
     ['state'],
     (metric) => {
       for (const [state, count] of Object.entries(gasFees.states())) metric.set({ state }, count);

@@ -44,11 +44,11 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     nowMs,
     key: () => secrets.auditKeys[0],
     sink: sealSink(config, () => bus),
-    onError: (error) => log.error({ err: error }, 'a seal of the audit is in the database alone'),
+    onError: (error) => log.error({ err: error }, 'could not copy an audit checkpoint outside the database'),
   });
   const lost = new Counter({
     name: 'portcullis_audit_records_lost_total',
-    help: 'Audit records that the database has not: the spool could not keep them, it takes them in no case, or they are in refused.ndjson.',
+    help: 'Audit records that were never stored: the spool failed, or the database rejected them (see refused.ndjson).',
     labelNames: ['reason'],
     registers: [],
   });
@@ -60,18 +60,18 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
   const spool = AuditSpool.open({ dir: config.auditSpoolDir, onDrained: (owner) => keeper.close(owner) });
   const chain = new AuditChain(spool.owner, spool, {
     onLost: onLost('spool', 'an audit record could not be kept'),
-    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
+    onFault: (error) => log.error({ err: error }, 'could not send a response'),
   });
   const keeper = new ChainKeeper({
     db,
     seals,
     own: chain,
-    onError: (error) => log.error({ err: error }, 'the audit has no checkpoint of the last minute'),
+    onError: (error) => log.error({ err: error }, 'no audit checkpoint within the last minute'),
   });
   keeper.start();
   const store = new AuditStore(db);
   const onError = (error: unknown) =>
-    log.error({ err: error }, 'audit records stay in the spool: they cannot be written');
+    log.error({ err: error }, 'could not write audit records to the database; keeping them in the spool');
   const refused = new RefusedRecords({
     dir: config.auditSpoolDir,
     nowMs,

@@ -108,7 +108,7 @@ function chains(context: Context, behind: Behind, onEnd: ChainDependencies['onEn
       const endpoints = unserved.slice(0, MAX_NAMED);
       log.warn(
         { endpoints, endpoint_count: unserved.length },
-        'endpoints of local services have no route: they answer 503',
+        'endpoints of local services without a route; they answer 503',
       );
     }
     return gatewayChain({

@@ -153,7 +153,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
 
 async function stopInTime(service: Service, log: FlushableLog): Promise<number> {
   const deadline = setTimeout(() => {
-    log.error({}, `the stop has taken ${STOP_DEADLINE_MS / 1_000} s: what has not ended is cut`);
+    log.error({}, `stop took ${STOP_DEADLINE_MS / 1_000} s; closing the remaining connections`);
     log.flush();
     process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS);

@@ -150,7 +150,7 @@ async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise
  */
 async function prepareStores({ config, database, bus, log }: Context): Promise<void> {
   if (!database.isEmbedded && !(await knowsLetterCase(database.db))) {
-    log.warn({}, 'the database has a locale without the case of letters: emails beyond ASCII count as different by it');
+    log.warn({}, 'the database locale does not fold case beyond ASCII; non-ASCII emails are compared case-sensitively');
   }
   if (!config.production) {
     await migrateByOwner({ config, database });
@@ -165,7 +165,7 @@ async function prepareStores({ config, database, bus, log }: Context): Promise<v
   ];
   if (faults.length > 0) throw new ConfigError(faults);
   if (await mayChangeAudit(database.db)) {
-    log.warn({}, 'the user of DATABASE_URL may change audit records: see docs/operations/database-roles.md');
+    log.warn({}, 'the role of DATABASE_URL can change audit records; see docs/operations/database-roles.md');
   }
 }
 

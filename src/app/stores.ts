@@ -42,9 +42,9 @@ export async function openCache(
   log: Log,
   stack: AsyncDisposableStack,
 ): Promise<Cache> {
-  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'the cache does not answer');
+  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'Redis does not respond');
   const onRefusal = (error: unknown) =>
-    log.warn({ error: String(error) }, 'Redis refuses commands; logins and refreshes get 503 until it accepts them');
+    log.warn({ error: String(error) }, 'Redis rejects commands; logins and refreshes get 503 until it accepts them');
   const cache: Cache =
     url === undefined
       ? new MemoryCache()
@@ -63,7 +63,7 @@ export async function openWakeUps(
   log: Log,
   stack: AsyncDisposableStack,
 ): Promise<WakeUps> {
-  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'wake-ups are lost, readers poll');
+  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'wake-ups unavailable; subscribers poll');
   const wakeUps: WakeUps =
     url === undefined
       ? new MemoryWakeUps()

@@ -56,7 +56,7 @@ interface AuditRetentionDependencies {
  * asks for.
  */
 export async function setAuditRetention(db: Db, days: number): Promise<void> {
-  const unscoped = db.unscoped('audit records age in every node');
+  const unscoped = db.unscoped('retention of all nodes');
   const [owned] = await unscoped.raw(
     (sql) => sql<{ due: boolean }>`
       select audit_retention_days() <> ${days} and pg_has_role(proowner, 'usage') as due
@@ -200,6 +200,6 @@ export class AuditRetention {
   }
 
   #unscoped() {
-    return this.#deps.db.unscoped('audit records age in every node, and can belong to none');
+    return this.#deps.db.unscoped('retention of all nodes, and of records without a node');
   }
 }

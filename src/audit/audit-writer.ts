@@ -24,7 +24,7 @@ export class AuditStore {
 
   constructor(db: Db) {
     this.#db = db;
-    this.#unscoped = db.unscoped('an audit record can belong to no node');
+    this.#unscoped = db.unscoped('audit records may have no node');
   }
 
   /**

@@ -68,6 +68,6 @@ export class AuditErasure {
   }
 
   #unscoped() {
-    return this.#db.unscoped('the function erases records of the tenant of the user alone');
+    return this.#db.unscoped('the function erases only records of the node of the user');
   }
 }

@@ -131,7 +131,7 @@ export class AuditSeals {
   }
 
   #unscoped() {
-    return this.#deps.db.unscoped('a chain has records of every node, and of none');
+    return this.#deps.db.unscoped('audit chains span all nodes');
   }
 }
 

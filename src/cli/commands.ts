@@ -11,15 +11,15 @@ interface Listed {
  */
 const LISTED: Readonly<Record<string, Listed>> = {
   start: {
-    summary: 'run an instance until SIGINT or SIGTERM',
+    summary: 'run the service until SIGINT or SIGTERM',
     load: async () => (await import('./commands/start.ts')).start,
   },
   migrate: {
-    summary: 'bring the schema up to date and create missing topics',
+    summary: 'migrate the database schema and create missing topics',
     load: async () => (await import('./commands/migrate.ts')).migrateCommand,
   },
   seed: {
-    summary: 'put the demo into the database and write DATA_DIR/demo.json',
+    summary: 'add the demo tenant to the database and write DATA_DIR/demo.json',
     load: async () => (await import('./commands/seed.ts')).seed,
   },
   'audit list': {
@@ -31,7 +31,7 @@ const LISTED: Readonly<Record<string, Listed>> = {
     load: async () => (await import('./commands/audit-verify.ts')).auditVerify,
   },
   'config check': {
-    summary: 'show the configuration in force, or everything that is wrong with it',
+    summary: 'show the configuration, or every error in it',
     load: async () => (await import('./commands/config-check.ts')).configCheck,
   },
   'node create': {
@@ -47,15 +47,15 @@ const LISTED: Readonly<Record<string, Listed>> = {
     load: async () => (await import('./commands/clients.ts')).clientCreate,
   },
   'client list': {
-    summary: 'list the clients of a node, or of every node',
+    summary: 'list the clients of one node or of all nodes',
     load: async () => (await import('./commands/clients.ts')).clientList,
   },
   'client rotate-secret': {
-    summary: 'give a client another secret and show it once',
+    summary: 'issue a new client secret and show it once',
     load: async () => (await import('./commands/clients.ts')).clientRotateSecret,
   },
   'client disable': {
-    summary: 'end the credentials and tokens of a client, and the logins made through it',
+    summary: 'disable a client and revoke its tokens and the sessions created through it',
     load: async () => (await import('./commands/clients.ts')).clientDisable,
   },
   'supervisor create': {
@@ -63,35 +63,35 @@ const LISTED: Readonly<Record<string, Listed>> = {
     load: async () => (await import('./commands/supervisors.ts')).supervisorCreate,
   },
   'supervisor disable': {
-    summary: 'disable a supervisor and end the sessions',
+    summary: 'disable a supervisor and end their sessions',
     load: async () => (await import('./commands/supervisors.ts')).supervisorDisable,
   },
   'supervisor set-password': {
-    summary: 'set the password of a supervisor and end the sessions',
+    summary: 'set the password of a supervisor and end their sessions',
     load: async () => (await import('./commands/supervisors.ts')).supervisorSetPassword,
   },
   'supervisor unlock': {
-    summary: 'let a supervisor log in again after too many failed logins',
+    summary: 'unlock a supervisor after too many failed logins',
     load: async () => (await import('./commands/supervisors.ts')).supervisorUnlock,
   },
   'users import': {
-    summary: 'migrate the users of a CSV file, of any size',
+    summary: 'migrate users from a CSV file',
     load: async () => (await import('./commands/users-import.ts')).usersImport,
   },
   'users erase': {
-    summary: "blank a user's personal data for good",
+    summary: 'erase the personal data of a user permanently',
     load: async () => (await import('./commands/users-erase.ts')).usersErase,
   },
   'transactions replay': {
-    summary: 'publish dead letters, or what came in a time, to their topics again',
+    summary: 'replay dead letters, or all messages from a time range',
     load: async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
   },
   recover: {
-    summary: 'after a restored or promoted database: read again what came since a time, and name what is lost',
+    summary: 'after a restore or failover: re-read events since a given time and report what was lost',
     load: async () => (await import('./commands/recover.ts')).recover,
   },
   completion: {
-    summary: 'print the script that makes bash complete commands, flags and files',
+    summary: 'print the completion script for bash',
     load: async () => (await import('./commands/completion.ts')).completionOf(loadCommands),
   },
 };

@@ -67,7 +67,8 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
       db,
       registersByMutation,
       wake,
-      conflicted: (id) => log.warn({ transaction_id: id }, 'a transaction was told to be done and to have failed'),
+      conflicted: (id) =>
+        log.warn({ transaction_id: id }, 'conflicting notifications: transaction both completed and failed'),
     }),
     transactionPages: new TransactionPages(db),
     transactionEventPages: new TransactionEventPages(db),
@@ -80,7 +81,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
     migrationProgress: new ProgressFeeds({
       progress: (nodeId, id) => migrationFiles.progress(nodeId, id),
       clock: { ...systemClock, nowMs },
-      onError: (error) => log.error({ err: error }, 'how far a migration is cannot be read'),
+      onError: (error) => log.error({ err: error }, 'cannot read migration progress'),
     }),
     reference: new Reference({ db, nowMs, dropped }),
     idempotentResponses,
@@ -111,7 +112,7 @@ export function buildDomain({ database: { db, isEmbedded }, bus, gasSources, ...
       db,
       notify: () => outbox.notify(),
       dropped: (kind, id, reason) =>
-        log.warn({ kind, id, reason }, 'a row of reference data had waited for its parent and cannot be applied'),
+        log.warn({ kind, id, reason }, 'could not apply a row of reference data that waited for its parent'),
     }),
     notifications: new NotificationPublisher(bus),
     gasFees: new GasFees({ sources: gasSources, nowMs, log }),

@@ -97,7 +97,7 @@ export class ConnectionMetrics {
   readonly metrics: readonly Metric[];
   readonly #refused = new Counter<'reason'>({
     name: 'portcullis_connections_refused_total',
-    help: 'Connections that were closed: as many as may be are open (all), half of them by one peer (peer), too many requests wait on it (pipeline), or a body comes in chunks of hardly any bytes (chunks).',
+    help: 'Connections closed, by reason: limit reached (all), half of the limit by one peer (peer), too many pipelined requests (pipeline), tiny chunks (chunks).',
     labelNames: ['reason'],
     registers: [],
   });
@@ -108,7 +108,7 @@ export class ConnectionMetrics {
     const openNow = () => this.#open;
     const open = new Gauge({
       name: 'portcullis_connections',
-      help: 'Connections to the public listener that are open.',
+      help: 'Open connections to the public listener.',
       registers: [],
       collect() {
         this.set(openNow());

@@ -71,7 +71,7 @@ describe('a request to /graphql', () => {
       null,
       body.length,
     ]);
-    expect(lines).toContainEqual(expect.objectContaining({ message: 'bodies could not be masked' }));
+    expect(lines).toContainEqual(expect.objectContaining({ message: 'could not mask bodies' }));
   });
 });
 

@@ -122,7 +122,7 @@ describe('wrong usage', () => {
       ['--from', '2026-11-21T10:00:00Z', '--topic', 'reference.nodes'],
       /--topic has "reference.nodes": write some of transactions\.admin,transactions\.user,transactions\.registered/,
     ],
-    [['--dlq', '--topic', ''], /--topic names none/],
+    [['--dlq', '--topic', ''], /--topic is empty/],
     [['--dlq', 'transactions.admin'], /wanted: portcullis transactions replay/],
   ])('D1-12: %j ends with 2 and says why', async (args, what) => {
     const { code, out, err } = await portcullis([...REPLAY, ...args], { DATA_DIR: '/nowhere' });

@@ -229,7 +229,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     pipe.end('0x9,cut');
     expect(await ended).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('interrupted while the file was stored: nothing of it is kept'),
+      stderr: expect.stringContaining('interrupted while storing the file; nothing was kept'),
     });
     expect(await stateOf(database.db, nodeId)).toMatchObject({ migrations: [], chunks: [], jobs: [] });
   });

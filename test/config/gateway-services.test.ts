@@ -105,7 +105,7 @@ it.each(['services: [a, b]', 'services: [b]', 'visibility: public'])(
   'D2-10: no limit is refused where a service of this process reads the body (%s)',
   (services) => {
     expect(faults({ service: 'http://host', endpoint: `${services}, max_body_bytes: 0` })).toEqual([
-      'gateway.yaml:6: endpoints.0.max_body_bytes: no limit (0) is for remote services alone',
+      'gateway.yaml:6: endpoints.0.max_body_bytes: no limit (0) is only allowed for remote services',
     ]);
   },
 );

@@ -122,7 +122,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     });
     await page.getByRole('button', { name: 'Start the migration' }).focus();
     await page.keyboard.press('Enter');
-    await page.getByText('Connected again: the progress is that of now').waitFor();
+    await page.getByText('Reconnected: the progress is current').waitFor();
     await page.getByText('0 of 1,000 rows with an outcome').waitFor();
     await page.getByRole('button', { name: 'Cancel the migration' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this migration?' });

@@ -132,7 +132,7 @@ describeReal('chromium', 'rules in the console', () => {
 
     await page.getByLabel('Amount').fill('2');
     await page.getByRole('link', { name: 'Audit' }).click();
-    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Go on editing').click();
+    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Keep editing').click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     const versions = page.getByRole('dialog').getByRole('table', { name: 'Both versions' });
     await expect.poll(() => versions.innerText(), SOON).toMatch(/Refill of another one\s+Refill\n/);

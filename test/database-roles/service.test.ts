@@ -13,7 +13,7 @@ import { emptyFolder, refusalOf } from '../support/start/folders.ts';
 import type { Variables } from '../support/start/process.ts';
 
 const LONG = 'x'.repeat(32);
-const WARNING = 'the user of DATABASE_URL may change audit records: see docs/operations/database-roles.md';
+const WARNING = 'the role of DATABASE_URL can change audit records; see docs/operations/database-roles.md';
 
 describeReal('postgres', 'the role of services', () => {
   it('is that of every service that the suites start on PostgreSQL: what they do, it may do', async () => {

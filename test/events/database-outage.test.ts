@@ -48,7 +48,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is away'
     [
       'breaks its connections and takes no new ones',
       () => proxy.set('cut'),
-      () => expect.poll(() => complaints.filter((text) => text.includes('given again')).length).toBeGreaterThan(1),
+      () => expect.poll(() => complaints.filter((text) => text.includes('retrying')).length).toBeGreaterThan(1),
     ],
     ['keeps its connections open and is silent', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS)],
     ['is frozen, and then dead', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS).then(() => proxy.set('cut'))],

@@ -23,7 +23,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on shared stores', () => {
     const statuses = ['/before', '/after'].map(async (path) => (await gateway.call('GET', path)).status);
     expect(await Promise.all(statuses)).toEqual([404, 503]);
     hangUp(worker);
-    await printed(worker, /"level":"info".*nothing to reload: this process has no gateway/);
+    await printed(worker, /"level":"info".*nothing to reload: this process is not a gateway/);
     process.kill(worker.pid, 'SIGTERM');
     expect(await worker.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });

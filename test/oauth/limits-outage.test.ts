@@ -17,8 +17,8 @@ import { temporaryFolder } from '../support/services/folders.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type RedisServer, startRedis } from '../support/services/redis.ts';
 
-const AWAY = 'warn: the cache is away: this process counts the requests of clients by itself';
-const BACK = 'info: the cache counts the requests of clients again';
+const AWAY = 'warn: Redis unavailable; counting client requests in this process only';
+const BACK = 'info: Redis available again; it counts client requests';
 
 describeReal('redis', 'limits while the cache that replicas share is away', () => {
   let database: Database;

@@ -36,7 +36,7 @@ it('a collector that refuses or is silent keeps no request waiting and no stop, 
   const token = await p.clientToken();
   const lost = async () => (await scrape(p.service)).value('portcullis_spans_exported_total', { outcome: 'lost' });
   await expect.poll(lost).toBeGreaterThan(0);
-  expect(warnings).toContain('the collector does not take spans: they are lost until it does');
+  expect(warnings).toContain('trace collector rejects spans; dropping them');
   collector.mood = 'silent';
   const before = collector.requests;
   const answers = await Promise.all(Array.from({ length: 60 }, () => p.call('GET', '/v1/accounts', { token })));

@@ -82,7 +82,7 @@ it('D6-20: a notification of an id that only its owner knows is applied; bearer 
   const metrics = await metricsOf(p);
   expect(metrics).toContain('portcullis_transactions_unregistered 0\n');
   expect(metrics).toContain('portcullis_transaction_lookups_total{outcome="failed"} 1\n');
-  const told = lines.filter((line) => line.includes('the owner of transactions'));
+  const told = lines.filter((line) => line.includes('the transaction owner'));
   expect(told.join()).toMatch(/the answer is 500/);
   expect(lines.join()).not.toContain(TOKEN);
 });
@@ -125,5 +125,5 @@ it('D6-20: a reload that would change the lookup says that this needs a restart'
   await rename(changed.path, path);
   await p.service.reload();
   await p.service.reload();
-  expect(lines.filter((line) => line.includes('that needs a restart'))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes('restart to apply it'))).toHaveLength(1);
 });

@@ -9,7 +9,7 @@ const env = { REGISTRATION_BY_MUTATION: 'off' };
 const OFF = {
   __typename: 'ForbiddenError',
   permission: 'transactions:write',
-  message: 'registration by mutation is off: whoever owns the transaction registers it first',
+  message: 'registration by mutation is off: the owner of the transaction must register it first',
 };
 const TAKEN = { __typename: 'DuplicateError', message: 'the id is taken' };
 const QUERY = `mutation ($input: RegisterTransactionInput!) { result: registerTransaction(input: $input) {

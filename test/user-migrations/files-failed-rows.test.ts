@@ -63,7 +63,7 @@ describe('a file whose failed rows would take much more room than itself', () =>
     expect(logged).toEqual([
       [
         fields,
-        'a migration has failed: its failed rows and those without an identifier would take more than 10 times the bytes read of its file',
+        'migration failed: its failed rows and rows without an identifier would take over 10 times the bytes read',
       ],
     ]);
     expect(await work(jobs)).toBe('none');

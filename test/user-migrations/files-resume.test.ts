@@ -131,7 +131,7 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     const { id } = await files.start(caller, fileOf(FILE));
     const { jobs } = filesOn(pausing, { log: { ...silentLog, warn: tell, error: tell } });
     jobs.start();
-    await vi.waitFor(() => expect(logged).toEqual(['migrations of files wait: the database is away']));
+    await vi.waitFor(() => expect(logged).toEqual(['file migrations paused; database unavailable']));
     await vi.waitFor(async () => expect(await files.progress(caller.nodeId, id)).toMatchObject({ done: true }), {
       interval: 250,
     });

@@ -225,7 +225,7 @@ describe('a migration that runs', () => {
     const other = await newNode(database.db);
     await expect(files.cancel(caller.nodeId, id)).rejects.toMatchObject({
       code: 'precondition_failed',
-      message: 'the migration has ended already: it is done',
+      message: 'the migration has already finished: it is done',
     });
     for (const missing of [id, other.nodeId, 'x']) {
       await expect(files.cancel(other.nodeId, missing)).rejects.toMatchObject({ code: 'not_found' });

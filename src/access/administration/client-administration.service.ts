@@ -120,7 +120,7 @@ export class ClientAdministration {
     return this.#deps.changes.commit(async (ended) => {
       const tokens_from = tokensFrom(null, await this.#deps.clock.read());
       const clients = await this.#deps.db
-        .unscoped('the database of every node was restored')
+        .unscoped('the whole database was restored')
         .run((k) => k.updateTable('clients').set({ tokens_from }).returning(['id', 'node_id']));
       for (const { id, node_id: nodeId } of clients) ended({ kind: 'client', nodeId, subject: id, item: null });
       return clients.length;

@@ -31,7 +31,7 @@ export class Clients {
   /** Returns the client with this id, whatever its status; undefined when there is none. */
   async find(clientId: string): Promise<ClientRecord | undefined> {
     const [row] = await this.#db
-      .unscoped('a client is known before its node is')
+      .unscoped('a client is looked up before its node is known')
       .run((k) => k.selectFrom('clients').selectAll().where('id', '=', clientId));
     return row && toRecord(row);
   }
@@ -42,7 +42,7 @@ export class Clients {
    */
   async findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined> {
     const [row] = await this.#db
-      .unscoped('a client is known before its node is')
+      .unscoped('a client is looked up before its node is known')
       .run((k) => k.selectFrom('client_secrets').select(['client_id', 'expires_at']).where('hash', '=', hash));
     if (!row) return undefined;
     const endsAtMs = row.expires_at === null ? undefined : Date.parse(isoFromPg(row.expires_at));

@@ -104,7 +104,7 @@ export class LoginLocks {
     const now = nowMs();
     if (now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = now;
-    await db.unscoped('failed logins grow old on every node').run((k) =>
+    await db.unscoped('failed logins expire on all nodes').run((k) =>
       k.deleteFrom('login_failures').where('id', 'in', (old) =>
         old
           .selectFrom('login_failures as f')

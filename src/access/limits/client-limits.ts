@@ -36,7 +36,7 @@ export class ClientLimits {
   /** The counter of requests that were counted without the cache; to be registered with the metrics of the process. */
   readonly countedAlone = new Counter({
     name: 'portcullis_requests_counted_alone_total',
-    help: 'Requests of limited clients that this process has counted by itself, since the cache was away.',
+    help: 'Rate-limited requests counted locally because the cache was unavailable.',
     registers: [],
   });
   readonly #deps: LimitsDependencies;
@@ -48,7 +48,7 @@ export class ClientLimits {
     this.#deps = deps;
     this.#uses = new QuotaCounts({
       usage: deps.usage,
-      onError: (error) => deps.log.warn({ err: error }, 'what clients have used cannot be saved now'),
+      onError: (error) => deps.log.warn({ err: error }, 'could not save quota counters; retrying'),
     });
   }
 
@@ -151,7 +151,7 @@ export class ClientLimits {
 
   #beginOutage(error: unknown): void {
     this.#isAlone = true;
-    this.#deps.log.warn({ err: error }, 'the cache is away: this process counts the requests of clients by itself');
+    this.#deps.log.warn({ err: error }, 'Redis unavailable; counting client requests in this process only');
   }
 
   // Reports the end of an outage, once a client that was counted in this process alone is counted in the cache again.
@@ -159,7 +159,7 @@ export class ClientLimits {
   #endOutage(): void {
     if (!this.#isAlone) return;
     this.#isAlone = false;
-    this.#deps.log.info({}, 'the cache counts the requests of clients again');
+    this.#deps.log.info({}, 'Redis available again; it counts client requests');
   }
 }
 

@@ -42,7 +42,7 @@ export class ClientGuards {
     const counts = Object.entries(this.#counts);
     this.decisions = new Counter({
       name: 'portcullis_guard_decisions_total',
-      help: 'Requests of clients that a guard has let pass or refused, or could not judge, by guard.',
+      help: 'Client guard decisions, by guard and outcome (passed, refused, failed).',
       labelNames: ['guard', 'outcome'],
       registers: [],
       collect() {

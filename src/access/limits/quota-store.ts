@@ -37,7 +37,7 @@ export class QuotaStore {
   }
 
   async #saveQuotas(rows: readonly QuotaRow[]): Promise<(number | undefined)[]> {
-    const unscoped = this.#db.unscoped('what the clients of all nodes have used is saved at once');
+    const unscoped = this.#db.unscoped('quota counters of all nodes are saved together');
     const json = JSON.stringify(
       rows.map(({ clientId, nodeId, month, seen, own }) => ({
         client_id: clientId,
@@ -80,7 +80,7 @@ export class QuotaStore {
         at: new Date(lastUsedAtMs).toISOString(),
       })),
     );
-    await this.#db.unscoped('the last uses of the clients of all nodes are saved at once').raw(
+    await this.#db.unscoped('last uses of clients of all nodes are saved together').raw(
       (sql) => sql`
         update clients set last_used_at = t.at
         from (

@@ -18,7 +18,7 @@ export class Throttle {
   /** The counter of wrong client secrets by outcome; to be registered with the metrics of the process. */
   readonly wrongSecrets = new Counter({
     name: 'portcullis_wrong_secrets_total',
-    help: 'Client secrets that proved wrong, by whether they were refused as such or as too many.',
+    help: 'Failed client authentications, by outcome (refused, throttled).',
     labelNames: ['outcome'],
     registers: [],
   });

@@ -199,7 +199,7 @@ export class AccessChanges {
   }
 
   async #advance(follower: Follower): Promise<void> {
-    const unscoped = this.#deps.db.unscoped('access ends for every node');
+    const unscoped = this.#deps.db.unscoped('revocations of all nodes');
     for (;;) {
       const readTick = performance.now();
       const { position, since } = follower.place(this.#deps.nowMs());
@@ -227,7 +227,7 @@ export class AccessChanges {
    */
   async #append(changes: readonly AccessChange[]): Promise<void> {
     if (changes.length === 0) return;
-    const unscoped = this.#deps.db.unscoped('access ends for every node');
+    const unscoped = this.#deps.db.unscoped('revocations of all nodes');
     await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
     const createdAt = new Date(this.#deps.nowMs()).toISOString();
     const rows = changes.map(({ nodeId, ...change }) => ({ ...change, node_id: nodeId, created_at: createdAt }));
@@ -238,7 +238,7 @@ export class AccessChanges {
     if (performance.now() - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = performance.now();
     const before = new Date(this.#deps.nowMs() - KEPT_MS).toISOString();
-    const unscoped = this.#deps.db.unscoped('access ends for every node');
+    const unscoped = this.#deps.db.unscoped('revocations of all nodes');
     await unscoped.run((k) => k.deleteFrom('access_changes').where('created_at', '<', before));
   }
 }

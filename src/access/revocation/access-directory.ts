@@ -164,14 +164,14 @@ export class DenyList {
     const tokens = await this.#tokens((eb) => eb.and({ client_id: owner, token_id: id }));
     if (tokens.length > 0 || !isUuid(id)) return tokens.length > 0;
     const sessions = await this.#deps.db
-      .unscoped('sessions end on every node')
+      .unscoped('sessions of all nodes')
       .run((k) => k.selectFrom('sessions').select('id').where('id', '=', id).where('revoked_at', 'is not', null));
     return sessions.length > 0;
   }
 
   /** Reads revoked tokens: if there are too many, those that expire last. */
   #tokens(which: RowSelection) {
-    return this.#deps.db.unscoped('tokens are revoked for every node').run((k) =>
+    return this.#deps.db.unscoped('revoked tokens of all nodes').run((k) =>
       k
         .selectFrom('revoked_tokens')
         .select(['client_id', 'token_id', 'expires_at'])

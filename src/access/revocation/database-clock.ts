@@ -27,7 +27,7 @@ export class DatabaseClock {
     const { db, isOwn, nowMs } = this.#deps;
     if (isOwn) return nowMs();
     const [row] = await db
-      .unscoped('the time is of no node')
+      .unscoped('clock query')
       .raw((sql) => sql<{ ms: string }>`select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms`);
     return Number(row?.ms);
   }

@@ -148,7 +148,7 @@ export class Revocations {
 /** Deletes the rows about refresh tokens and revocations of tokens that have expired. */
 export async function deleteExpiredRows({ db, nowMs }: { db: Db; nowMs(): number }): Promise<void> {
   const now = new Date(nowMs()).toISOString();
-  const unscoped = db.unscoped('tokens end for every node');
+  const unscoped = db.unscoped('revoked tokens of all nodes');
   await unscoped.run((k) => k.deleteFrom('spent_refresh_tokens').where('expires_at', '<=', now));
   await unscoped.run((k) => k.deleteFrom('revoked_tokens').where('expires_at', '<=', now));
 }

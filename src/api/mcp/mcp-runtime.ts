@@ -72,7 +72,7 @@ async function callTool(
   const { scope } = tool;
   if (scope !== undefined && !call.caller.permissions.has(scope)) {
     count('error');
-    const message = `the client lacks the scope ${scope}: whoever administers the clients of the node can add it`;
+    const message = `the client lacks the scope ${scope}: an administrator of the node's clients can add it`;
     return failed({ code: 'forbidden', message });
   }
   try {

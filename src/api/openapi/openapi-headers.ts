@@ -50,7 +50,7 @@ export const headers: Record<string, oas31.HeaderObject> = {
   Allow: { description: 'The methods that the path has.', schema: { type: 'string' } },
   'WWW-Authenticate': {
     description:
-      'How to authenticate (RFC 9110 section 11.6.1), and why the token will not do (RFC 6750 section 3.1): without `error` where none was shown; `invalid_token` with whether it has expired, been revoked or is of another class, told of a token whose signature holds; `insufficient_scope` with the permissions that it lacks.',
+      'How to authenticate (RFC 9110 section 11.6.1), and why the token was rejected (RFC 6750 section 3.1): without `error` if there was no token; `invalid_token`, which says whether a token with a valid signature has expired, was revoked or belongs to another class; `insufficient_scope` with the missing permissions.',
     schema: { type: 'string' },
     example: 'Bearer error="invalid_token", error_description="the token has expired"',
   },
@@ -83,6 +83,9 @@ function rateHeaders(suffix: string, window: string): [string, oas31.HeaderObjec
   return [
     [`X-Ratelimit-Limit${suffix}`, { description: `Requests that the client may make: ${window}.`, schema: count }],
     [`X-Ratelimit-Remaining${suffix}`, { description: `Requests that are left: ${window}.`, schema: count }],
-    [`X-Ratelimit-Reset${suffix}`, { description: `Whole seconds until it begins anew: ${window}.`, schema: seconds }],
+    [
+      `X-Ratelimit-Reset${suffix}`,
+      { description: `Whole seconds until the window restarts: ${window}.`, schema: seconds },
+    ],
   ];
 }

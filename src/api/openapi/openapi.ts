@@ -31,7 +31,7 @@ const SCOPES: Record<Permission, string> = {
   'wallet-rules:read': 'Shows and previews wallet rules.',
   'wallet-rules:write': 'Creates, replaces, enables and disables wallet rules.',
   'users:read': 'Shows users and their migrations.',
-  'users:migrate': 'Migrates users, alone, in bulk and from files.',
+  'users:migrate': 'Migrates users: one, in bulk, or from files.',
   'users:erase': 'Erases the personal data of users.',
   'transactions:read': 'Shows transactions and their updates.',
   'transactions:write': 'Registers transactions.',
@@ -173,7 +173,7 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
     oauth2: {
       type: 'oauth2',
       description:
-        'Gets a user token. What it may do is what the client (client credentials) or the role of the supervisor (password) has; a requested scope is ignored.',
+        'Issues a user token with the scopes of the client (client credentials) or the permissions of the role of the supervisor (password); a requested scope is ignored.',
       flows: { clientCredentials: flow, password: flow },
     },
     userToken: {

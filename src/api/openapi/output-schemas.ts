@@ -43,7 +43,7 @@ export const outputSchemas = {
       jti: z.string().optional(),
       token_use: z.enum(['login', 'api', 'forgot_password', 'refresh']).optional(),
     })
-    .meta({ description: 'Of a token that is not active `active` alone; of another `token_use` at least.' }),
+    .meta({ description: 'For an inactive token only `active` is returned; otherwise at least `token_use`.' }),
   ServerMetadata: z.strictObject({
     issuer: uri(),
     token_endpoint: uri(),

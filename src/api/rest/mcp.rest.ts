@@ -27,7 +27,7 @@ function mcpRoute(
     operation: {
       tag: 'MCP',
       description:
-        'The bearer is the secret of an active client. There are no sessions: a request with `Mcp-Session-Id` is 404. `Host` must be that of the public address, or loopback; `Origin`, where there is one, of those allowed: else 403.',
+        'The bearer is the secret of an active client. There are no sessions: a request with `Mcp-Session-Id` gets 404. `Host` must be the public address or loopback, and `Origin`, if present, an allowed origin; otherwise 403.',
       security: [{ clientSecret: [] }],
       ...(path.endsWith('**') ? { parameters: [rest] } : {}),
       ...operation,

@@ -124,7 +124,7 @@ export const issueToken = route({
     tag,
     summary: 'Get a pair of tokens',
     description:
-      'The grants `password`, `client_credentials` and `refresh_token`. A request that is a form, or has HTTP Basic, gets `error` and `error_description` of RFC 6749 beside the three documented members of an error.',
+      'The grants `password`, `client_credentials` and `refresh_token`. A form request, or a request with HTTP Basic, also gets `error` and `error_description` (RFC 6749) in errors.',
     security,
     requestBody: {
       required: true,

@@ -65,7 +65,7 @@ const migrateUsers = route({
     tag,
     summary: 'Migrate 1 to 500 users',
     description:
-      'Each row has an outcome of its own, in the order of the request: created, skipped for a documented reason, or failed. Rows see the created rows before them.',
+      'Each row has its own outcome, in the order of the request: created, skipped for a documented reason, or failed. A row is compared with the rows before it too.',
     parameters,
     requestBody: {
       required: true,

@@ -105,13 +105,13 @@ interface RejectedWebhooksDependencies {
 export class RejectedWebhooks {
   readonly rejections = new Counter({
     name: 'portcullis_webhook_rejections_total',
-    help: 'Notifications that were answered with 401, by reason: password, signature, stale, future, incomplete.',
+    help: 'Webhook requests answered 401, by reason (password, signature, stale, future, incomplete).',
     labelNames: ['reason'],
     registers: [],
   });
   readonly wrongPasswords = new Counter({
     name: 'portcullis_webhook_wrong_passwords_total',
-    help: 'Wrong passwords at the webhook: repeated where their address had sent twenty within the minute, else single.',
+    help: 'Webhook requests with a wrong password; "repeated" once an address has sent 20 within a minute, otherwise "single".',
     labelNames: ['kind'],
     registers: [],
   });
@@ -136,10 +136,7 @@ export class RejectedWebhooks {
     const { count } = this.#byCaller.count(caller, this.#deps.nowMs());
     this.wrongPasswords.inc({ kind: count > MANY ? 'repeated' : 'single' });
     if (count % MANY > 0) return;
-    this.#deps.log.warn(
-      { real_ip: caller, count },
-      'many wrong webhook passwords came from an address within a minute',
-    );
+    this.#deps.log.warn({ real_ip: caller, count }, 'many wrong webhook passwords from one address within a minute');
   }
 }
 

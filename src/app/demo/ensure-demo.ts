@@ -101,7 +101,7 @@ async function hasDemo(db: Db): Promise<boolean> {
 
 async function insertGlobals(db: Db, demo: Demo): Promise<string> {
   const { chains, networks, network_currencies, ethereum } = globalRows(demo);
-  const door = db.unscoped('chains and networks are of no node');
+  const door = db.unscoped('chains and networks are global');
   await door.run((k) => k.insertInto('chains').values(chains));
   await door.run((k) => k.insertInto('networks').values(networks));
   await door.run((k) => k.insertInto('network_currencies').values(network_currencies));
@@ -110,7 +110,7 @@ async function insertGlobals(db: Db, demo: Demo): Promise<string> {
 
 async function insertAccess({ db, pepper }: SeedDependencies, node: NodeSeed, passwordHash: string): Promise<void> {
   const { nodeId, name, supervisor } = node;
-  await db.unscoped('a node is of no node').run((k) => k.insertInto('nodes').values({ id: nodeId, name }));
+  await db.unscoped('nodes are global').run((k) => k.insertInto('nodes').values({ id: nodeId, name }));
   const door = db.forNode(nodeId);
   await door.run((k) => k.insertInto('clients').values(clientRow(node.client.client_id, `${name} client`)));
   const hash = hashClientSecret(pepper, node.client.client_secret);

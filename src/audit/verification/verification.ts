@@ -63,7 +63,7 @@ async function verifyNow({
   keptSeals,
   onProgress,
 }: VerificationInput): Promise<VerificationReport> {
-  const unscoped = db.unscoped('a chain has records of every node, and of none');
+  const unscoped = db.unscoped('audit chains span all nodes');
   await unscoped.raw((sql) => sql`set transaction isolation level repeatable read, read only`);
   const findings = new FindingList();
   const sealed = new SealedAudit(unscoped, keys, findings);

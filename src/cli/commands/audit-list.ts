@@ -28,13 +28,13 @@ export const auditList: CommandBody = {
     'With --json records have their headers and bodies too; secrets in them are ***.',
   ].join('\n'),
   flags: {
-    node: { help: 'the records of this node alone' },
-    'correlation-id': { help: 'those with this X-Correlation-ID' },
-    method: { help: 'those with this method, such as POST, or WS for operations on sockets' },
-    path: { help: 'those with exactly this path' },
-    status: { help: 'those that were answered with this status' },
-    since: { help: 'those of this time or later, in ISO 8601' },
-    until: { help: 'those before this time' },
+    node: { help: 'limit to records of this node' },
+    'correlation-id': { help: 'limit to records with this X-Correlation-ID' },
+    method: { help: 'limit to this method, such as POST; WS for operations over WebSocket' },
+    path: { help: 'limit to exactly this path' },
+    status: { help: 'limit to this response status' },
+    since: { help: 'limit to records at or after this time (ISO 8601)' },
+    until: { help: 'limit to records before this time (ISO 8601)' },
     limit: { help: `at most so many (${DEFAULT_LIMIT} unless given)` },
   },
   examples: [
@@ -81,7 +81,7 @@ interface Wanted {
 
 /** Yields the audit records page by page, so that only one page is in memory. */
 async function* recordsOf(db: Db, { nodeId, filter, limit }: Wanted): AsyncGenerator<AuditRecordRow> {
-  const door = db.unscoped('the operator reads the records of every node, and of none');
+  const door = db.unscoped('operators read records of all nodes');
   let last: AuditRecordRow | undefined;
   for (let left = limit; left > 0; left -= PAGE_SIZE) {
     const after = last;

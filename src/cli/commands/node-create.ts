@@ -14,8 +14,8 @@ export const nodeCreate: CommandBody = {
     'so that the row that the platform sends later outranks it. An id that is or was in use is refused.',
   ].join('\n'),
   flags: {
-    name: { help: 'what people call it', required: 'NAME' },
-    id: { help: 'its UUID, where the platform has one already (a new one)' },
+    name: { help: 'display name', required: 'NAME' },
+    id: { help: 'UUID, if the platform already has one (default: a new one)' },
   },
   examples: ['portcullis node create --name "Acme Bank"', 'portcullis node create --name Acme --id ID --json'],
   async run({ flags, env, stack, answer }) {

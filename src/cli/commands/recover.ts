@@ -21,8 +21,11 @@ export const recover: CommandBody = {
     'every process. It can be run again.',
   ].join('\n'),
   flags: {
-    since: { help: 'the time of the state, in ISO 8601', required: 'TIME' },
-    'keep-tokens': { help: 'revoke nothing, where no revocation can be lost', isSwitch: true },
+    since: { help: 'time the database was restored to (ISO 8601)', required: 'TIME' },
+    'keep-tokens': {
+      help: 'do not revoke sessions and tokens; use it if no revocation can be missing',
+      isSwitch: true,
+    },
   },
   examples: [
     'portcullis recover --since 2026-11-21T10:29:50Z',
@@ -39,7 +42,7 @@ export const recover: CommandBody = {
       if (!(error instanceof BusUnavailableError)) throw error;
       throw new CommandError(`${error.message}: stop every worker, wait ten seconds, repeat; nothing was changed`);
     });
-    const everyNode = db.unscoped('the database of every node was restored');
+    const everyNode = db.unscoped('the whole database was restored');
     const [audit] = await everyNode.raw((sql) => sql<{ at: string | null }>`select max(at) as at from audit_records`);
     // As on another timeline of the server (`appendEvents`): past what may have been given and lost.
     const counters = await everyNode.raw(

@@ -31,7 +31,7 @@ interface GivenPassword {
 async function givenPassword({ readLine }: Pick<CommandInput, 'readLine'>): Promise<GivenPassword> {
   const line = await readLine();
   if (line === undefined) return { password: randomBytes(GENERATED_BYTES).toString('base64url'), isGenerated: true };
-  if (line === '') throw new UsageError('the standard input begins with an empty line: pipe the password, or nothing');
+  if (line === '') throw new UsageError('standard input begins with an empty line: pipe the password, or nothing');
   return { password: line, isGenerated: false };
 }
 
@@ -41,7 +41,7 @@ async function givenPassword({ readLine }: Pick<CommandInput, 'readLine'>): Prom
  */
 function withPassword(row: SupervisorRow, { password, isGenerated }: GivenPassword): [object, string] {
   const lines = [`supervisor  ${row.id}`, `username    ${printable(row.username)}`, `role        ${row.role}`];
-  if (isGenerated) lines.push(`password    ${password}`, 'The password is shown this once: only its hash is kept.');
+  if (isGenerated) lines.push(`password    ${password}`, 'The password is shown only once; only its hash is stored.');
   const document = { ...supervisorView(row), ...(isGenerated ? { password } : {}) };
   return [document, lines.map((line) => `${line}\n`).join('')];
 }
@@ -60,9 +60,9 @@ export const supervisorCreate: CommandBody = {
     'is made here and shown this once. It is never a flag: others on the machine could read it there.',
   ].join('\n'),
   flags: {
-    node: { help: 'the node that the supervisor is of', required: 'ID' },
-    username: { help: 'the name to log in with: one of its kind on the node, in any case of its letters' },
-    name: { help: 'the same as --username' },
+    node: { help: 'node the supervisor belongs to', required: 'ID' },
+    username: { help: 'login name, unique within the node, case-insensitive' },
+    name: { help: 'same as --username' },
     role: { help: 'admin, operator or viewer', required: 'ROLE' },
   },
   examples: [

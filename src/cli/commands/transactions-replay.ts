@@ -76,9 +76,9 @@ export const transactionsReplay: CommandBody = {
     'A higher version wins, and so does a deletion that came later; a dead deletion stays dead.',
   ].join('\n'),
   flags: {
-    dlq: { help: 'the dead letters', isSwitch: true },
-    from: { help: 'what was published at this time or later, in ISO 8601' },
-    to: { help: 'what was published before this time' },
+    dlq: { help: 'replay dead letters', isSwitch: true },
+    from: { help: 'replay messages published at or after this time (ISO 8601)' },
+    to: { help: 'replay messages published before this time (ISO 8601)' },
     topic: {
       help: `of these topics alone, between commas: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
     },
@@ -93,7 +93,7 @@ export const transactionsReplay: CommandBody = {
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
     const topics = list(flags, 'topic', choice) ?? choice;
-    if (topics.length === 0) throw new UsageError('--topic names none');
+    if (topics.length === 0) throw new UsageError('--topic is empty');
     const needed = [
       ...topics.filter((topic) => !isCompactedTopic(topic)),
       ...(span ? [] : topics.map(deadLetterTopicOf)),

@@ -74,8 +74,8 @@ export const usersImport: CommandBody = {
   ].join('\n'),
   positionals: ['[FILE]'],
   flags: {
-    node: { help: 'the node that gets the users', required: 'ID' },
-    resume: { help: 'go on with the migration of this id: FILE has been stored, and is not read' },
+    node: { help: 'node to import the users into', required: 'ID' },
+    resume: { help: 'resume the migration with this id; its file is stored already' },
   },
   examples: [
     'portcullis users import users.csv --node ID',
@@ -148,7 +148,7 @@ async function store({ migrations, nodeId, input, signal, progress }: StoreOptio
 }
 
 function interruptedEarly(): CommandError {
-  return new CommandError('interrupted while the file was stored: nothing of it is kept');
+  return new CommandError('interrupted while storing the file; nothing was kept');
 }
 
 /** Writes progress and messages to the standard error while the command runs. */

@@ -19,7 +19,7 @@ export async function firstLine(stream: Readable & { isTTY?: boolean }): Promise
     const part = end < 0 ? bytes : bytes.subarray(0, end);
     chunks.push(part);
     size += part.length;
-    if (size > MAX_BYTES) throw new UsageError('the first line of the standard input is longer than 64 KiB');
+    if (size > MAX_BYTES) throw new UsageError('the first line of standard input is longer than 64 KiB');
     if (end >= 0) return decoded(chunks);
   }
   return size === 0 ? undefined : decoded(chunks);
@@ -29,6 +29,6 @@ function decoded(chunks: readonly Buffer[]): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)).replace(/\r$/, '');
   } catch {
-    throw new UsageError('the standard input is not UTF-8');
+    throw new UsageError('standard input is not UTF-8');
   }
 }

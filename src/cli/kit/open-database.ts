@@ -71,7 +71,7 @@ export async function nodeOf(
   absent: string,
 ): Promise<string> {
   const [row] = await db
-    .unscoped('the operator names a row without its node')
+    .unscoped('operators name rows by id only')
     .run((k) => k.selectFrom(table).select('node_id').where('id', '=', id));
   if (!row) throw new CommandError(absent);
   return row.node_id;
@@ -79,7 +79,7 @@ export async function nodeOf(
 
 /** Returns the ids of all tenants, or only the given one; an empty list if that does not exist. */
 export async function nodesOf(db: Db, nodeId: string | undefined): Promise<string[]> {
-  const rows = await db.unscoped('the operator names every node, or one').run((k) =>
+  const rows = await db.unscoped('operators list one node or all').run((k) =>
     k
       .selectFrom('nodes')
       .select('id')

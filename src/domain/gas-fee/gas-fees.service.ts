@@ -93,7 +93,7 @@ export class GasFees {
       const prices = await sources.get(networkId)?.gasPrices();
       if (prices) return { networkId, ...prices, updatedAtMs: nowMs() };
     } catch (error) {
-      log.warn({ network_id: networkId, err: error }, 'the gas fee of a network is unavailable');
+      log.warn({ network_id: networkId, err: error }, 'gas fee of a network unavailable');
     }
     return { networkId, error: 'unavailable' };
   }

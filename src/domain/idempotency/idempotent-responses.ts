@@ -105,7 +105,7 @@ export class IdempotentResponses {
   /** Deletes the responses that are older than 24 hours. */
   async prune(): Promise<void> {
     await this.#deps.db
-      .unscoped('answers age in every node')
+      .unscoped('retention of all nodes')
       .run((k) => k.deleteFrom('idempotent_answers').where('created_at', '<=', this.#oldest()));
   }
 
@@ -141,7 +141,7 @@ export class IdempotentResponses {
   async #take({ nodeId, ...scope }: KeyedRequest): Promise<boolean> {
     const lock = createHash('sha256').update(nodeId).update(scopeHash(scope)).digest().readBigInt64BE().toString();
     const [row] = await this.#deps.db
-      .unscoped('a lock is of no table')
+      .unscoped('advisory lock, no table')
       .raw((sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${lock}::bigint) as taken`);
     return row?.taken ?? false;
   }

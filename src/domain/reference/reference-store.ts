@@ -51,7 +51,7 @@ export class ReferenceStore {
   readonly #database: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#database = db.unscoped('reference data is of every node, and of none');
+    this.#database = db.unscoped('reference data of all nodes');
   }
 
   /**

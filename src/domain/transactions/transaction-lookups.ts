@@ -30,7 +30,7 @@ export class LookupStore {
   readonly #database: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#database = db.unscoped('nobody knows yet whose the ids are');
+    this.#database = db.unscoped('the node of unregistered ids is unknown');
   }
 
   /** Adds lookups for ids, in the transaction that parks their notifications. */
@@ -139,7 +139,7 @@ export class TransactionLookups {
     this.#store = new LookupStore(deps.db);
     this.outcomes = new Counter({
       name: 'portcullis_transaction_lookups_total',
-      help: 'Questions to the owner of transactions, by outcome.',
+      help: 'Lookups of transactions at their owner, by outcome.',
       labelNames: ['outcome'],
       registers: [],
     });
@@ -148,7 +148,7 @@ export class TransactionLookups {
         if (this.#failures > 0) await pause(backoffMs(this.#failures), signal);
         return this.iterate(signal);
       },
-      onFailure: (error) => deps.log.warn({ err: error }, 'lookups of transactions wait: the database is away'),
+      onFailure: (error) => deps.log.warn({ err: error }, 'transaction lookups paused; database unavailable'),
       pollMs: POLL_MS,
     });
   }
@@ -199,7 +199,7 @@ export class TransactionLookups {
         this.#failures += 1;
         this.outcomes.inc({ outcome: 'failed' satisfies Outcome });
         if (this.#failures === 1) {
-          log.warn({ err: error, transaction_id: id }, 'the owner of transactions could not be asked for one');
+          log.warn({ err: error, transaction_id: id }, 'could not ask the transaction owner');
         }
       }
       const untilMs = signal.aborted ? nowMs() : nowMs() + lookupBackoffMs(attempts);
@@ -212,7 +212,7 @@ export class TransactionLookups {
     const found = await owner.find(id, signal);
     if (!found) return 'unknown';
     const { moved } = await transactions.registerByOwner(found);
-    if (moved) log.warn({ transaction_id: id }, 'a transaction moved to the node that its owner names');
+    if (moved) log.warn({ transaction_id: id }, 'transaction moved to the node that its owner names');
     return 'registered';
   }
 }

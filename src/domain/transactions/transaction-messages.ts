@@ -99,7 +99,7 @@ export async function startTransactionConsumers(deps: ConsumerDependencies): Pro
 async function registerAll(batch: readonly IncomingMessage[], transactions: Transactions, log: Log): Promise<void> {
   const registrations = batch.map(({ value }) => parseRegistration(value ?? new Uint8Array()));
   for (const id of await transactions.registerAllByOwner(registrations)) {
-    log.warn({ transaction_id: id }, 'a transaction moved to the node that its owner names');
+    log.warn({ transaction_id: id }, 'transaction moved to the node that its owner names');
   }
 }
 

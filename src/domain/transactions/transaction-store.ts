@@ -34,7 +34,7 @@ export class TransactionStore {
   readonly #database: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#database = db.unscoped('notifications name ids of every node');
+    this.#database = db.unscoped('notifications name ids of all nodes');
   }
 
   /**
@@ -219,7 +219,7 @@ export interface NewEvent {
  */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
   if (events.length === 0) return new Map();
-  const unscoped = db.unscoped('the events of a batch belong to several nodes');
+  const unscoped = db.unscoped('a batch has events of several nodes');
   const byNode = Map.groupBy(events, (event) => event.nodeId);
   const counts = Array.from(byNode, ([nodeId, ofNode]) => ({ nodeId, count: ofNode.length }));
   const counters = await unscoped.raw(
@@ -271,7 +271,7 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
 export async function settleAssets(db: Db, assetIds: readonly (string | null)[]): Promise<void> {
   const ids = [...new Set(assetIds.filter((id) => id !== null))];
   if (ids.length === 0) return;
-  const unscoped = db.unscoped('the assets of a batch belong to several nodes');
+  const unscoped = db.unscoped('a batch has assets of several nodes');
   const assets = await unscoped.run((k) =>
     k
       .selectFrom('assets')

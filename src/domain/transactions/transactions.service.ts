@@ -46,7 +46,7 @@ interface TransactionsDependencies {
 
 const REGISTRATION_OFF = {
   permission: 'transactions:write',
-  message: 'registration by mutation is off: whoever owns the transaction registers it first',
+  message: 'registration by mutation is off: the owner of the transaction must register it first',
 };
 const ID_TAKEN = { taken: 'duplicate_id', message: 'the id is taken' };
 
@@ -61,7 +61,7 @@ export class Transactions {
    */
   readonly flagged = new Counter<'collection'>({
     name: 'portcullis_transactions_flagged_total',
-    help: 'Notifications that were applied and tell a type that their collection does not know.',
+    help: 'Applied notifications with a type that is unknown for their collection.',
     labelNames: ['collection'],
     registers: [],
   });

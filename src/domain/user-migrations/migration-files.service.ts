@@ -163,7 +163,7 @@ export class MigrationFiles {
       const migration = await this.#pages.find(nodeId, id);
       if (!migration) throw notFound();
       if (migration.status === 'cancelled') return migration;
-      const message = `the migration has ended already: it is ${migration.status}`;
+      const message = `the migration has already finished: it is ${migration.status}`;
       throw new Refusal('precondition_failed', { message });
     });
   }

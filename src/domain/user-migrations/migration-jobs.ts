@@ -76,7 +76,7 @@ export class MigrationJobs {
         await this.#deleteAbandoned();
         return (await this.iterate(signal)) !== 'none';
       },
-      onFailure: (error) => deps.log.warn({ err: error }, 'migrations of files wait: the database is away'),
+      onFailure: (error) => deps.log.warn({ err: error }, 'file migrations paused; database unavailable'),
       pollMs: POLL_MS,
     });
   }
@@ -159,7 +159,7 @@ export class MigrationJobs {
             migration_id: job.migration_id,
             row: batch.nextIndex - batch.rows.length,
           },
-          'a migration has failed: its failed rows and those without an identifier would take more than 10 times the bytes read of its file',
+          'migration failed: its failed rows and rows without an identifier would take over 10 times the bytes read',
         );
         return 'finished';
       case 'moved':
@@ -186,8 +186,8 @@ export class MigrationJobs {
     if (!failed) return;
     const { correlation_id, next_index: row } = failed.job;
     const fields = { err: error, correlation_id, migration_id: id, row };
-    if (failed.attempts < ATTEMPTS) log.warn(fields, 'rows of a file could not be applied: they are tried again');
-    else log.error(fields, 'a migration has failed: rows of its file cannot be applied');
+    if (failed.attempts < ATTEMPTS) log.warn(fields, 'could not apply rows of a file; retrying');
+    else log.error(fields, 'migration failed: cannot apply rows of its file');
   }
 
   async #deleteAbandoned(): Promise<void> {

@@ -96,7 +96,7 @@ export class MigrationStore {
   /** Stores the outcomes of rows of a user migration. */
   async recordRows(nodeId: string, migrationId: string, rows: readonly RowOutcomeRow[]): Promise<void> {
     const column = (name: keyof RowOutcomeRow) => textColumn(rows, name);
-    await this.#db.unscoped('sets of rows of one node, which each statement names').raw(
+    await this.#db.unscoped('statements on row sets name their node').raw(
       (sql) => sql`
         insert into migration_rows (migration_id, index, node_id, email, external_id, user_id, noted_users, status, reason)
         select ${migrationId}::uuid, r.index::integer, ${nodeId}::uuid, r.email, r.external_id, r.user_id::uuid,
@@ -117,7 +117,7 @@ export class MigrationStore {
     const scoped = this.#db.forNode(nodeId);
     await this.#db.transaction(async () => {
       await this.#db
-        .unscoped('a lock for the files of one node')
+        .unscoped('advisory lock, no table')
         .raw((sql) => sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${nodeId}`}::text, 0))`);
       const [stored] = await scoped.run((k) =>
         k.selectFrom('migration_files').select((eb) => eb.fn.countAll<string>().as('chunks')),
@@ -181,7 +181,7 @@ export class MigrationStore {
 
   /** Deletes chunks stored at or before `beforeMs` (ms since 1970) that belong to no job. */
   async deleteAbandoned(beforeMs: number): Promise<void> {
-    await this.#db.unscoped('uploads end early in every node').run((k) =>
+    await this.#db.unscoped('abandoned uploads of all nodes').run((k) =>
       k
         .deleteFrom('migration_files')
         .where('created_at', '<=', iso(beforeMs))
@@ -202,7 +202,7 @@ export class MigrationStore {
    * Takes a lease on the free job that has waited longest, or on the wanted one; returns undefined when there is none.
    */
   async claim({ owner, untilMs }: Lease, nowMs: number, wanted?: WantedJob): Promise<MigrationJobRow | undefined> {
-    const [job] = await this.#db.unscoped('jobs of all nodes wait in one queue').run((k) =>
+    const [job] = await this.#db.unscoped('one job queue for all nodes').run((k) =>
       k
         .updateTable('migration_jobs')
         .set({ lease_owner: owner, lease_until: iso(untilMs) })

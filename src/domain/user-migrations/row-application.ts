@@ -202,7 +202,7 @@ export class RowApplication {
         sql_state: sqlState(error),
         constraint: violatedConstraint(error),
       },
-      'a user could not be stored',
+      'could not store a user',
     );
   }
 }

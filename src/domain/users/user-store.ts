@@ -32,7 +32,7 @@ export class UserStore {
   readonly #unscoped: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#unscoped = db.unscoped('sets of rows of one node, which each statement names');
+    this.#unscoped = db.unscoped('statements on row sets name their node');
   }
 
   /**

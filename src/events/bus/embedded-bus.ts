@@ -80,7 +80,7 @@ class EmbeddedReader {
     } catch (error) {
       this.#failures += 1;
       const fields = { ...at, failures: this.#failures, error: String(error) };
-      log('warn', 'a batch of events failed and will be given again', fields);
+      log('warn', 'event batch failed; retrying', fields);
       throw error;
     }
   }

@@ -43,7 +43,7 @@ export class EmbeddedStore {
   readonly #database: Pick<UnscopedDatabase<object>, 'raw'>;
 
   constructor(database: BusDatabase) {
-    this.#database = database.unscoped('the event bus carries the messages of all nodes');
+    this.#database = database.unscoped('messages of all nodes');
   }
 
   /**

@@ -48,7 +48,7 @@ export class KafkaSubscription implements Subscription {
       } catch (error) {
         this.#crashes += 1;
         const fields = { groupId: this.#options.groupId, failures: this.#crashes, error: String(error) };
-        this.#log('warn', 'a consumer failed and will be replaced', fields);
+        this.#log('warn', 'consumer failed; replacing it', fields);
         await pause(backoffMs(this.#crashes), this.#stopping.signal);
       }
     }
@@ -127,7 +127,7 @@ export class KafkaSubscription implements Subscription {
       this.#failures.set(name, failures);
       const { groupId } = this.#options;
       const fields = { groupId, topic, partition, failures, error: String(error) };
-      this.#log('warn', 'a batch of events failed and will be given again', fields);
+      this.#log('warn', 'event batch failed; retrying', fields);
       const resume = payload.pause();
       setTimeout(resume, backoffMs(failures)).unref();
       return false;

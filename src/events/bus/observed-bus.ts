@@ -26,23 +26,23 @@ export class ObservedBus implements EventBus {
   readonly #tracer: Tracer | undefined;
   readonly #sent = durations({
     name: 'messaging_client_operation_duration_seconds',
-    help: 'How long the bus took to acknowledge messages, or to refuse them, by topic.',
+    help: 'Time until the bus acknowledged or rejected messages, by topic.',
     labelNames: ['messaging_destination_name', 'messaging_operation_name', 'error_type'],
   });
   readonly #processed = durations({
     name: 'messaging_process_duration_seconds',
-    help: 'How long a batch of messages took to take effect, or to fail, by topic and consumer group.',
+    help: 'Time to process a batch of messages, by topic and consumer group.',
     labelNames: ['messaging_destination_name', 'messaging_consumer_group_name', 'error_type'],
   });
   readonly #consumed = new Counter({
     name: 'messaging_client_consumed_messages_total',
-    help: 'Messages that were given to a consumer group, repeats included.',
+    help: 'Messages delivered to a consumer group, including redeliveries.',
     labelNames: ['messaging_destination_name', 'messaging_consumer_group_name'],
     registers: [],
   });
   readonly #dead = new Counter({
     name: 'portcullis_dead_letters_total',
-    help: 'Messages that no repeat could apply, by the topic that they came from.',
+    help: 'Messages sent to the dead-letter topic, by original topic.',
     labelNames: ['messaging_destination_name'],
     registers: [],
   });
@@ -179,7 +179,7 @@ export function lagMetric(bus: { lag(): Promise<GroupLag[]> }): Metric {
   const snapshot = new MemoizedRead(() => bus.lag(), { maxAgeMs: MAX_AGE_MS, deadlineMs: DEADLINE_MS });
   return new Gauge({
     name: 'portcullis_consumer_lag_messages',
-    help: 'Messages that a consumer group has not taken yet, by topic; each process tells of the whole group.',
+    help: 'Messages that a consumer group has not consumed, by topic; each process reports the whole group.',
     labelNames: ['messaging_consumer_group_name', 'messaging_destination_name'],
     registers: [],
     async collect() {

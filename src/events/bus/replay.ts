@@ -56,7 +56,7 @@ export class ReplayPositions {
   }
 
   get #raw() {
-    return this.#database.unscoped('dead letters are of all nodes').raw;
+    return this.#database.unscoped('dead letters of all nodes').raw;
   }
 }
 

@@ -57,7 +57,7 @@ export class OutboxRelay {
     this.#deps = dependencies;
     this.#loop = new WorkLoop({
       iterate: async () => (await this.relayBatch()) > 0,
-      onFailure: (error) => dependencies.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed'),
+      onFailure: (error) => dependencies.log.warn({ err: error }, 'cannot publish events; keeping them in the outbox'),
       pollMs: POLL_MS,
     });
   }
@@ -113,7 +113,7 @@ export class OutboxRelay {
   }
 
   #unscoped() {
-    return this.#deps.db.unscoped('the outbox carries the events of all nodes');
+    return this.#deps.db.unscoped('one outbox for all nodes');
   }
 }
 

@@ -105,7 +105,7 @@ const DAY_MS = 24 * 3_600_000;
  */
 export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetentionDependencies): Promise<void> {
   const oldest = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
-  const unscoped = db.unscoped('events age in every node');
+  const unscoped = db.unscoped('retention of all nodes');
   const nodes = await unscoped.run((k) => k.selectFrom('node_event_seq').select('node_id'));
   for (const { node_id: nodeId } of nodes) {
     for (let deleted = BATCH; deleted === BATCH; ) {

@@ -21,7 +21,7 @@ const url = z
   .refine((text) => URL.canParse(text), 'must be a URL');
 const remotePlace = url
   .transform((text) => text.replace(/\/+$/, ''))
-  .meta({ description: 'Its URL; a path in it stands before the path of every request.' });
+  .meta({ description: 'URL of the service; its path is prefixed to the path of every request.' });
 
 const localSchema = z.strictObject({
   at: z.literal(LOCAL).meta({ description: 'In this process.' }),
@@ -93,7 +93,7 @@ const lookupSchema = z.strictObject({
     .regex(PLAIN_URL, { error: 'must be an http or https URL without user and query', abort: true })
     .refine((text) => URL.canParse(text), 'must be a URL')
     .transform((text) => text.replace(/\/+$/, ''))
-    .meta({ description: 'GET {url}/{id} tells whose a transaction is; the id is percent-encoded.' }),
+    .meta({ description: 'GET {url}/{id} returns the owner of a transaction; the id is percent-encoded.' }),
   timeout_ms: z.int().min(1).max(60_000).default(5_000).meta({
     description: 'How long an answer may take, to its last byte.',
   }),
@@ -174,7 +174,7 @@ const endpointSchema = z.strictObject({
   }),
   max_body_bytes: z.int().min(0).optional().meta({
     description:
-      'The largest request body; 0: no limit, of remote services alone; else as its first service says, else 1 MiB.',
+      'Maximum size of a request body; 0 means no limit (only for remote services). Default: that of its first service, or 1 MiB.',
   }),
   statuses: z.enum(['open', 'closed']).default('open').meta({
     description: 'closed: senders know no 413, 502, 503 or 504; they get 400 and 500 instead.',
@@ -196,7 +196,7 @@ const gatewaySchema = z.strictObject({
       description: 'Since when POST /v2/webhooks is deprecated, and until when it answers.',
     }),
   transactions_lookup: lookupSchema.optional().meta({
-    description: 'Who is asked for transactions that notifications name and nobody has registered; read at a start.',
+    description: 'The service to ask for unregistered transactions that notifications name; read only at startup.',
   }),
   endpoints: z.array(endpointSchema).min(1),
 });
@@ -327,7 +327,10 @@ function crossFaults(value: unknown): Fault[] {
     const names = textsIn(endpoint.services);
     for (const name of names) refuseUnknown(name, ['endpoints', index, 'services']);
     if (endpoint.max_body_bytes === 0 && (names.length === 0 || names.some(isHere))) {
-      faults.push({ at: ['endpoints', index, 'max_body_bytes'], message: 'no limit (0) is for remote services alone' });
+      faults.push({
+        at: ['endpoints', index, 'max_body_bytes'],
+        message: 'no limit (0) is only allowed for remote services',
+      });
     }
     for (const field of ['tokens', 'permissions'] as const) {
       if (endpoint.visibility === 'public' && textsIn(endpoint[field]).length > 0)

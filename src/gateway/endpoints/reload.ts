@@ -93,7 +93,7 @@ async function parseInThread(text: TableText, signal: AbortSignal): Promise<Pars
   const abort = () => reject(signal.reason);
   signal.addEventListener('abort', abort);
   worker.once('message', resolve).once('error', reject);
-  worker.once('exit', () => reject(new Error('the thread that reads the gateway table has ended')));
+  worker.once('exit', () => reject(new Error('the thread that reads gateway.yaml has exited')));
   try {
     return await promise;
   } finally {
@@ -139,7 +139,7 @@ export class Reloads {
     this.#source = deps.source;
     this.inForce = new Gauge({
       name: 'portcullis_gateway_file_in_force',
-      help: 'Whether gateway.yaml is in force as it was read last (1), or was refused and an older table is (0).',
+      help: '1 if the latest gateway.yaml is in use, 0 if it was rejected and older routes are.',
       registers: [],
     });
     this.inForce.set(1);
@@ -156,7 +156,7 @@ export class Reloads {
    */
   async reload(): Promise<void> {
     if (!this.#use) {
-      this.#deps.log.info({}, 'nothing to reload: this process has no gateway');
+      this.#deps.log.info({}, 'nothing to reload: this process is not a gateway');
       return;
     }
     this.#isAsked = true;
@@ -198,7 +198,7 @@ export class Reloads {
         error instanceof ConfigError
           ? { faults: error.faults.slice(0, SHOWN_FAULTS), fault_count: error.faults.length }
           : { err: error };
-      log.error({ file: path, ...details }, 'the gateway table stays as it was: its file is at fault');
+      log.error({ file: path, ...details }, 'gateway.yaml is invalid; keeping the current routes');
     }
   }
 
@@ -213,7 +213,7 @@ export class Reloads {
     const table = complete(await parseTable(text, signal));
     const changes = tableChanges(this.#table, table);
     if (!isDeepStrictEqual(this.#table.transactions_lookup, table.transactions_lookup)) {
-      log.warn({ file: path }, 'transactions_lookup has changed: that needs a restart');
+      log.warn({ file: path }, 'transactions_lookup changed; restart to apply it');
     }
     // Comparing and replacing take some milliseconds each with thousands of endpoints; requests run in between.
     await setImmediate();
@@ -221,7 +221,7 @@ export class Reloads {
     this.#use?.(table);
     this.#table = table;
     this.inForce.set(1);
-    log.info({ file: path, ...changes }, 'the gateway table was replaced');
+    log.info({ file: path, ...changes }, 'loaded gateway.yaml');
   }
 }
 

@@ -186,7 +186,7 @@ export class AuditLog {
   }
 
   #logUnmasked({ correlationId }: Exchange, error: unknown): void {
-    this.#log.error({ correlation_id: correlationId, err: error }, 'bodies could not be masked');
+    this.#log.error({ correlation_id: correlationId, err: error }, 'could not mask bodies');
   }
 
   #keep(record: AuditRecord, kept?: () => void): void {

@@ -40,12 +40,12 @@ export class RequestMetrics {
   readonly metrics: readonly Metric[];
   readonly #durations = durations<Label>({
     name: 'http_server_request_duration_seconds',
-    help: 'How long requests took, from their first byte to the last of the answer, by method, endpoint and status.',
+    help: 'Request duration from the first byte received to the last byte sent, by method, endpoint and status.',
     labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
   });
   readonly #streams = new Counter<'http_route' | 'kind'>({
     name: 'portcullis_streams_ended_total',
-    help: 'Event streams and WebSockets that have ended, by endpoint.',
+    help: 'Closed event streams and WebSockets, by endpoint.',
     labelNames: ['http_route', 'kind'],
     registers: [],
   });
@@ -55,7 +55,7 @@ export class RequestMetrics {
     const activeOf = () => this.#active;
     const active = new Gauge({
       name: 'http_server_active_requests',
-      help: 'Requests that are being answered, event streams and WebSockets included.',
+      help: 'Requests in progress, including event streams and WebSockets.',
       registers: [],
       collect() {
         this.set(activeOf());

@@ -12,7 +12,7 @@ export type CallError = 'unreachable' | 'timeout' | 'left' | 'cut';
 export class UpstreamCalls {
   readonly durations = durations<Label>({
     name: 'http_client_request_duration_seconds',
-    help: 'How long remote services took, from the request to the last byte of the answer; each attempt by itself.',
+    help: 'Duration of requests to upstream services, to the last byte of the response; each attempt separately.',
     labelNames: ['service', 'http_request_method', 'http_response_status_code', 'error_type'],
   });
   readonly #tracer: Tracer | undefined;

@@ -96,7 +96,7 @@ export class Upstreams {
       nowMs,
       ...(before ? { counts: before.counts } : {}),
       onCircuit: ({ circuit }) =>
-        log.warn({ service: name, circuit: circuit.kind }, 'the circuit of a service has turned'),
+        log.warn({ service: name, circuit: circuit.kind }, 'circuit breaker of an upstream service changed state'),
       onDrained: (upstream) => this.#retired.delete(upstream),
     });
   }
@@ -111,7 +111,7 @@ export function upstreamMetrics(upstreams: Upstreams): Metric[] {
   return [
     new Counter({
       name: 'portcullis_upstream_requests_total',
-      help: 'Requests to remote services, by what became of them; one that was sent twice is under retried as well.',
+      help: 'Requests to upstream services, by outcome; a request sent twice also counts as retried.',
       labelNames: ['service', 'outcome'],
       registers: [],
       collect() {
@@ -123,7 +123,7 @@ export function upstreamMetrics(upstreams: Upstreams): Metric[] {
     }),
     new Gauge({
       name: 'portcullis_upstream_requests',
-      help: 'Requests to remote services that go on or wait for their turn, and open WebSockets.',
+      help: 'Requests to upstream services in progress or queued, and open WebSockets.',
       labelNames: ['service', 'state'],
       registers: [],
       collect() {
@@ -137,7 +137,7 @@ export function upstreamMetrics(upstreams: Upstreams): Metric[] {
     }),
     new Gauge({
       name: 'portcullis_upstream_circuit_closed',
-      help: 'Whether requests are sent to a remote service (1), or answered 503 at once (0).',
+      help: '1 if requests are sent to the upstream service, 0 if its circuit breaker is open.',
       labelNames,
       registers: [],
       collect() {

@@ -37,7 +37,7 @@ function defaultsOf(config: Config): Partial<Record<keyof Env, string>> {
     TOPIC_PREFIX: 'none',
     DATA_DIR: config.dataDir,
     AUDIT_SPOOL_DIR: config.auditSpoolDir,
-    AUDIT_CHECKPOINTS: 'in the database alone',
+    AUDIT_CHECKPOINTS: 'only in the database',
     GATEWAY_CONFIG: config.gatewayConfigPath,
     JWT_SECRET_USER: generated,
     JWT_SECRET_DISCOVER: generated,

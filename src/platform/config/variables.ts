@@ -39,7 +39,7 @@ const GENERATED = 'generated once into `DATA_DIR`';
 
 function rotating<Schema extends z.ZodType>(schema: Schema, name: string): Schema {
   return about(schema, {
-    description: `the former \`${name}\`: it still verifies, and is used for nothing else`,
+    description: `the former \`${name}\`; it is only used to verify`,
     unset: 'none',
     role: 'gateway',
   });
@@ -56,7 +56,7 @@ function jwtSecret(tokens: string) {
 const process = {
   NODE_ENV: about(environment.optional(), {
     description:
-      '`production` refuses to guess: no generated secret, no embedded store, no demo. A near spelling of it (`prod`, `Production`) is refused',
+      'in `production`, nothing is generated or embedded and there is no demo; near spellings (`prod`, `Production`) are rejected',
     unset: 'not production',
   }),
   PORTCULLIS_ROLE: about(z.enum(['all', 'gateway', 'worker'], 'one of all, gateway, worker').default('all'), {
@@ -78,12 +78,12 @@ const process = {
   }),
   TRUST_PROXY: about(peers.default(['loopback']), {
     description:
-      'peers whose `X-Forwarded-*`, `Forwarded`, `X-Real-IP` and `ssl-client-*` are believed; from any other all of these are removed, with underscores for hyphens too',
+      'peers whose `X-Forwarded-*`, `Forwarded`, `X-Real-IP` and `ssl-client-*` headers are trusted; they are removed from all other requests, also with underscores for hyphens',
     role: 'gateway',
   }),
   MAX_CONNECTIONS: about(atLeastOne.default(20_000), {
     description:
-      'how many connections the public listener takes at once, half of them at most from one peer that is not in `TRUST_PROXY`; one more is closed. The process needs as many open files (`ulimit -n`)',
+      'maximum number of connections to the public listener; one peer outside `TRUST_PROXY` may have half of them. The process needs as many open files (`ulimit -n`)',
     role: 'gateway',
   }),
   CORS_ORIGINS: about(origins.default(['*']), {
@@ -97,7 +97,7 @@ const process = {
         'one of fatal, error, warn, info, debug, trace, silent',
       )
       .default('info'),
-    { description: 'from which level on the log has a line: JSON on standard output, readable in a terminal' },
+    { description: 'lowest level that is logged; the log is JSON on standard output, readable in a terminal' },
   ),
 };
 
@@ -114,47 +114,47 @@ const stores = {
   }),
   STATEMENT_TIMEOUT_MS: about(atLeastOne.default(10_000), {
     description:
-      'milliseconds after which a statement of PostgreSQL ends that a request waits for (504); work in the background takes as long as it takes',
+      'milliseconds after which a PostgreSQL statement of a request is cancelled (504); background work has no limit',
     role: 'gateway',
   }),
   REDIS_URL: about(redisUrl.optional(), {
     description:
-      'Redis, or one server of a Redis Cluster, which tells of the others: sessions, rates and quotas, wake-ups. A cluster has database 0 alone',
+      'Redis, or any server of a Redis Cluster: sessions, rates and quotas, wake-ups. A cluster has only database 0',
     unset: 'in process',
   }),
   KAFKA_BROKERS: about(brokers.optional(), { description: 'Kafka', unset: 'in process, durable in the database' }),
-  KAFKA_SSL: about(flag.default(false), { description: 'whether the brokers are spoken to by TLS' }),
+  KAFKA_SSL: about(flag.default(false), { description: 'whether to connect to the brokers by TLS' }),
   KAFKA_SASL_MECHANISM: about(
     z.enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'one of plain, scram-sha-256, scram-sha-512').optional(),
     {
-      description: 'how the brokers are logged in to; the three `KAFKA_SASL_` variables are set together',
+      description: 'SASL mechanism for the brokers; set all three `KAFKA_SASL_` variables or none',
       unset: 'no login',
     },
   ),
-  KAFKA_SASL_USERNAME: about(text.optional(), { description: 'the name at the brokers', unset: 'no login' }),
-  KAFKA_SASL_PASSWORD: about(text.optional(), { description: 'the password at the brokers', unset: 'no login' }),
+  KAFKA_SASL_USERNAME: about(text.optional(), { description: 'user name for the brokers', unset: 'no login' }),
+  KAFKA_SASL_PASSWORD: about(text.optional(), { description: 'password for the brokers', unset: 'no login' }),
   TOPIC_PREFIX: about(
     z
       .string()
       .regex(/^[a-zA-Z0-9._-]*$/, 'letters, digits, dot, dash and underscore')
       .default(''),
-    { description: 'stands before every topic, consumer group, cache key and channel' },
+    { description: 'prefix of every topic, consumer group, cache key and channel' },
   ),
   DATA_DIR: about(text.default('.data'), {
     description: 'the folder of the embedded stores, of generated secrets and of the audit spool',
   }),
   AUDIT_SPOOL_DIR: about(text.optional(), {
-    description: 'audit records that are not in the database yet: keep it on a disk that survives the process',
+    description: 'folder for audit records that are not in the database yet; it must survive a restart',
     unset: '`DATA_DIR/audit`',
   }),
   AUDIT_RETENTION_DAYS: about(days.default(90), { description: 'how long audit records are kept', role: 'worker' }),
   AUDIT_CHECKPOINTS: about(checkpoints.optional(), {
     description:
-      'where seals of the audit are kept outside the database: `file:PATH`, to which they are appended, or `kafka:TOPIC` (docs/operations/audit-chain.md)',
-    unset: 'in the database alone',
+      'where audit checkpoints are copied outside the database: `file:PATH` or `kafka:TOPIC` (docs/operations/audit-chain.md)',
+    unset: 'only in the database',
   }),
   EVENTS_RETENTION_DAYS: about(days.default(30), {
-    description: 'how long transaction events are kept, and so how far back a subscription resumes',
+    description: 'how long transaction events are kept, which limits how far back a subscription can resume',
     role: 'worker',
   }),
 };
@@ -173,21 +173,20 @@ const secrets = {
   }),
   SECRET_PEPPER_PREVIOUS: rotating(secret.optional(), 'SECRET_PEPPER'),
   AUDIT_SIGNING_KEY: about(ed25519PrivateKey.optional(), {
-    description: 'the Ed25519 key that signs seals of the audit: PKCS #8 in PEM, or its DER in base64',
-    unset: `${GENERATED}; in production seals are not signed`,
+    description: 'Ed25519 key that signs audit checkpoints: PKCS #8 in PEM, or its DER in base64',
+    unset: `${GENERATED}; in production checkpoints are not signed`,
   }),
   AUDIT_SIGNING_KEY_PREVIOUS: about(ed25519FormerKeys.optional(), {
-    description:
-      'every former `AUDIT_SIGNING_KEY`, or its public part, one after another in PEM: `audit verify` knows their signatures',
+    description: 'all previous `AUDIT_SIGNING_KEY`s or their public keys, concatenated PEM, for `audit verify`',
     unset: 'none',
   }),
   WEBHOOK_USERNAME: about(text.regex(/^[^:]*$/, 'without a colon (RFC 7617)').optional(), {
-    description: 'the name of the chain processor at the webhook',
+    description: 'user name of the chain processor at the webhook',
     unset: '`chain-processor`',
     role: 'gateway',
   }),
   WEBHOOK_PASSWORD: about(text.optional(), {
-    description: 'its password: at least 16 characters in production',
+    description: 'password of the chain processor; at least 16 characters in production',
     unset: GENERATED,
     role: 'gateway',
   }),
@@ -199,35 +198,38 @@ const secrets = {
   }),
   WEBHOOK_SIGNING_SECRET_PREVIOUS: rotating(signingSecret.optional(), 'WEBHOOK_SIGNING_SECRET'),
   WEBHOOK_SIGNATURE: about(z.enum(['optional', 'required'], 'optional or required').default('optional'), {
-    description: 'whether a notification must be signed; `required` needs `WEBHOOK_SIGNING_SECRET`',
+    description: 'whether notifications must be signed; `required` needs `WEBHOOK_SIGNING_SECRET`',
     role: 'gateway',
   }),
 };
 
 const features = {
   GATEWAY_CONFIG: about(text.optional(), {
-    description: 'the file of services and endpoints; its schema is `schema/gateway.schema.json`',
+    description: 'file of services and endpoints; its schema is `schema/gateway.schema.json`',
     unset: '`gateway.yaml` of the product',
   }),
-  MAX_SESSIONS: about(atLeastOne.default(1000), { description: 'live logins of one supervisor', role: 'gateway' }),
+  MAX_SESSIONS: about(atLeastOne.default(1000), {
+    description: 'maximum number of sessions per supervisor',
+    role: 'gateway',
+  }),
   DISCOVERS_UPSTREAM_URL: about(httpUrl.optional(), {
     description: 'where `/v1/discovers/**` goes',
     unset: 'the path is not registered',
     role: 'gateway',
   }),
   GAS_RPC_URLS: about(gasNodes.optional(), {
-    description: 'nodes of the Ethereum kind that are asked what gas costs; the URLs are kept as secrets',
-    unset: 'the gas fee route answers an empty list',
+    description: 'RPC providers (Ethereum JSON-RPC) for gas fees; the URLs are treated as secrets',
+    unset: 'the gas fee route returns an empty list',
     role: 'gateway',
   }),
   REGISTRATION_BY_MUTATION: about(z.enum(['on', 'off'], 'on or off').optional(), {
     description:
-      'whether `registerTransaction` registers ids that neither the topic nor the lookup has named; whoever does so sees what was parked for them',
+      'whether `registerTransaction` may register ids that neither the topic nor the lookup has named; the caller then sees their parked notifications',
     unset: '`on`; in production `off`',
     role: 'gateway',
   }),
   GRAPHQL_INTROSPECTION: about(z.enum(['on', 'off'], 'on or off').optional(), {
-    description: 'whether clients may ask for the schema; `off`, errors suggest no names either',
+    description: 'whether clients may query the schema; with `off`, errors suggest no names either',
     unset: '`on`; in production `off`',
     role: 'gateway',
   }),
@@ -241,17 +243,16 @@ const features = {
     role: 'gateway',
   }),
   GRAPHQL_MAX_COST: about(atLeastOne.default(5000), {
-    description:
-      'the objects that one operation may ask for, or those of a batch together; each `totalCount` in a document counts as 200',
+    description: 'maximum number of objects that an operation or a batch may request; each `totalCount` counts as 200',
     role: 'gateway',
   }),
   GRAPHQL_PERSISTED: about(z.enum(['off', 'allow', 'only'], 'off, allow or only').default('off'), {
     description:
-      'persisted operations: refused, understood, or the only ones that run (docs/operations/persisted-operations.md)',
+      'persisted operations: rejected, accepted, or the only ones that run (docs/operations/persisted-operations.md)',
     role: 'gateway',
   }),
   GRAPHQL_PERSISTED_FILE: about(text.optional(), {
-    description: 'the file that lists them; `only` needs it',
+    description: 'file of persisted operations; required by `only`',
     unset: 'none',
     role: 'gateway',
   }),
@@ -259,16 +260,16 @@ const features = {
 
 const telemetry = {
   OTEL_EXPORTER_OTLP_ENDPOINT: about(httpUrl.optional(), {
-    description: 'where traces go, by OTLP over HTTP (docs/operations/traces.md)',
+    description: 'URL of the trace collector, OTLP over HTTP (docs/operations/traces.md)',
     unset: 'nothing is traced',
   }),
   OTEL_EXPORTER_OTLP_HEADERS: about(otlpHeaders.optional(), {
-    description: 'what each export is sent with: a comma-separated list of `name=value`, the values percent-encoded',
+    description: 'headers of each export: a comma-separated list of `name=value`, values percent-encoded',
     unset: 'none',
   }),
   OTEL_SERVICE_NAME: about(text.default('portcullis'), { description: 'the name of the service in traces' }),
   OTEL_TRACES_SAMPLER_ARG: about(ratio.default(1), {
-    description: 'the part of the traces that is kept where the caller has not decided, 0 to 1',
+    description: 'share of traces that are kept if the caller has not decided, 0 to 1',
   }),
   OTEL_BSP_SCHEDULE_DELAY: about(atLeastOne.default(5000), {
     description: 'milliseconds between two exports of spans',

@@ -258,7 +258,7 @@ async function openEmbedded(dataDir: string): Promise<Opened> {
  */
 export async function knowsLetterCase(db: Db): Promise<boolean> {
   const [row] = await db
-    .unscoped('the locale is of the database')
+    .unscoped('the locale is global')
     .raw((sql) => sql<{ known: boolean }>`select lower('ÀЖ') = 'àж' as known`);
   return row?.known ?? false;
 }

@@ -45,7 +45,7 @@ export class DatabaseMetrics {
   readonly metrics: readonly Metric[];
   readonly #statements = durations({
     name: 'db_client_operation_duration_seconds',
-    help: 'How long PostgreSQL took to answer statements, by their first word and SQLSTATE of their error.',
+    help: 'Duration of PostgreSQL statements, by first keyword and SQLSTATE of their error.',
     labelNames: ['db_operation_name', 'error_type'],
   });
   /** The driver's pool; until the first statement creates it, one without connections. */
@@ -59,7 +59,7 @@ export class DatabaseMetrics {
       new Gauge({
         // OpenTelemetry calls it `db_client_connection_count`, but Prometheus reserves that suffix for histograms.
         name: 'db_client_connections',
-        help: 'Connections to PostgreSQL, by whether they are in use.',
+        help: 'Connections to PostgreSQL, by state.',
         labelNames: ['db_client_connection_state'],
         registers: [],
         collect() {
@@ -70,7 +70,7 @@ export class DatabaseMetrics {
       }),
       new Gauge({
         name: 'db_client_connection_max',
-        help: 'The most connections to PostgreSQL that there may be.',
+        help: 'Maximum number of connections to PostgreSQL.',
         registers: [],
         collect() {
           this.set(max);
@@ -78,7 +78,7 @@ export class DatabaseMetrics {
       }),
       new Gauge({
         name: 'db_client_connection_pending_requests',
-        help: 'Statements and transactions that wait for a connection to PostgreSQL.',
+        help: 'Statements and transactions waiting for a connection to PostgreSQL.',
         registers: [],
         collect() {
           this.set(connections.waiting());

@@ -27,7 +27,7 @@ export type OnSchemaMigration = (step: { name: string; done: number; total: numb
 export async function migrate(database: Database, onMigration: OnSchemaMigration = () => undefined): Promise<string[]> {
   if (database.isEmbedded) return runMigrations(database, onMigration);
   return database.db.transaction(async () => {
-    await database.db.unscoped('one process migrates').raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
+    await database.db.unscoped('advisory lock, no table').raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
     return runMigrations(database, onMigration);
   });
 }
@@ -54,7 +54,7 @@ async function runMigrations(database: Database, onMigration: OnSchemaMigration)
 }
 
 async function executedMigrations(db: Database['db']): Promise<string[]> {
-  const unscoped = db.unscoped('the schema is of no node');
+  const unscoped = db.unscoped('the schema is global');
   const [table] = await unscoped.raw(
     (sql) => sql<{ exists: boolean }>`select to_regclass('mikro_orm_migrations') is not null as exists`,
   );

@@ -29,7 +29,7 @@ export async function openTracing(
 ): Promise<Tracing> {
   const exported = new Counter({
     name: 'portcullis_spans_exported_total',
-    help: 'Spans that have ended, by whether the collector has taken them; what it does not take, or not in time, is lost.',
+    help: 'Finished spans, by outcome (taken, lost).',
     labelNames: ['outcome'],
     registers: [],
   });
@@ -43,7 +43,7 @@ export async function openTracing(
     if (outcome === 'dropped') return;
     const wasRefused = isRefused;
     isRefused = outcome === 'refused';
-    if (isRefused && !wasRefused) log.warn({ spans }, 'the collector does not take spans: they are lost until it does');
+    if (isRefused && !wasRefused) log.warn({ spans }, 'trace collector rejects spans; dropping them');
   });
   stack.defer(() => tracer.stop());
   return { tracer, log: tracedLog(log, tracer), exported };

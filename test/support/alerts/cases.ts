@@ -145,7 +145,7 @@ export const CASES: readonly AlertCase[] = [
     { [build('worker', WORKER)]: level(1, undefined, undefined) },
     {
       description:
-        'No process with role all or worker has been scraped for two minutes: nothing is applied or relayed.',
+        'No process with role all or worker has been scraped for two minutes: no events are applied or published.',
       almostLasts: 1.75,
     },
   ),
@@ -155,7 +155,7 @@ export const CASES: readonly AlertCase[] = [
     { [part('database', WORKER)]: level(1, 0, 0) },
     {
       labels: { ...onWorker, part: 'database' },
-      description: 'worker-1:4001 gets no answer from PostgreSQL.',
+      description: 'worker-1:4001 cannot reach PostgreSQL.',
       almostLasts: 0.75,
     },
   ),
@@ -165,7 +165,7 @@ export const CASES: readonly AlertCase[] = [
     { [part('cache', GATEWAY_1)]: level(1, 0, 0) },
     {
       labels: { ...onGateway, part: 'cache' },
-      description: 'gateway-1:4001 gets no answer from Redis: login tokens are refused.',
+      description: 'gateway-1:4001 cannot reach Redis: login tokens are rejected.',
       almostLasts: 1.75,
     },
   ),
@@ -176,7 +176,7 @@ export const CASES: readonly AlertCase[] = [
     {
       when: 'Redis does not merely refuse',
       labels: { ...onGateway, part: 'cache' },
-      description: 'gateway-1:4001 gets no answer from Redis: login tokens are refused.',
+      description: 'gateway-1:4001 cannot reach Redis: login tokens are rejected.',
     },
   ),
   lasting(
@@ -195,7 +195,7 @@ export const CASES: readonly AlertCase[] = [
     { [revocationLag]: level(0.5, 6, 4.5), [part('database', GATEWAY_1)]: level(1, 1, 1) },
     {
       labels: onGateway,
-      description: 'gateway-1:4001 last read revocations 6s ago: it answers requests with tokens 503.',
+      description: 'gateway-1:4001 last read revocations 6s ago: requests with tokens get 503.',
     },
   ),
   lasting(
@@ -205,7 +205,7 @@ export const CASES: readonly AlertCase[] = [
     {
       when: 'the database answers',
       labels: onGateway,
-      description: 'gateway-1:4001 last read revocations 6s ago: it answers requests with tokens 503.',
+      description: 'gateway-1:4001 last read revocations 6s ago: requests with tokens get 503.',
     },
   ),
   lasting(
@@ -214,7 +214,7 @@ export const CASES: readonly AlertCase[] = [
     { [part('bus', GATEWAY_1)]: level(1, 0, 0) },
     {
       labels: { ...onGateway, part: 'bus' },
-      description: 'gateway-1:4001 gets no answer from Kafka: notifications are refused.',
+      description: 'gateway-1:4001 cannot reach Kafka: notifications are rejected.',
       almostLasts: 1.75,
     },
   ),
@@ -227,7 +227,7 @@ export const CASES: readonly AlertCase[] = [
     description: 'More than 2 % of the operations of type query end with an internal error.',
   }),
   proportion('PortcullisToolsFail', { fault: 2.1, almost: 1.9 }, [tools('failed'), tools('ok')], {
-    description: 'More than 2 % of the calls of MCP tools end with an internal error.',
+    description: 'More than 2 % of MCP tool calls end with an internal error.',
   }),
   {
     ...DEFAULTS,
@@ -250,7 +250,7 @@ export const CASES: readonly AlertCase[] = [
     { [wallets.closed]: level(1, 0, 1), [wallets.requests]: rise(4, 4, 4) },
     {
       labels: { ...onGateway, service: 'wallets' },
-      description: 'The circuit of wallets is open on gateway-1:4001.',
+      description: 'The circuit breaker of wallets is open on gateway-1:4001.',
     },
   ),
   lasting(
@@ -267,7 +267,7 @@ export const CASES: readonly AlertCase[] = [
       lasts: 15,
       quiet: 9.75,
       labels: { ...onGateway, service: 'wallets' },
-      description: 'The circuit of wallets is open on gateway-1:4001.',
+      description: 'The circuit breaker of wallets is open on gateway-1:4001.',
     },
   ),
   proportion('PortcullisUpstreamErrors', { fault: 5.2, almost: 4.8 }, [attempts('timeout'), attempts('')], {
@@ -282,7 +282,7 @@ export const CASES: readonly AlertCase[] = [
     },
     {
       labels: transfers,
-      description: 'portcullis.transactions has 10001 messages of transactions.user before it.',
+      description: 'portcullis.transactions is 10001 messages of transactions.user behind.',
     },
   ),
   {
@@ -300,8 +300,7 @@ export const CASES: readonly AlertCase[] = [
   },
   repeated('PortcullisBatchesFail', 15, batches('Error'), {
     labels: transfers,
-    description:
-      'Batches of transactions.user have failed again and again for a quarter of an hour in portcullis.transactions.',
+    description: 'Batches of transactions.user have failed repeatedly for 15 minutes in portcullis.transactions.',
     series: { [batches('Error')]: rise(0, 4, 4), [batches('')]: rise(4, 4, 4) },
   }),
   lasting(
@@ -309,7 +308,7 @@ export const CASES: readonly AlertCase[] = [
     5,
     { [`portcullis_outbox_oldest_seconds{${WORKER}}`]: level(0, 301, 300) },
     {
-      description: 'The oldest event waits for 5m 1s.',
+      description: 'The oldest event in the outbox has waited for 5m 1s.',
     },
   ),
   {
@@ -319,7 +318,7 @@ export const CASES: readonly AlertCase[] = [
     // Just not: those of long ago.
     series: { [letters]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } },
     labels: { messaging_destination_name: 'transactions.user' },
-    description: 'Messages of transactions.user could not be applied.',
+    description: 'Messages of transactions.user could not be processed.',
   },
   {
     ...DEFAULTS,
@@ -330,7 +329,7 @@ export const CASES: readonly AlertCase[] = [
     lasts: 20,
     almostLasts: 20,
     labels: { messaging_destination_name: 'transactions.user' },
-    description: 'Messages of transactions.user could not be applied.',
+    description: 'Messages of transactions.user could not be processed.',
   },
   {
     ...DEFAULTS,
@@ -340,7 +339,7 @@ export const CASES: readonly AlertCase[] = [
     fires: 31,
     quiet: 69.75,
     almostLasts: 40,
-    description: '4050 transactions are not registered, and they become more.',
+    description: '4050 transactions are not registered, and their number grows.',
   },
   {
     ...DEFAULTS,
@@ -351,7 +350,7 @@ export const CASES: readonly AlertCase[] = [
     fires: 30,
     quiet: 64.75,
     almostLasts: 35,
-    description: '1013.2 transactions are not registered, and they become more.',
+    description: '1013.2 transactions are not registered, and their number grows.',
   },
   lasting(
     'PortcullisUnregistered',
@@ -359,7 +358,7 @@ export const CASES: readonly AlertCase[] = [
     { [unregistered]: level(0, 100_000, 99_999) },
     {
       when: 'so many that they are not counted any more',
-      description: '100000 transactions are not registered, and they become more.',
+      description: '100000 transactions are not registered, and their number grows.',
     },
   ),
   lasting(
@@ -379,7 +378,7 @@ export const CASES: readonly AlertCase[] = [
     },
     {
       labels: onGateway,
-      description: 'The audit spool of gateway-1:4001 is over half full: a full one refuses requests.',
+      description: 'The audit spool of gateway-1:4001 is over half full; when it is full, requests are rejected.',
     },
   ),
   lasting(
@@ -389,7 +388,7 @@ export const CASES: readonly AlertCase[] = [
     {
       when: 'its disk is full',
       labels: onGateway,
-      description: 'The audit spool of gateway-1:4001 is over half full: a full one refuses requests.',
+      description: 'The audit spool of gateway-1:4001 is over half full; when it is full, requests are rejected.',
       almostLasts: 0.75,
     },
   ),
@@ -399,7 +398,7 @@ export const CASES: readonly AlertCase[] = [
     alert: 'PortcullisAuditRecordsLost',
     series: { [lost]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } },
     labels: { reason: 'spool' },
-    description: 'Requests were answered whose audit records are not in the database, for the reason spool.',
+    description: 'Audit records of answered requests were not stored, reason spool.',
   },
   {
     ...DEFAULTS,
@@ -410,25 +409,25 @@ export const CASES: readonly AlertCase[] = [
     lasts: 20,
     almostLasts: 20,
     labels: { reason: 'spool' },
-    description: 'Requests were answered whose audit records are not in the database, for the reason spool.',
+    description: 'Audit records of answered requests were not stored, reason spool.',
   },
   repeated('PortcullisCountsAlone', 5, `portcullis_requests_counted_alone_total{${GATEWAY_1}}`, {
     labels: onGateway,
-    description: 'gateway-1:4001 counts the rates of clients by itself.',
+    description: 'gateway-1:4001 counts client requests on its own: limits apply per process.',
   }),
   repeated('PortcullisGuardsFail', 5, `portcullis_guard_decisions_total{guard="rate",outcome="failed",${GATEWAY_1}}`, {
     labels: { guard: 'rate' },
-    description: 'The guard rate can neither pass nor refuse requests.',
+    description: 'The guard rate cannot decide on requests.',
   }),
   repeated('PortcullisSecretsGuessed', 5, `portcullis_wrong_secrets_total{outcome="throttled",${GATEWAY_1}}`, {
-    description: 'Wrong client secrets are refused as too many.',
+    description: 'Client authentications are throttled after too many wrong secrets.',
   }),
   repeated('PortcullisConnectionsRefused', 5, `portcullis_connections_refused_total{reason="peer",${GATEWAY_1}}`, {
     labels: { instance: 'gateway-1:4001', reason: 'peer' },
     description: 'gateway-1:4001 closes connections of clients (peer).',
   }),
   repeated('PortcullisWebhookPasswordsGuessed', 5, webhookPasswords('repeated'), {
-    description: 'Wrong passwords come to the webhook, more than twenty a minute from one address or sixty from all.',
+    description: 'The webhook receives wrong passwords: over 20 a minute from one address, or over 60 in total.',
   }),
   {
     ...DEFAULTS,
@@ -439,7 +438,7 @@ export const CASES: readonly AlertCase[] = [
     fires: 9.75,
     quiet: 15,
     almostLasts: 15,
-    description: 'Wrong passwords come to the webhook, more than twenty a minute from one address or sixty from all.',
+    description: 'The webhook receives wrong passwords: over 20 a minute from one address, or over 60 in total.',
   },
   lasting(
     'PortcullisPoolExhausted',
@@ -447,7 +446,7 @@ export const CASES: readonly AlertCase[] = [
     { [`db_client_connection_pending_requests{${GATEWAY_1}}`]: level(0, 1, 1) },
     {
       labels: onGateway,
-      description: 'gateway-1:4001 has used all of its connections for five minutes.',
+      description: 'gateway-1:4001 has had no free database connection for five minutes.',
       almostLasts: 4.75,
     },
   ),
@@ -466,7 +465,7 @@ export const CASES: readonly AlertCase[] = [
     { [`portcullis_gateway_file_in_force{${GATEWAY_1}}`]: level(1, 0, 0) },
     {
       labels: onGateway,
-      description: 'gateway-1:4001 goes on with an older table.',
+      description: 'gateway-1:4001 keeps using older routes.',
       almostLasts: 0.75,
     },
   ),
@@ -478,7 +477,7 @@ export const CASES: readonly AlertCase[] = [
     },
     {
       labels: { ...onGateway, state: 'unavailable' },
-      description: '1 networks do not say what gas costs.',
+      description: '1 networks have no gas fee.',
       // A range longer than the fault.
       quiet: 25,
       almostLasts: 9.5,
@@ -491,10 +490,10 @@ export const CASES: readonly AlertCase[] = [
       [`portcullis_migrations_waiting{${WORKER}}`]: level(0, 1, 1),
       [`portcullis_migrations_running{${WORKER}}`]: level(0, 0, 1),
     },
-    { description: '1 migrations wait, and no process works at one.' },
+    { description: '1 migrations are waiting, and none is in progress.' },
   ),
   repeated('PortcullisSpansLost', 15, `portcullis_spans_exported_total{outcome="lost",${GATEWAY_1}}`, {
-    description: 'The collector does not take spans.',
+    description: 'The trace collector rejects spans.',
   }),
 ];
 

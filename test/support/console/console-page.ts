@@ -26,7 +26,7 @@ export async function openConsole(
 
 /** Fills in the form of the sign-in, and sends it. */
 export async function tryToSignIn(page: Page, { client, supervisor }: Credentials): Promise<void> {
-  if (!supervisor) await page.getByLabel('A client alone').check();
+  if (!supervisor) await page.getByLabel('API client').check();
   await page.getByLabel('Client id', { exact: true }).fill(client.client_id);
   await page.getByLabel('Client secret').fill(client.client_secret);
   if (supervisor) {

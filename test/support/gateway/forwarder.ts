@@ -103,16 +103,17 @@ interface ForwarderTable {
 }
 
 interface ForwarderOptions extends ForwarderTable {
-  /** What stands between the choice of the upstream and the upstream. */
-  guard?: () => void | Promise<void>;
+  /** The client guards; with them, endpoints are protected and every token is accepted. */
+  guard?: () => Promise<void>;
   nowMs?: () => number;
   log?: Log;
   trustProxy?: string[];
 }
 
+const PROTECTED = { visibility: 'protected', tokens: ['user'] };
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-function configOf({ services, endpoints, binding }: ForwarderTable): GatewayConfig {
+function configOf({ services, endpoints, binding, guard }: ForwarderOptions): GatewayConfig {
   const [first = ''] = Object.keys(services);
   const all = endpoints ?? [{ methods: METHODS, path: '**', services: [first] }];
   return parseGatewayConfig(
@@ -121,10 +122,17 @@ function configOf({ services, endpoints, binding }: ForwarderTable): GatewayConf
       services,
       ...(binding ? { binding } : {}),
       webhook_alias: { deprecated_at: '2026-11-01T00:00:00Z', sunset: '2027-11-01T00:00:00Z' },
-      endpoints: all.map((endpoint) => ({ visibility: 'public', ...endpoint })),
+      endpoints: all.map((endpoint) => ({ ...(guard ? PROTECTED : { visibility: 'public' }), ...endpoint })),
     }),
   );
 }
+
+/** Accepts every token, as one of a client. */
+const ACCEPTING = {
+  checkSignature: async () => ({}),
+  checkClaims: async () => ({ nodeId: '', permissions: new Set() }),
+  checkSession: async () => undefined,
+};
 
 /** Starts a gateway on remote services. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
@@ -144,7 +152,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       aliases: new Map(),
       table: new EndpointTable(table.endpoints),
       services: new Services(table, upstreams),
-      tokens: { checkSignature: never } as never,
+      tokens: (options.guard ? ACCEPTING : { checkSignature: never }) as never,
       clientGuards: () => options.guard?.(),
       local: { handle: ({ res, found }) => res.end(`local ${found.service}`) },
       remote: upstreams,

@@ -14,7 +14,7 @@ export type OperationDurations = ReturnType<typeof operationDurations>;
 export function operationDurations() {
   const metric = durations({
     name: 'graphql_operation_duration_seconds',
-    help: 'How long operations took to be executed (of a subscription: to begin), by type and outcome; parsing, limits and sending are not in it.',
+    help: 'Time to execute operations (for a subscription: to start), by type and outcome, without parsing, limits and sending.',
     labelNames: ['graphql_operation_type', 'outcome'],
   });
   for (const graphql_operation_type of OPERATION_TYPES) {

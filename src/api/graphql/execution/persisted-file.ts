@@ -83,10 +83,10 @@ export class PersistedFile {
     const file = this.#path;
     try {
       this.#documents = new Map([...this.#own, ...(await readPersistedDocuments(file))]);
-      this.#log.info({ file, documents: this.#documents.size }, 'the persisted operations are those of their file');
+      this.#log.info({ file, documents: this.#documents.size }, 'loaded persisted operations');
     } catch (error) {
       const told = error instanceof ConfigError ? { faults: error.faults } : { err: error };
-      this.#log.error({ file, ...told }, 'the persisted operations stay as they were: their file is at fault');
+      this.#log.error({ file, ...told }, 'persisted operations file is invalid; keeping the current operations');
     }
   }
 }

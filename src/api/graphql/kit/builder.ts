@@ -62,12 +62,10 @@ export function createBuilder() {
         description: 'How many rows to return from the end, or before `before`: 0 to 100. Not together with `first`.',
       },
       afterArgOptions: {
-        description:
-          'The cursor of the row that the page comes after. One of another list or node, or a forged one, is BAD_USER_INPUT.',
+        description: 'Return rows after this cursor. A cursor from another list or node is rejected (BAD_USER_INPUT).',
       },
       beforeArgOptions: {
-        description:
-          'The cursor of the row that the page comes before. One of another list or node, or a forged one, is BAD_USER_INPUT.',
+        description: 'Return rows before this cursor. A cursor from another list or node is rejected (BAD_USER_INPUT).',
       },
       edgesFieldOptions: {
         ...exposed('edges'),

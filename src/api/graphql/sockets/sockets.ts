@@ -179,7 +179,7 @@ export class GraphqlSockets {
               return inRequest(held, () => handle(messageOf(String(data))));
             });
             const failed = (err: unknown) => {
-              log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
+              log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
               socket.close(INTERNAL_ERROR, 'Internal server error');
             };
             handled.catch(failed).finally(() => held.end());
@@ -189,7 +189,9 @@ export class GraphqlSockets {
       extra,
     );
     // ws itself closes the socket after a frame that is too long or malformed.
-    socket.on('error', (err) => log.debug({ correlation_id: exchange.correlationId, err }, 'a socket broke'));
+    socket.on('error', (err) =>
+      log.debug({ correlation_id: exchange.correlationId, err }, 'WebSocket connection failed'),
+    );
     socket.on('close', (code, reason) => {
       unwatch?.();
       if (this.#server.clients.size === 0) {

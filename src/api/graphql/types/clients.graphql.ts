@@ -169,7 +169,7 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
     }),
   });
   return builder.inputType('ClientInput', {
-    description: 'A client; what is absent takes its default.',
+    description: 'A client. Absent members get their defaults.',
     fields: (t) => ({
       name: t.string({ required: true, description: 'The display name: 1 to 255 characters.' }),
       grantTypes: t.field({
@@ -211,7 +211,7 @@ const idOptions = { required: true, description: 'The `client_id`.' } as const;
 function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums): void {
   const input = clientInputType(builder, enums);
   const created = builder.objectRef<ClientWithSecret>('CreatedClient').implement({
-    description: 'A client and a secret of its own.',
+    description: 'A client and its new secret.',
     fields: (t) => ({
       client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
       clientSecret: t.exposeString('secret', { description: 'The secret, which is shown only once.' }),
@@ -235,7 +235,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
     updateClient: t.field({
       type: refs.client,
       description:
-        "Replaces a client in full: what is absent takes its default. Taking a scope away, or switching token expiry on, ends its own tokens so far. Needs clients:manage and every scope that it has or gets; a client's own token makes none less restricted than the client.",
+        "Replaces a client in full; absent members get their defaults. Removing a scope, or switching token expiry on, revokes its existing tokens. Needs clients:manage and every scope that the client has or gets. A client's own token cannot make a client less restricted than itself.",
       authScopes,
       errors: errorsOf(
         'UpdateClientResult',
@@ -257,7 +257,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       errors: errorsOf(
         'RotateClientSecretResult',
         errorTypes,
-        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks.',
+        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks; ValidationError: not returned.',
       ),
       args: {
         id: t.arg.id(idOptions),
@@ -283,7 +283,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       errors: errorsOf(
         'SetClientStatusResult',
         errorTypes,
-        'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks; ValidationError: never returned today.',
+        'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks; ValidationError: not returned.',
       ),
       args: {
         id: t.arg.id(idOptions),

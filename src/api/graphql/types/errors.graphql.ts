@@ -17,7 +17,7 @@ export function addErrorTypes(builder: Builder): void {
     }),
   });
   const issue = builder.objectRef<InputIssue>('InputIssue').implement({
-    description: 'What was wrong with one member of an input.',
+    description: 'The error of one member of an input.',
     fields: (t) => ({
       path: t.exposeStringList('path', {
         description: "The path from the input's root: member names, and list positions from 0.",
@@ -33,7 +33,7 @@ export function addErrorTypes(builder: Builder): void {
   });
   builder.objectType(NotFoundError, {
     name: 'NotFoundError',
-    description: 'A given id is unknown or of another node; the two are not told apart.',
+    description: 'An id is unknown or belongs to another node; the response does not say which.',
     interfaces: [error],
   });
   builder.objectType(ForbiddenError, {
@@ -53,7 +53,7 @@ export function addErrorTypes(builder: Builder): void {
     fields: (t) => ({
       reason: t.exposeString('reason', {
         description:
-          'What is taken: `duplicate_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet` or `duplicate_username`.',
+          'What already exists: `duplicate_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet` or `duplicate_username`.',
       }),
     }),
   });

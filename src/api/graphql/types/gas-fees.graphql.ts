@@ -23,13 +23,13 @@ export function addGasFees(builder: Builder): void {
       }),
       baseFee: t.string({
         nullable: true,
-        description: 'The base fee of the block that comes next, in wei: a decimal integer.',
+        description: 'The base fee of the next block, in wei: a decimal integer.',
         resolve: (fee) => priced(fee)?.baseFee,
       }),
       priorityFee: t.field({
         type: priorityFee,
         nullable: true,
-        description: 'What is paid on top of the base fee; null where `error` is given.',
+        description: 'The fees on top of the base fee; null if there is an `error`.',
         resolve: (fee) => priced(fee)?.priorityFee,
       }),
       gasPrice: t.string({

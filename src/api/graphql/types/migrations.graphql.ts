@@ -113,9 +113,9 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
       DONE: { value: 'done' as const, description: 'Every row has been applied.' },
       CANCELLED: {
         value: 'cancelled' as const,
-        description: 'It was stopped before its last row; the users created so far stay.',
+        description: 'It was cancelled before its last row; users that it created stay.',
       },
-      FAILED: { value: 'failed' as const, description: 'It could not continue; the users created so far stay.' },
+      FAILED: { value: 'failed' as const, description: 'It could not continue; users that it created stay.' },
     },
   });
   refs.migration.implement({
@@ -270,7 +270,7 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
       errors: errorsOf(
         'CancelUserMigrationResult',
         [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
-        'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: never returned today.',
+        'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: not returned.',
       ),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       resolve: (_root, { id }, { services, principal }) =>

@@ -90,12 +90,12 @@ function previewInputType(builder: Builder, rule: WalletRuleInputType) {
       transfers: t.field({
         type: [transfer],
         description:
-          "The wallet's transfers: at most 10000. A limit counts those of its currency in its window; without a list it cannot be evaluated.",
+          "The wallet's transfers, at most 10000. A limit counts the transfers in its currency within its window; without a list it cannot be evaluated.",
       }),
       at: t.field({
         type: 'DateTime',
         description:
-          'The time of the evaluation; now by default. The window of a limit ends then and excludes its start; months and years are those of the calendar in UTC.',
+          'The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC.',
       }),
     }),
   });

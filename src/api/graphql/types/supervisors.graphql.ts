@@ -34,7 +34,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
     setSupervisorStatus: t.field({
       type: refs.supervisor,
       description:
-        'Disabling ends the sessions and needs clients:manage alone; enabling needs every permission of the role too, as setting the password does. The last active admin stays.',
+        'Disabling ends the sessions and needs clients:manage only. Enabling, like setting the password, also needs every permission of the role. The last active admin cannot be disabled.',
       authScopes,
       errors: errorsOf('SetSupervisorStatusResult', errorTypes, changed),
       args: {
@@ -154,7 +154,7 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
       }),
       role: t.exposeString('role', { description: '`admin`, `operator` or `viewer`.' }),
       permissions: t.stringList({
-        description: 'What the role allows, such as `accounts:read`.',
+        description: 'The permissions of the role, such as `accounts:read`.',
         resolve: ({ role }) => [...permissionsOfRole(role)],
       }),
       status: t.expose('status', { type: status, description: 'Whether the supervisor can log in.' }),

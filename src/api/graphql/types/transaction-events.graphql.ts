@@ -36,7 +36,7 @@ export function addTransactionEnums(builder: Builder) {
     } as const,
   });
   const collection = builder.enumType('TransactionCollection', {
-    description: 'What a transaction belongs to; decides what its type code means.',
+    description: 'The collection of a transaction; it determines the meaning of the type code.',
     values: {
       TOKEN_TRANSACTIONS: { value: 'token_transactions', description: 'Of tokenized assets.' },
       NODE_TRANSACTIONS: { value: 'node_transactions', description: 'Of the node itself.' },
@@ -254,7 +254,7 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
         filter: t.arg({ type: filter, description: 'Which transactions, as of the change; all by default.' }),
         after: t.arg.string({
           description:
-            'The cursor of the last update that was seen: what was missed comes first. "0": all that is kept.',
+            'The cursor of the last update that was received; missed updates are delivered first. "0" delivers all stored updates.',
         }),
       },
       subscribe: (_root, args, context) => updates(args, context),

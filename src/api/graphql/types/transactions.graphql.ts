@@ -33,7 +33,7 @@ const registerInput = objectInput({
 /** Adds the mutation that registers a transaction, before or after its first notification. */
 function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
   const input = builder.inputType('RegisterTransactionInput', {
-    description: 'A transaction of which notifications will report.',
+    description: 'A transaction that notifications will refer to.',
     validate: { schema: registerInput },
     fields: (t) => ({
       id: t.id({

@@ -78,7 +78,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       errors: errorsOf(
         'EraseUserResult',
         [ValidationError, NotFoundError, ForbiddenError],
-        'The user, its personal data blank, with the receipt; or NotFoundError: the user; ForbiddenError: without users:erase; ValidationError: never returned today.',
+        'The user, its personal data blank, with the receipt; or NotFoundError: the user; ForbiddenError: without users:erase; ValidationError: not returned.',
       ),
       args: { id: t.arg.id(idOptions) },
       resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),

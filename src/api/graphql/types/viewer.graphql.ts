@@ -15,7 +15,7 @@ export function addViewer(builder: Builder): void {
       subject: t.exposeString('subject', { description: 'The supervisor, or the client itself.' }),
       tokenUse: t.exposeString('tokenUse', { description: '`login` for a supervisor, `api` for a client.' }),
       permissions: t.stringList({
-        description: 'What the token allows, such as `accounts:read`.',
+        description: 'The permissions of the token, such as `accounts:read`.',
         resolve: ({ permissions }) => [...permissions],
       }),
       expiresAt: t.field({

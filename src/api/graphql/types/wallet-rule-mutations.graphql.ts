@@ -64,7 +64,8 @@ export function walletRuleInputType(builder: Builder) {
     }),
   });
   return builder.inputType('WalletRuleInput', {
-    description: 'A rule. The object of its type is required; that of the other type is kept, and never evaluated.',
+    description:
+      'A rule. The object of its type is required; the object of the other type is stored but not evaluated.',
     fields: (t) => ({
       name: t.string({ required: true, description: 'The display name.' }),
       type: t.string({ required: true, description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
@@ -142,7 +143,7 @@ export function addWalletRuleMutations(
       errors: errorsOf(
         'SetWalletRuleStatusResult',
         errorTypes,
-        'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: never returned today.',
+        'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: not returned.',
       ),
       args: {
         id: t.arg.id({ required: true, description: "The rule's UUID." }),

@@ -36,18 +36,18 @@ function restBodyOf(row: WalletRuleVersionRow): object {
 
 function versionType(builder: Builder, status: WalletRuleStatusEnum) {
   return builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion').implement({
-    description: 'A version of a rule: what it was, and who made it so.',
+    description: 'A version of a rule and its author.',
     fields: (t) => ({
       version: t.exposeInt('version', { description: 'Its number; the next one is one higher.' }),
       rule: t.field({
         type: 'JSON',
         description:
-          'The rule in full, as a body of REST: what was not sent is not there, operators are in the short form. To put it back, send it by PUT.',
+          'The rule in full, as a REST body with only the members that were sent and operators in the short form. To restore it, send it by PUT.',
         resolve: restBodyOf,
       }),
       status: t.expose('status', { type: status, description: 'Whether it could fire.' }),
       deleted: t.exposeBoolean('deleted', {
-        description: 'Whether this is the end of the rule, which went with its wallet; `rule` is what it was last.',
+        description: 'Whether the rule was deleted with its wallet; `rule` is its last state.',
       }),
       subject: t.string({
         description:

@@ -32,7 +32,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
   const filter = builder.inputType('WalletFilter', {
     description: 'Filters wallets; every given member must match.',
     fields: (t) => ({
-      accountId: t.id({ description: 'Those of this account.', validate: { schema: uuidInput() } }),
+      accountId: t.id({ description: 'Wallets of this account.', validate: { schema: uuidInput() } }),
       networkId: t.id({ description: 'Those that this network is assigned to.', validate: { schema: uuidInput() } }),
     }),
   });

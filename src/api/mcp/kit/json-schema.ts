@@ -27,7 +27,7 @@ const bulkRows = migrateUsersInput.out.shape.users;
 const LOGIC: Schema = {
   type: 'object',
   properties: {
-    field: { type: 'string', description: 'Of a condition: what is compared, such as "target.balance".' },
+    field: { type: 'string', description: 'In a condition: the compared field, such as "target.balance".' },
     op: { type: 'string', enum: ['lt', 'lte', 'gt', 'gte', 'eq', 'neq'], description: 'Of a condition.' },
     value: { type: 'string', description: 'Of a condition: an exact decimal, "1000.50".' },
     network_currency_id: { type: 'string', format: 'uuid', description: 'Of a condition: the currency of value.' },

@@ -202,7 +202,7 @@ export type ToolOutcome = 'ok' | 'error' | 'failed';
 export function toolOutcomes(): Counter<'outcome'> {
   const calls = new Counter({
     name: 'portcullis_tool_calls_total',
-    help: 'Calls of MCP tools, by outcome: ok, an error that is meant for the agent, or failed by a fault of ours.',
+    help: 'MCP tool calls, by outcome: ok, error (reported to the agent), failed (internal error).',
     labelNames: ['outcome'],
     registers: [],
   });

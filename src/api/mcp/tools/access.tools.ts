@@ -13,7 +13,7 @@ export const accessTools = [
       node_id: uuid(),
       client_id: uuid(),
       client_name: z.string(),
-      scopes: z.array(z.string()).meta({ description: 'What the client may do, such as accounts:read.' }),
+      scopes: z.array(z.string()).meta({ description: 'The scopes of the client, such as accounts:read.' }),
     }),
     run: async (_input, { caller: { nodeId, clientId, clientName, permissions } }) => ({
       node_id: nodeId,

@@ -10,7 +10,7 @@ const gasFee = z.strictObject({
   chain_id: z.number().nullable().meta({ description: "The chain's number (EIP-155)." }),
   base_fee: wei().nullable().meta({ description: 'The base fee of the next block, in wei.' }),
   priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }).nullable().meta({
-    description: 'On top of the base fee, in wei: what a tenth, half and nine tenths of recent transactions paid.',
+    description: 'Fees on top of the base fee, in wei: the 10th, 50th and 90th percentile of recent transactions.',
   }),
   gas_price: wei().nullable().meta({ description: 'base_fee and priority_fee.standard together, in wei.' }),
   block_number: z.number().nullable(),

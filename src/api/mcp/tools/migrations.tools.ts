@@ -16,7 +16,7 @@ const migration = z.strictObject({
   id: uuid(),
   status: z
     .enum(['running', 'done', 'cancelled', 'failed'])
-    .meta({ description: 'cancelled, failed: the users created so far stay.' }),
+    .meta({ description: 'cancelled, failed: users that it created stay.' }),
   total: z.int().meta({ description: 'How many rows it has.' }),
   success: z.int().meta({ description: 'Rows that created a user.' }),
   skipped: z.int().meta({ description: 'Rows without an identifier, and duplicates.' }),
@@ -197,8 +197,7 @@ export const migrationTools = [
   defineTool({
     name: 'cancel_user_migration',
     title: 'Cancel a user migration',
-    description:
-      'Stops a running migration before its last row; the users created so far stay. Repeating it has no effect.',
+    description: 'Cancels a running migration; users that it created stay. Repeating it has no effect.',
     scope: 'users:migrate',
     effect: { isDestructive: true, isIdempotent: true },
     input: objectInput({ migration_id: migrationId }),

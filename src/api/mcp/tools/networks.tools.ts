@@ -23,7 +23,7 @@ export const networkTools = [
     name: 'list_networks',
     title: 'List networks',
     description:
-      'Every network of every chain, in the order in which they were added; the same for every node. For those of one wallet, use list_wallet_networks.',
+      'Every network of every chain, in the order in which they were added; the same for every node. For the networks of one wallet, use list_wallet_networks.',
     input: objectInput(pageArguments),
     output: pageOutput(network),
     run: (page, call) =>

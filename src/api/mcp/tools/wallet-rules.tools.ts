@@ -99,7 +99,7 @@ const RULE_MEMBERS: Descriptions = {
   rule: 'The whole rule. The object of its type is required: auto_transfer_rule or permissionless_transfer_limit_rule.',
   'rule.name': 'The display name.',
   'rule.type':
-    'auto_transfer moves funds by itself; permissionless_transfer_limit caps what goes out without approval.',
+    'auto_transfer moves funds automatically; permissionless_transfer_limit limits transfers without approval.',
   'rule.network_id': 'From list_networks.',
   'rule.network_currency_id': 'The currency on that network, as other rules of the wallet name it.',
   'rule.priority': '1 to 100; kept as given.',
@@ -156,7 +156,7 @@ export const walletRuleTools = [
     name: 'list_wallet_rule_versions',
     title: 'List the versions of a wallet rule',
     description:
-      'Every version of a rule, newest first: what it was, who made it so and when. Also of a rule that went with its wallet.',
+      'Every version of a rule with its author and time, newest first. Also of a rule that was deleted with its wallet.',
     scope: 'wallet-rules:read',
     input: objectInput({ rule_id: ruleId, ...pageArguments }),
     output: pageOutput(walletRuleVersion),
@@ -173,7 +173,7 @@ export const walletRuleTools = [
     name: 'preview_wallet_rule',
     title: 'Preview a wallet rule',
     description:
-      'Evaluates whether a rule would fire for balances and transfers that you give, and how each of its conditions comes out. Changes nothing and looks nothing up. Give either rule or rule_id of a stored one. A condition that the facts do not cover is false, with a reason.',
+      'Evaluates whether a rule would fire for the balances and transfers that you give, with the result of each condition. Changes nothing and reads no balances. Give either rule, or rule_id of a stored rule. A condition that the facts do not cover is false, with a reason.',
     scope: 'wallet-rules:read',
     input: previewInput,
     describes: {

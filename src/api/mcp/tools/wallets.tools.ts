@@ -26,8 +26,7 @@ export const walletTools = [
   defineTool({
     name: 'list_wallets',
     title: 'List wallets',
-    description:
-      "The node's wallets, oldest first: all of them, those of an account, or those that operate on a network. Balances are not here.",
+    description: "The node's wallets, oldest first: all, or of one account or network. Balances are not included.",
     scope: 'wallets:read',
     input: objectInput({
       account_id: uuidInput().optional().meta({ description: "The account's id, from list_accounts." }),
