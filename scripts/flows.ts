@@ -224,7 +224,7 @@ function basic(name: string, password: string): string {
 }
 
 function report(measured: ReadonlyMap<string, ReadonlySet<string>>): string {
-  const lines = ['| one warm request | files of `src` | functions | storeys |', '|---|---|---|---|'];
+  const lines = ['| one warm request | files of `src` | functions | layers |', '|---|---|---|---|'];
   const lists: string[] = [];
   for (const [name, functions] of measured) {
     const byFile = Map.groupBy([...functions].sort(), (each) => each.slice(0, each.indexOf(' ')));

@@ -103,13 +103,12 @@ function chains(context: Context, behind: Behind, onEnd: ChainDependencies['onEn
   const same = { tokens, aliases, clientGuards: (exchange: Exchange) => guardRequest(guards, exchange), onEnd, nowMs };
   const services = routeServices(context, behind);
   return (config: GatewayConfig, table: EndpointTable) => {
-    const unserved = unservedEndpoints(config, ROUTES);
-    if (unserved.length > 0) {
-      const endpoints = unserved.slice(0, MAX_NAMED);
-      log.warn(
-        { endpoints, endpoint_count: unserved.length },
-        'endpoints of local services without a route; they answer 503',
-      );
+    for (const [endpoints, message] of [
+      [unservedEndpoints(config, ROUTES), 'endpoints of local services without a route; they answer 503'],
+      [unlistedRoutes(config, ROUTES), 'routes that gateway.yaml does not list; they answer 404'],
+    ] as const) {
+      if (endpoints.length > 0)
+        log.warn({ endpoints: endpoints.slice(0, MAX_NAMED), endpoint_count: endpoints.length }, message);
     }
     return gatewayChain({
       ...same,
@@ -141,6 +140,13 @@ function routeServices(context: Context, { graphql, demo }: Behind): Omit<RouteS
     graphql,
     mcp: mcpOf(context),
   };
+}
+
+/** Returns the routes, such as `GET /v1/thing`, that no endpoint of a table reaches, such as those of a newer version. */
+export function unlistedRoutes({ endpoints }: GatewayConfig, routes: readonly Route<RouteServices>[]): string[] {
+  return routes
+    .filter((route) => !endpoints.some(({ methods, path }) => methods.some((method) => reaches(method, path, route))))
+    .map(({ method, path }) => `${method} ${path}`);
 }
 
 /**

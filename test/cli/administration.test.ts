@@ -97,6 +97,7 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     expect(disabled).toEqual({ ...view, status: 'disabled', updated_at: expect.any(String) });
 
     const all = (await run('client', 'list')).out;
+    expect(all.split('\n')[0]?.trim().split(/ +/)).toEqual(['CLIENT', 'NODE', 'STATUS', 'GRANTS', 'NAME']);
     for (const other of [p.demo, p.demo.other_node])
       expect(all).toContain(`${other.client.client_id}  ${other.node_id}  `);
     expect(all).toContain(`${id}  ${nodeId}  active    client_credentials,password  Billing\n`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { reaches } from '../../src/api/rest/route.ts';
 import { ROUTES } from '../../src/api/rest/routes.ts';
-import { unservedEndpoints } from '../../src/app/public-server.ts';
+import { unlistedRoutes, unservedEndpoints } from '../../src/app/public-server.ts';
 import {
   type GatewayConfig,
   parseGatewayConfig,
@@ -23,6 +23,12 @@ describe('the shipped gateway.yaml and the routes', () => {
     const declared = ROUTES.map(({ method, path }) => `${method} ${path}`);
     expect([...declared, 'OPTIONS **'].sort()).toEqual(registered.sort());
     expect(unservedEndpoints(shipped, ROUTES)).toEqual([]);
+    expect(unlistedRoutes(shipped, ROUTES)).toEqual([]);
+  });
+
+  it('a table without some of them is told which', () => {
+    const older = { ...shipped, endpoints: shipped.endpoints.filter(({ path }) => !path.startsWith('/console')) };
+    expect(unlistedRoutes(older, ROUTES)).toEqual(['GET /console', 'GET /console/**']);
   });
 
   it('lead each endpoint to the one route of its method and path', () => {

@@ -157,10 +157,9 @@ const QUERY = `query ($first: Int, $after: String) {
 
 /** `portcullis client list`: prints the clients of one tenant or of all. */
 export const clientList: CommandBody = {
-  description: [
-    'Lists clients, active or not: of each node the oldest first. No secret is shown: none is kept.',
-    'The columns are the client, its node, its status, its grants and its name.',
-  ].join('\n'),
+  description: ['Lists clients, active or not: of each node the oldest first. No secret is shown: none is kept.'].join(
+    '\n',
+  ),
   flags: { node: { help: 'limit to clients of this node' } },
   examples: ['portcullis client list', 'portcullis client list --node ID --json'],
   async run(input) {
@@ -169,7 +168,7 @@ export const clientList: CommandBody = {
     const db = await openReading(input, graphql(QUERY, { first: MAX_PAGE }));
     const nodes = await nodesOf(db, nodeId);
     if (nodeId !== undefined && nodes.length === 0) throw new CommandError(`there is no node ${nodeId}`);
-    return printRows(input, { name: 'clients', rows: rowsOf(db, nodes), view: clientView, line });
+    return printRows(input, { name: 'clients', rows: rowsOf(db, nodes), head: HEAD, view: clientView, line });
   },
 };
 
@@ -188,6 +187,8 @@ async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientR
     }
   }
 }
+
+const HEAD = `${'CLIENT'.padEnd(36)}  ${'NODE'.padEnd(36)}  STATUS    GRANTS  NAME\n`;
 
 function line({ id, node_id: nodeId, status, grant_types: grants, name }: ClientRow): string {
   return `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`;

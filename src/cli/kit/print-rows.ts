@@ -4,6 +4,8 @@ interface PrintedRows<Row> {
   /** What the rows are called, such as `clients`; the member of the JSON document that contains them. */
   name: string;
   rows: AsyncIterable<Row>;
+  /** The names of the columns, as a line of text. */
+  head?: string;
   /** Returns a row as it appears in the JSON document. */
   view(row: Row): object;
   /** Returns a row as a line of text. */
@@ -13,12 +15,13 @@ interface PrintedRows<Row> {
 /** Prints rows as they arrive, so that few are in memory, and returns the exit code 0. */
 export async function printRows<Row>(
   { json, print }: Pick<CommandInput, 'json' | 'print'>,
-  { name, rows, view, line }: PrintedRows<Row>,
+  { name, rows, head = '', view, line }: PrintedRows<Row>,
 ): Promise<number> {
   let count = 0;
   if (json) print(`{"${name}":[`);
   for await (const row of rows) {
-    print(json ? `${count === 0 ? '' : ','}${JSON.stringify(view(row))}` : line(row));
+    if (json) print(`${count === 0 ? '' : ','}${JSON.stringify(view(row))}`);
+    else print(`${count === 0 ? head : ''}${line(row)}`);
     count += 1;
   }
   if (json) print(']}\n');

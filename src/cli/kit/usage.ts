@@ -61,7 +61,7 @@ export function programHelp(commands: readonly CommandTitle[]): string {
     'Commands:',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
-    'portcullis COMMAND --help tells more of one; portcullis --version its version.',
+    'Run portcullis COMMAND --help for details, or portcullis --version for the version.',
     'Every command takes --json. Environment variables configure it: portcullis config check lists them.',
     '',
     'Exit codes:',

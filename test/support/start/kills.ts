@@ -23,7 +23,7 @@ export interface KillReport {
 
 interface KillOptions {
   kills: number;
-  /** A kill comes after a random number of answers below this one, and a random moment later. */
+  /** A kill comes after an acknowledgement and a random number of answers below this one, and a random moment later. */
   mostAnswers: number;
 }
 
@@ -38,14 +38,17 @@ export async function killUnderLoad(dataDir: string, { kills, mostAnswers }: Kil
     await using instance = await startInstance({ DATA_DIR: dataDir });
     const load = loadUntilDeath({ instance, demo, webhook, registered, journal });
     const enough = journal.answered.size + randomInt(mostAnswers);
-    while (journal.answered.size < enough) await delay(1);
+    while (journal.answered.size < enough || acknowledgedIn(journal) < kill + 2) await delay(1);
     await delay(randomInt(LATER_MS));
     await instance.kill('SIGKILL');
     await load;
   }
   const losses = await lossesAfterRestart(dataDir, journal, registered);
-  const acknowledged = journal.notifications.filter(({ isAcknowledged }) => isAcknowledged).length;
-  return { kills, acknowledged, answered: journal.answered.size, losses };
+  return { kills, acknowledged: acknowledgedIn(journal), answered: journal.answered.size, losses };
+}
+
+function acknowledgedIn({ notifications }: Journal): number {
+  return notifications.filter(({ isAcknowledged }) => isAcknowledged).length;
 }
 
 /** The credentials of an instance that was started before, and transactions that it has registered. */
