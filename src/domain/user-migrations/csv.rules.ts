@@ -10,7 +10,7 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 
 /** The byte range of a field, without the quotes around it. */
-export interface Span {
+export interface FieldRange {
   start: number;
   end: number;
 }
@@ -19,7 +19,7 @@ export interface Span {
  * The fields of a CSV record, its end and the start of the next one, as byte offsets; or what is wrong with it, as a
  * text for the file's sender.
  */
-type QuotedRecord = { spans: Span[]; end: number; next: number } | { fault: string };
+type QuotedRecord = { ranges: FieldRange[]; end: number; next: number } | { fault: string };
 
 const STRAY: QuotedRecord = {
   fault: 'has a quote inside of a field: a field with quotes is quoted, and they are doubled',
@@ -27,26 +27,26 @@ const STRAY: QuotedRecord = {
 
 /** Parses the CSV record at the start of the bytes. Undefined when they do not contain all of it and its line end. */
 function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
-  const spans: Span[] = [];
+  const ranges: FieldRange[] = [];
   for (let at = 0; ; ) {
     const isQuoted = bytes[at] === QUOTE;
-    const span = isQuoted ? quotedSpan(bytes, at + 1) : plainSpan(bytes, at);
-    if (span === undefined) return undefined;
-    if (span === 'stray') return STRAY;
-    spans.push(span);
-    const after = isQuoted ? span.end + 1 : span.end;
+    const range = isQuoted ? quotedRange(bytes, at + 1) : plainRange(bytes, at);
+    if (range === undefined) return undefined;
+    if (range === 'stray') return STRAY;
+    ranges.push(range);
+    const after = isQuoted ? range.end + 1 : range.end;
     if (bytes[after] === COMMA) {
       at = after + 1;
       continue;
     }
     const newline = bytes[after] === RETURN ? after + 1 : after;
     if (newline >= bytes.length) return undefined;
-    return bytes[newline] === NEWLINE ? { spans, end: after, next: newline + 1 } : STRAY;
+    return bytes[newline] === NEWLINE ? { ranges, end: after, next: newline + 1 } : STRAY;
   }
 }
 
 /** Finds the end of a quoted field. Undefined when the bytes end before the byte after its closing quote. */
-function quotedSpan(bytes: Buffer, start: number): Span | undefined {
+function quotedRange(bytes: Buffer, start: number): FieldRange | undefined {
   for (let from = start; ; ) {
     const quote = bytes.indexOf(QUOTE, from);
     if (quote < 0 || quote + 1 >= bytes.length) return undefined;
@@ -56,7 +56,7 @@ function quotedSpan(bytes: Buffer, start: number): Span | undefined {
 }
 
 /** Finds the end of an unquoted field: a comma or a line end. Undefined when the bytes end before it. */
-function plainSpan(bytes: Buffer, start: number): Span | 'stray' | undefined {
+function plainRange(bytes: Buffer, start: number): FieldRange | 'stray' | undefined {
   for (let at = start; at < bytes.length; at += 1) {
     switch (bytes[at]) {
       case QUOTE:
@@ -77,12 +77,12 @@ export const MAX_RECORD_BYTES = 16 * 1024;
 /** A CSV record: its fields, or what is wrong with it, as a text for the file's sender. */
 export type CsvRecord = { fields: string[] } | { fault: string };
 
-/** The byte range of a CSV record. `spans` are its fields; undefined when the record has no quotes. */
+/** The byte range of a CSV record. `ranges` are its fields; undefined when the record has no quotes. */
 interface Found {
   start: number;
   end: number;
   next: number;
-  spans: readonly Span[] | undefined;
+  ranges: readonly FieldRange[] | undefined;
   fault: string | undefined;
 }
 const REPLACED = '\ufffd';
@@ -148,9 +148,9 @@ export class CsvRecords {
   take(): CsvRecord | undefined {
     const found = this.#find();
     if (!found) return undefined;
-    const { start, end, spans, fault } = found;
+    const { start, end, ranges, fault } = found;
     if (fault !== undefined) return { fault };
-    const fields = spans ? this.#textsOf(spans) : this.#bytes.toString('utf8', start, end).split(',');
+    const fields = ranges ? this.#textsOf(ranges) : this.#bytes.toString('utf8', start, end).split(',');
     if (fields.some((field) => field.includes(REPLACED)) && !isUtf8(this.#bytes.subarray(start, end))) {
       return { fault: 'is not UTF-8' };
     }
@@ -180,10 +180,10 @@ export class CsvRecords {
         this.#isPassing = newline < 0;
         this.#at = newline < 0 ? end : newline + 1;
         if (newline < 0) return undefined;
-        return { start, end, next: this.#at, spans: undefined, fault: TOO_LONG };
+        return { start, end, next: this.#at, ranges: undefined, fault: TOO_LONG };
       }
       if (newline < 0) return undefined;
-      const line: Found = { start, end, next: newline + 1, spans: undefined, fault: undefined };
+      const line: Found = { start, end, next: newline + 1, ranges: undefined, fault: undefined };
       const found = this.#nextQuote(start) < newline ? this.#findQuoted(line) : line;
       if (!found) return undefined;
       this.#at = found.next;
@@ -205,11 +205,11 @@ export class CsvRecords {
     const next = line.start + record.next;
     const { columns } = this;
     // With a wrong number of fields, a quote was probably left open: the further lines are then records of their own.
-    const isWrong = next > line.next && columns && record.spans.length !== columns.length;
+    const isWrong = next > line.next && columns && record.ranges.length !== columns.length;
     if (isWrong && !this.#isBlank({ start: line.start, end }))
-      return { ...line, fault: countFault(record.spans, columns) };
-    const spans = record.spans.map((span) => ({ start: span.start + line.start, end: span.end + line.start }));
-    return { start: line.start, end, next, spans, fault: undefined };
+      return { ...line, fault: countFault(record.ranges, columns) };
+    const ranges = record.ranges.map((range) => ({ start: range.start + line.start, end: range.end + line.start }));
+    return { start: line.start, end, next, ranges, fault: undefined };
   }
 
   #lineEnd(start: number, newline: number): number {
@@ -224,9 +224,9 @@ export class CsvRecords {
     return this.#quoteAt;
   }
 
-  #textsOf(spans: readonly Span[]): string[] {
+  #textsOf(ranges: readonly FieldRange[]): string[] {
     // Only a field within quotes contains any, and they are doubled.
-    return spans.map(({ start, end }) => this.#bytes.toString('utf8', start, end).replaceAll('""', '"'));
+    return ranges.map(({ start, end }) => this.#bytes.toString('utf8', start, end).replaceAll('""', '"'));
   }
 
   #isBlank({ start, end }: Pick<Found, 'start' | 'end'>): boolean {
