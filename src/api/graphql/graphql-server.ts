@@ -5,7 +5,7 @@ import { noToken } from '../../platform/errors.ts';
 import { sendFile } from '../shared/served-files.ts';
 import { bringsForm } from './execution/form-type.ts';
 import { graphiqlFiles } from './execution/graphiql.ts';
-import type { GraphqlDeps, GraphqlRuntime } from './runtime.ts';
+import type { GraphqlDependencies, GraphqlRuntime } from './runtime.ts';
 
 /** Serves GraphQL behind the gateway. */
 export interface GraphqlServer {
@@ -25,7 +25,7 @@ export interface GraphqlServer {
  * Creates the GraphQL server. Its runtime takes 40 MB, so it is loaded with the first operation, except in production,
  * where it is loaded at once.
  */
-export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
+export function createGraphqlServer(deps: GraphqlDependencies): GraphqlServer {
   const { log, production } = deps;
   const graphiql = deps.graphiql && graphiqlFiles(deps.graphiql);
   let loading: Promise<GraphqlRuntime> | undefined;

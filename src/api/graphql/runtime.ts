@@ -18,7 +18,7 @@ import { OperationAudits } from './plugins/audit-masking.ts';
 import { MAX_BATCH, useLimits } from './plugins/document-limits.ts';
 import { type GraphqlHttpRequest, readRequest, useHttpRequests } from './plugins/http-requests.ts';
 import { useHttpResults } from './plugins/http-results.ts';
-import { type ContextDeps, useOperationContext } from './plugins/operation-context.ts';
+import { type ContextDependencies, useOperationContext } from './plugins/operation-context.ts';
 import {
   DocumentCache,
   type PersistedMode,
@@ -31,7 +31,7 @@ import { GraphqlSockets } from './sockets/sockets.ts';
 const MEBIBYTE = 1024 * 1024;
 
 /** The dependencies of the GraphQL runtime. */
-export interface GraphqlDeps extends ContextDeps {
+export interface GraphqlDependencies extends ContextDependencies {
   /**
    * Verifies an access token in full and returns its principal; undefined if the token is missing or invalid.
    * @throws Refusal 403 when a client guard refuses the request.
@@ -79,7 +79,7 @@ export interface GraphqlRuntime {
 /**
  * Creates the runtime for a schema: Yoga with the plugins of this service. Yoga's own masking and CORS are off.
  */
-export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): GraphqlRuntime {
+export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDependencies): GraphqlRuntime {
   const { services, log, introspection, jit, production, durations, tracer, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
   const sse = new SseStreams(deps.watch);

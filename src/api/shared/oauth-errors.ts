@@ -10,7 +10,7 @@ const DESCRIPTIONS = {
   unauthorized_client: 'The client may not use this grant type.',
   unsupported_grant_type: `The grant type is not supported. It must be one of ${Object.keys(grantInputs).join(', ')}.`,
   access_denied: 'The client may not call from this address.',
-  temporarily_unavailable: 'Too many requests, or a part of the service is away: try again later.',
+  temporarily_unavailable: 'Too many requests, or a dependency is unavailable: try again later.',
   server_error: 'The request could not be completed.',
 };
 

@@ -23,9 +23,9 @@ const QUERY = `query ($first: Int, $after: String, $filter: AuditFilter) {
 /** `portcullis audit list`: prints audit records, including those without a tenant. */
 export const auditList: CommandBody = {
   description: [
-    'Lists what was asked and answered, newest first: of every node, or of none where neither token nor client was known.',
-    'The columns are the time, the status, the milliseconds, the method, the path, the node and the correlation id.',
-    'With --json records have their headers and bodies too; secrets in them are ***.',
+    'Lists audited requests, newest first, for all nodes, including requests that belong to none.',
+    'The columns are time, status, milliseconds, method, path, node and correlation id.',
+    'With --json records include headers and bodies; secrets in them are ***.',
   ].join('\n'),
   flags: {
     node: { help: 'limit to records of this node' },

@@ -60,9 +60,9 @@ const FLAG_OF = {
 /** `portcullis client create`: creates a client of a tenant and prints its secret. */
 export const clientCreate: CommandBody = {
   description: [
-    'Creates a client of a node, with one secret that is shown this once. The secret is kept as a hash',
-    "under the servers' pepper: SECRET_PEPPER, or the one in their DATA_DIR, must be theirs here too.",
-    'A limit that is not given is no limit. Running servers know the client at once.',
+    'Creates a client of a node with one secret, which is shown only once. The secret is stored as a hash that needs the',
+    "servers' pepper: set the same SECRET_PEPPER here, or use their DATA_DIR.",
+    'A limit that is not given does not apply. Running servers accept the client at once.',
   ].join('\n'),
   flags: {
     node: { help: 'node the client belongs to', required: 'ID' },
@@ -157,9 +157,8 @@ const QUERY = `query ($first: Int, $after: String) {
 
 /** `portcullis client list`: prints the clients of one tenant or of all. */
 export const clientList: CommandBody = {
-  description: ['Lists clients, active or not: of each node the oldest first. No secret is shown: none is kept.'].join(
-    '\n',
-  ),
+  description:
+    'Lists clients, active or not, oldest first within each node. Secrets are not stored and cannot be shown.',
   flags: { node: { help: 'limit to clients of this node' } },
   examples: ['portcullis client list', 'portcullis client list --node ID --json'],
   async run(input) {
@@ -211,9 +210,9 @@ async function changeClient<Result>(
 /** `portcullis client rotate-secret`: adds a new secret and sets when the previous one expires. */
 export const clientRotateSecret: CommandBody = {
   description: [
-    'Gives a client another secret, which is shown this once. The one so far ends at once, or after the',
-    'overlap: both are good until then, and never more than two. Running servers know within a second.',
-    "The servers' pepper must be here too: SECRET_PEPPER, or their DATA_DIR.",
+    'Issues a new secret for a client and shows it only once. The current secret stops working immediately, or after',
+    '--overlap. Until then both work. A client never has more than two. Running servers follow within a second.',
+    "Set the servers' SECRET_PEPPER here, or use their DATA_DIR.",
   ].join('\n'),
   positionals: ['CLIENT_ID'],
   flags: { overlap: { help: 'seconds the current secret stays valid (0 to 2,592,000; default 0)' } },
@@ -238,8 +237,8 @@ export const clientRotateSecret: CommandBody = {
 /** `portcullis client disable`: revokes the credentials, tokens and sessions of a client. */
 export const clientDisable: CommandBody = {
   description: [
-    'Disables a client: its secrets, every token that it has, and the logins that were made through it',
-    'end, on running servers within a second. To enable it again does not bring tokens or logins back.',
+    'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running servers follow',
+    'within a second. Enabling the client again does not restore tokens or sessions.',
   ].join('\n'),
   positionals: ['CLIENT_ID'],
   examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],

@@ -7,10 +7,9 @@ import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 /** `portcullis config check`: prints the configuration in force, or everything that is wrong with it. */
 export const configCheck: CommandBody = {
   description: [
-    'Reads the environment, gateway.yaml and the persisted operations as a start would, validates those',
-    'against the schema, and shows each variable with the value',
-    'in force and where it is from; secrets are masked. Of a configuration that cannot be it names',
-    'every fault and ends with 1. It connects to nothing and writes nothing.',
+    'Reads the environment, gateway.yaml and the persisted operations as a start would, validates the operations against',
+    'the schema, and shows each variable with its value and source; secrets are masked. If the configuration is invalid,',
+    'it lists every error and exits with status 1. It connects to nothing and writes nothing.',
   ].join('\n'),
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
   async run({ env, json, print, complain, answer }) {

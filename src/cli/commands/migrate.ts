@@ -7,11 +7,10 @@ import { Progress } from '../kit/progress.ts';
 /** `portcullis migrate`: migrates the schema of the database and creates missing topics. */
 export const migrateCommand: CommandBody = {
   description: [
-    'Brings the schema of the database up to date, under a lock, and creates the topics that are',
-    'missing: 12 partitions, replication 3 (or as many as there are brokers), kept for 7 days.',
-    'With MIGRATE_DATABASE_URL it connects as the owner of the tables, and grants the role of',
-    'DATABASE_URL what a service needs.',
-    'What is there already stays as it is. The previous release runs on the new schema too.',
+    'Migrates the database schema under a lock, and creates missing topics with 12 partitions, replication 3 (or the',
+    'number of brokers) and 7 days of retention. With MIGRATE_DATABASE_URL it connects as the owner of the tables, and',
+    'grants the role of DATABASE_URL what a service needs. Existing topics are not changed. The previous release runs on',
+    'the new schema too.',
   ].join('\n'),
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
   async run({ env, stack, answer }) {

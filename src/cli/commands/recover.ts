@@ -13,12 +13,11 @@ const MARGIN_MS = 60_000;
 /** `portcullis recover`: brings everything beside a restored database into line with it. */
 export const recover: CommandBody = {
   description: [
-    'For a database that was restored to an earlier state, or a replica that was promoted without all of the primary.',
-    'TIME is that of its state, or any time before. Consumers will read again what was published since, and in the minute',
-    'before, which changes nothing that is applied already. Cursors of subscribers stay good: what is new is numbered past them.',
-    'Every token issued until now is revoked, as the database does not know the last revocations: callers log in again.',
-    'The gap of the audit records is named, and not filled. Stop every process that applies events before, after a restore',
-    'every process. It can be run again.',
+    'Run this after restoring a backup or promoting a lagging replica. TIME is the point the database was restored to, or',
+    'any earlier time. Consumers re-read events from one minute before TIME; events that were applied already have no',
+    "effect. Subscribers' cursors stay valid. All tokens are revoked, because the database may lack recent revocations:",
+    'callers log in again. The gap in the audit records is reported, not filled. First stop every process that applies',
+    'events; after a restore, stop every process. You can run this command again.',
   ].join('\n'),
   flags: {
     since: { help: 'time the database was restored to (ISO 8601)', required: 'TIME' },

@@ -14,12 +14,12 @@ interface Rejection {
 /** `portcullis reference load`: loads reference data from a file. */
 export const referenceLoad: CommandBody = {
   description: [
-    'Reads a file of reference data, or the standard input where FILE is -. A line is a JSON object:',
+    'Loads reference data from a file, or from standard input if FILE is -. A line is a JSON object:',
     '  {"topic": "reference.accounts", "key": ID, "value": {"version": 1, "node_id": ID, "name": …}}',
     'The topics are reference.nodes, .chains, .networks, .currencies, .accounts, .wallets and .assets. The',
-    'higher version wins; null as the value deletes (of an account: sets deleted_at). Lines may stand in any',
-    'order and be repeated: a row waits for its parent. A line at fault is named, the others are loaded, and',
-    'the command ends with 1.',
+    'higher version wins; a null value deletes the row (an account gets deleted_at). Lines may come in any',
+    'order and repeat: a row waits for its parent. Invalid lines are reported and the others are loaded;',
+    'the exit status is then 1.',
   ].join('\n'),
   positionals: ['FILE'],
   examples: [

@@ -8,9 +8,9 @@ import { openDomain } from '../kit/open-domain.ts';
 /** `portcullis seed`: creates the demo data of the embedded run in the configured database. */
 export const seed: CommandBody = {
   description: [
-    'Puts the demo into the database: two nodes with their clients, supervisors, accounts and',
-    'transactions. Its ids and credentials are in DATA_DIR/demo.json (mode 0600), generated once;',
-    'the same again changes nothing. An embedded instance does it at its start. Never in production.',
+    'Adds the demo to the database: two nodes with clients, supervisors, accounts and transactions. Ids and credentials',
+    'are generated once and stored in DATA_DIR/demo.json (mode 0600). Running it again changes nothing. An embedded',
+    'instance does this when it starts. Not allowed in production.',
   ].join('\n'),
   examples: ['DATABASE_URL=postgres://… portcullis seed', 'portcullis seed --json'],
   async run({ env, stack, answer }) {

@@ -56,8 +56,8 @@ const FLAG_OF = { username: '--username', role: '--role', password: 'the passwor
 /** `portcullis supervisor create`: creates a supervisor of a tenant. */
 export const supervisorCreate: CommandBody = {
   description: [
-    'Creates a supervisor of a node. The password is the first line of what is piped in; without one it',
-    'is made here and shown this once. It is never a flag: others on the machine could read it there.',
+    'Creates a supervisor of a node. The password is the first line of standard input; without one, a password is',
+    'generated and shown only once. It is never a flag, because other users of the machine could read it.',
   ].join('\n'),
   flags: {
     node: { help: 'node the supervisor belongs to', required: 'ID' },
@@ -117,8 +117,8 @@ async function change(
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
 export const supervisorDisable: CommandBody = {
   description: [
-    'Disables a supervisor: no login and no refresh any more, and the sessions end, on running servers',
-    'within a second. The last active admin of a node stays.',
+    'Disables a supervisor, who can no longer log in, and ends their sessions. Running servers follow within a second.',
+    'The last active admin of a node cannot be disabled.',
   ].join('\n'),
   positionals: ['ID'],
   examples: ['portcullis supervisor disable ID', 'portcullis supervisor disable ID --json'],
@@ -137,8 +137,8 @@ export const supervisorDisable: CommandBody = {
 /** `portcullis supervisor set-password`: sets another password and revokes the sessions. */
 export const supervisorSetPassword: CommandBody = {
   description: [
-    'Sets the password of a supervisor; the sessions so far end, on running servers within a second. The',
-    'password is the first line of what is piped in; without one it is made here and shown this once.',
+    'Sets the password of a supervisor and ends their sessions. Running servers follow within a second. The password is',
+    'the first line of standard input; without one, a password is generated and shown only once.',
   ].join('\n'),
   positionals: ['ID'],
   examples: ['portcullis supervisor set-password ID', 'portcullis supervisor set-password ID < password.txt'],
@@ -160,8 +160,8 @@ export const supervisorSetPassword: CommandBody = {
 /** `portcullis supervisor unlock`: ends the lockout of a supervisor's username. */
 export const supervisorUnlock: CommandBody = {
   description: [
-    'Forgets the failed logins of a supervisor: five of them in fifteen minutes lock a username for',
-    'fifteen minutes. The sessions stay.',
+    'Unlocks a supervisor. Five failed logins within fifteen minutes lock a username for fifteen minutes. Sessions are',
+    'not affected.',
   ].join('\n'),
   positionals: ['ID'],
   examples: ['portcullis supervisor unlock ID', 'portcullis supervisor unlock ID --json'],

@@ -57,7 +57,7 @@ async function openReplay(
   return { replay, deadAgain, dropped };
 }
 
-/** The topics to which messages are published again. */
+/** The topics to which messages are republished. */
 const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
 /**
  * The topics whose dead letters can be replayed. Those of reference data are applied directly, because their topics are
@@ -68,12 +68,12 @@ const REPLAYABLE: readonly string[] = [...REPUBLISHED, ...REFERENCE_TOPICS];
 /** `portcullis transactions replay`: replays dead letters or a period. */
 export const transactionsReplay: CommandBody = {
   description: [
-    `Publishes messages of ${REPUBLISHED.join(', ')} once more, each with the`,
-    'header replayed-from. With --dlq the dead letters that have not been replayed yet, with --from what was published',
-    'since, up to --to or now. It takes what is there when it begins: what fails again is a new dead letter, for the next run.',
-    'Consumers bear repeats: the same message twice changes nothing. It can be ended at any time and run again.',
-    'Dead letters of reference.* are applied here and now: their topics keep the last message of each id, which is to stay.',
-    'A higher version wins, and so does a deletion that came later; a dead deletion stays dead.',
+    `Republishes messages of ${REPUBLISHED.join(', ')}, each with the`,
+    'header replayed-from: with --dlq the dead letters that were not replayed yet, with --from the messages published',
+    'from then until --to or now. Messages that fail again become dead letters for the next run. Replaying is safe:',
+    'duplicates have no effect. You can interrupt the command and run it again. Dead letters of reference.* are applied',
+    'directly, because their topics keep the last message of each id. A higher version or a later deletion wins; a',
+    'dead-lettered deletion is not replayed.',
   ].join('\n'),
   flags: {
     dlq: { help: 'replay dead letters', isSwitch: true },

@@ -67,10 +67,10 @@ const MB = 1_000_000;
 /** `portcullis users import`: migrates users from a CSV file. */
 export const usersImport: CommandBody = {
   description: [
-    'Stores a CSV file, or the standard input where FILE is -, and migrates its users to a node in batches. Its first line',
-    'names the columns: wallet_address, email, external_id, name, surname, kyc_sent, in any order, the first one at least.',
-    'A line at fault is a failed row, named by its number; the others are migrated, and the command ends with 1.',
-    'It can be ended at any time: a running server goes on with the rest, and so does --resume.',
+    'Stores a CSV file, or standard input if FILE is -, and migrates its users to a node in batches. The first line names',
+    'the columns: wallet_address (required), email, external_id, name, surname, kyc_sent, in any order. Invalid lines',
+    'become failed rows, reported by number; the others are migrated, and the exit status is then 1.',
+    'You can interrupt the command: a running server continues the migration, and so does --resume.',
   ].join('\n'),
   positionals: ['[FILE]'],
   flags: {

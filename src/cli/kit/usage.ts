@@ -30,16 +30,16 @@ const WIDTH = 100;
 
 /** The flags that every command has, with their help. */
 export const COMMON_FLAGS = {
-  json: 'answer with one JSON document',
+  json: 'print one JSON document',
   help: 'show this help',
 };
 
 /** The meaning of each exit code. */
 export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
   ['0', 'done'],
-  ['1', 'failed, in whole or in part; standard error, or the answer, says why'],
-  ['2', 'wrong usage: nothing was done'],
-  ['78', 'start alone: the configuration must change'],
+  ['1', 'failed, completely or in part; standard error or the document says why'],
+  ['2', 'wrong usage; nothing was done'],
+  ['78', 'start only: the configuration is invalid'],
 ];
 
 /** Example commands for the help of the program. */

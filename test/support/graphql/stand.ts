@@ -10,7 +10,7 @@ import type { Principal } from '../../../src/access/identity/principal.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
 import { createGraphqlServer, type GraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
 import type { GraphqlServices } from '../../../src/api/graphql/kit/graphql-context.ts';
-import type { GraphqlDeps } from '../../../src/api/graphql/runtime.ts';
+import type { GraphqlDependencies } from '../../../src/api/graphql/runtime.ts';
 import type { OperationRecord } from '../../../src/api/graphql/sockets/socket-operations.ts';
 import { AuditPages } from '../../../src/audit/audit-pages.service.ts';
 import { buildDomain } from '../../../src/domain/domain.ts';
@@ -95,7 +95,7 @@ export interface Stand extends AsyncDisposable {
 let serial = 0;
 
 /** What a test puts in the place of parts of the server, and of its services. */
-interface StandDeps extends Partial<Omit<GraphqlDeps, 'services'>> {
+interface StandDeps extends Partial<Omit<GraphqlDependencies, 'services'>> {
   services?: Partial<GraphqlServices>;
 }
 

@@ -42,6 +42,6 @@ const DESCRIPTIONS = {
   unsupported_grant_type:
     'The grant type is not supported. It must be one of password, client_credentials, refresh_token.',
   access_denied: 'The client may not call from this address.',
-  temporarily_unavailable: 'Too many requests, or a part of the service is away: try again later.',
+  temporarily_unavailable: 'Too many requests, or a dependency is unavailable: try again later.',
   server_error: 'The request could not be completed.',
 };

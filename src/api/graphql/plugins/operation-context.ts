@@ -5,7 +5,7 @@ import type { OperationRequest } from '../execution/operation-request.ts';
 import type { GraphqlContext, GraphqlServices, SharedPrincipal } from '../kit/graphql-context.ts';
 
 /** The dependencies of the context of operations. */
-export interface ContextDeps {
+export interface ContextDependencies {
   services: GraphqlServices;
   /**
    * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
@@ -29,7 +29,7 @@ export function useOperationContext({
   recheck,
   passGuards,
   services,
-}: ContextDeps): Plugin<OperationRequest & Partial<GraphqlContext>> {
+}: ContextDependencies): Plugin<OperationRequest & Partial<GraphqlContext>> {
   async function judge({ bearer, exchange, batch }: OperationRequest): Promise<void> {
     await recheck(bearer, exchange);
     if (!batch || batch.isBegun) return passGuards(bearer, exchange);
