@@ -45,9 +45,9 @@ ${hasConsole ? `  Console     ${baseUrl}${showConsole.path.replace('**', '')}\n`
               ${demo.client.client_secret}
   Supervisor  ${demo.supervisor.username} / ${demo.supervisor.password}
   Webhook     ${webhook.username} / ${webhook.password}
-  All of it   ${dataDir}/demo.json
+  Demo file   ${dataDir}/demo.json
 
-The embedded database survives the death of the process, not of the machine:
+The embedded database survives a crash of the process, but not of the machine:
 it writes without fsync. Production runs on PostgreSQL, Redis and Kafka.
 
 Paste this into GraphiQL, under Headers; it is good for an hour:
