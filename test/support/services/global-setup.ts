@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { generateOperations } from '../graphql/operations.ts';
 import { dropDatabase, startedDatabase } from './pg-client.ts';
 import { describeMissing, type MissingService, provision, type ServerName } from './provision.ts';
 
@@ -22,8 +23,9 @@ declare module 'vitest' {
   }
 }
 
-/** Provisions the real servers, the browser, Prometheus and Python once for the whole run, and returns the function that ends them. */
+/** Generates the typed operations, provisions the real servers, the browser, Prometheus and Python once for the whole run, and returns the function that ends them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  generateOperations();
   const services = await provision(process.env, { browser: true, prometheus: true, python: true });
   const runFolder = await mkdtemp(join(tmpdir(), 'portcullis-run-'));
   project.provide('runFolder', runFolder);
