@@ -4,7 +4,6 @@ import type { PersistedFile } from '../api/graphql/execution/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-server.ts';
 import { createMcpServer, type McpServer } from '../api/mcp/mcp-server.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
-import { guardOperation, guardSocket } from '../gateway/client-guards.ts';
 import type { Endpoint } from '../gateway/endpoints/gateway-config.ts';
 import { withinSpan } from '../gateway/exchange/request-metrics.ts';
 import { forbidden } from '../platform/errors.ts';
@@ -34,7 +33,7 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
       const principal = await unlessInvalid(() => authenticator.authenticate(token, acceptedTokens()));
       if (!principal) return undefined;
       requirePermissions(principal);
-      await guardSocket(guards, exchange, principal);
+      await guards.check(exchange, principal, false);
       return principal;
     },
     recheck: async (principal, { upgrade }) => {
@@ -44,7 +43,7 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
     watch: context.watch,
     passGuards: async (principal, exchange) => {
       if (exchange.upgrade) requirePermissions(principal);
-      await guardOperation(guards, exchange, principal);
+      await guards.check(exchange, principal);
     },
     recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
     results: context.database.results,

@@ -6,7 +6,6 @@ import { type Route, reaches, restApplication } from '../api/rest/route.ts';
 import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
 import { notingUsers } from '../audit/noted-users.ts';
 import { type ChainDependencies, gatewayChain } from '../gateway/chain.ts';
-import { guardRequest } from '../gateway/client-guards.ts';
 import { limitConnections } from '../gateway/connections.ts';
 import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
 import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/endpoints/gateway-config.ts';
@@ -100,7 +99,7 @@ function chains(context: Context, behind: Behind, onEnd: ChainDependencies['onEn
   // RFC 8414 section 3.1 puts the path of an issuer behind the well-known one.
   const { path: metadata } = getServerMetadata;
   const aliases = new Map([[`${metadata}${publicUrl.path}`, metadata]]);
-  const same = { tokens, aliases, clientGuards: (exchange: Exchange) => guardRequest(guards, exchange), onEnd, nowMs };
+  const same = { tokens, aliases, guards, onEnd, nowMs };
   const services = routeServices(context, behind);
   return (config: GatewayConfig, table: EndpointTable) => {
     for (const [endpoints, message] of [

@@ -1,9 +1,11 @@
 import { bearerOf, missingPermissions, type Principal, type SignedToken } from '../access/identity/principal.ts';
+import type { ClientGuards } from '../access/limits/guards.ts';
 import type { TokenAuthenticator } from '../access/tokens/token-authenticator.ts';
 import type { TokenClass } from '../platform/config/secrets.ts';
-import { forbidden, invalidRequest, noToken, notFound, serviceUnavailable } from '../platform/errors.ts';
+import { forbidden, invalidRequest, noToken, notFound, Refusal, serviceUnavailable } from '../platform/errors.ts';
 import type { Upstream } from './endpoints/upstream.ts';
 import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
+import { statusOf } from './exchange/refusals.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
 import { NOT_HTTP } from './exchange/unparsed.ts';
 import type { EndpointTable, Services } from './routing.ts';
@@ -23,7 +25,7 @@ export interface ChainDependencies {
   aliases: ReadonlyMap<string, string>;
   services: Services;
   tokens: Pick<TokenAuthenticator, 'checkSignature' | 'checkClaims' | 'checkSession' | 'recheck'>;
-  clientGuards: Stage;
+  guards: Pick<ClientGuards, 'check'>;
   local: LocalServices;
   remote: { forward(exchange: Exchange, upstream: Upstream): void };
   /** Called when a request ends. The end of its response is sent only after `kept` has been called. */
@@ -49,8 +51,16 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     await tokens.checkSession(principal);
   }
 
-  async function guard(exchange: Exchange): Promise<void> {
-    await parts.clientGuards(exchange);
+  async function guard(exchange: Exchange, principal: Principal): Promise<void> {
+    const { req, found } = exchange;
+    try {
+      await parts.guards.check(exchange, principal);
+    } catch (error) {
+      // A batch of operations gets a 429 for each, from its handler.
+      const mayBeBatch = req.method === 'POST' && found.endpoint?.flags?.batch === true;
+      if (!mayBeBatch || !(error instanceof Refusal && statusOf(error) === 429)) throw error;
+      found.limitRefusal = error;
+    }
     if (!exchange.isAnswered) handOver(exchange, parts);
   }
 
@@ -100,7 +110,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     function proxy(exchange) {
       attachExchange(exchange);
       const { principal, isGuardedElsewhere } = exchange.found;
-      if (principal && !isGuardedElsewhere) return guard(exchange);
+      if (principal && !isGuardedElsewhere) return guard(exchange, principal);
       handOver(exchange, parts);
       return undefined;
     },

@@ -22,7 +22,7 @@ describe('the gateway chain', () => {
       table: new EndpointTable([]),
       services: new Services({ services: {} }, { of: () => undefined }),
       tokens: authenticator,
-      clientGuards: () => undefined,
+      guards: { check: async () => undefined },
       local: { handle: () => undefined },
       remote: { forward: () => undefined },
       onEnd: () => undefined,

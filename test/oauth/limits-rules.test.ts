@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addLimitHeaders, refusalOf } from '../../src/access/limits/limits.rules.ts';
+import { verdictOf } from '../../src/access/limits/limits.rules.ts';
 import { monthAtOf, type RequestCounts, type RequestLimits } from '../../src/platform/cache/counts.rules.ts';
+import type { Refusal } from '../../src/platform/errors.ts';
 
 /** 500 ms before a second ends, 30.5 s before a minute, 29 min 30.5 s before an hour, a day and more before a month. */
 const NOW = Date.UTC(2026, 10, 29, 12, 30, 29, 500);
@@ -26,8 +27,7 @@ function used(second: number, minute: number, hour: number, month: number, nowMs
 }
 
 function headersOf(limits: RequestLimits, counts: RequestCounts, nowMs = NOW): Record<string, string> {
-  const headers: string[] = [];
-  addLimitHeaders(headers, limits, counts, nowMs);
+  const { headers } = verdictOf(limits, { outcome: 'counted', ...counts }, nowMs);
   return Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? '']] : [])));
 }
 
@@ -102,6 +102,12 @@ describe('the headers of the limits', () => {
   });
 });
 
+function refusalOf(limits: RequestLimits, counts: RequestCounts): Refusal {
+  const { refusal } = verdictOf(limits, { outcome: 'refused', ...counts }, NOW);
+  if (!refusal) throw new Error('the request was not refused');
+  return refusal;
+}
+
 describe('a refusal', () => {
   const R = 'rate_limit_exceeded';
   const Q = 'monthly_limit_exceeded';
@@ -116,11 +122,12 @@ describe('a refusal', () => {
     [limitsOf(0, 0, 0, 1), used(5, 5, 5, 1), Q, TO_MONTHS_END],
   ];
   it.each(cases)('7.2-06 7.6-04 D3-16: limits %j, used %j: %s for %d s', (limits, counts, refusal, seconds) => {
-    expect(refusalOf(limits, counts, NOW)).toEqual({ refusal, retryAfterSeconds: seconds });
+    const { code, details } = refusalOf(limits, counts);
+    expect({ code, details }).toEqual({ code: refusal, details: { retryAfterSeconds: seconds } });
   });
 
   it('D3-15: of a window that begins later by this clock lasts until that one ends', () => {
     const ahead = used(1, 0, 0, 0, NOW + 5_000);
-    expect(refusalOf(limitsOf(1, 0, 0, 0), ahead, NOW).retryAfterSeconds).toBe(6);
+    expect(refusalOf(limitsOf(1, 0, 0, 0), ahead).details.retryAfterSeconds).toBe(6);
   });
 });

@@ -6,7 +6,7 @@ import { type CountedRequest, monthAtOf, type RequestLimits } from '../../platfo
 import { MemoryRequestCounts } from '../../platform/cache/memory-cache.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
-import { addLimitHeaders, type LimitHeaders, type LimitVerdict, refusalOf, WITHIN_LIMITS } from './limits.rules.ts';
+import { type LimitVerdict, verdictOf } from './limits.rules.ts';
 import { type QuotaCount, QuotaCounts } from './quota-counts.ts';
 import type { QuotaStore } from './quota-store.ts';
 
@@ -24,7 +24,6 @@ interface LimitsDependencies {
 interface Count {
   readonly use: QuotaCount;
   readonly limits: RequestLimits;
-  readonly headers: LimitHeaders;
   readonly nowMs: number;
 }
 
@@ -68,20 +67,19 @@ export class ClientLimits {
   }
 
   /**
-   * Counts a request against the rates and the quota of its client, or against none if one is exceeded, and adds the
-   * limit headers.
+   * Counts a request against the rates and the quota of its client, or against none if one is exceeded.
    * @throws Refusal `service_unavailable` when neither the cache nor the database can return the quota's count.
    */
-  async check(client: ClientRecord, headers: LimitHeaders): Promise<LimitVerdict> {
+  async check(client: ClientRecord): Promise<LimitVerdict> {
     const { cache } = this.#deps;
     const nowMs = this.#deps.nowMs();
     const use = this.#uses.of(client);
     const { limits } = client;
     if (limits.perSecond + limits.perMinute + limits.perHour + limits.perMonth === 0) {
       use.used(nowMs);
-      return WITHIN_LIMITS;
+      return { headers: [] };
     }
-    const count = { use, limits, headers, nowMs };
+    const count = { use, limits, nowMs };
     if (limits.perMonth === 0) return this.#ask(count, undefined);
     // The first time and after an outage of the cache, other processes may have counted without the cache.
     if (use.generation !== cache.generation || use.seeding) return this.#seed(count);
@@ -97,9 +95,9 @@ export class ClientLimits {
       if (!(error instanceof CacheUnavailableError)) throw error;
       return this.#countAlone(count, error);
     }
-    if (this.#alone.size > 0 && this.#alone.forget(count.use.clientId)) this.#endOutage();
+    if (this.#alone.size > 0 && this.#alone.forget(use.clientId)) this.#endOutage();
     if (counted.outcome === 'unknown') return this.#seed(count);
-    if (count.limits.perMonth > 0) count.use.saw(counted.monthAt, counted.month);
+    if (limits.perMonth > 0) use.saw(counted.monthAt, counted.month);
     return judge(count, counted);
   }
 
@@ -163,11 +161,7 @@ export class ClientLimits {
   }
 }
 
-function judge({ use, limits, headers, nowMs }: Count, counted: CountedRequest): LimitVerdict {
-  addLimitHeaders(headers, limits, counted, nowMs);
-  if (counted.outcome === 'counted') {
-    use.used(nowMs);
-    return WITHIN_LIMITS;
-  }
-  return refusalOf(limits, counted, nowMs);
+function judge({ use, limits, nowMs }: Count, counted: CountedRequest): LimitVerdict {
+  if (counted.outcome === 'counted') use.used(nowMs);
+  return verdictOf(limits, counted, nowMs);
 }

@@ -3,14 +3,16 @@ import { isOverload, Refusal } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
 import { isAllowedAddress } from './ip-allowlist.ts';
-import type { LimitHeaders, LimitVerdict } from './limits.rules.ts';
+import type { LimitVerdict } from './limits.rules.ts';
 
-/** The origin of a client's request. */
-export interface Origin {
+/** The parts of a request that the guards look at, and of its response that they set. */
+export interface GuardedRequest {
+  readonly req: { readonly headers: NodeJS.Dict<string | string[]> };
+  readonly res: { setHeader(name: string, value: string): unknown };
+  /** Set for a request on a WebSocket, whose response has no limit headers. */
+  readonly upgrade: object | undefined;
   /** The caller's IP address as determined through trusted proxies; undefined when unknown. */
-  address: string | undefined;
-  /** The `ssl-client-fingerprint` header forwarded by a trusted proxy; undefined when there is none. */
-  fingerprint: string | undefined;
+  readonly clientAddress: string | undefined;
 }
 
 /** How often a guard has let a request pass or refused it, or could not judge. */
@@ -21,7 +23,7 @@ interface Decisions {
 }
 
 interface GuardDependencies {
-  limits: { check(client: ClientRecord, headers: LimitHeaders): Promise<LimitVerdict> };
+  limits: { check(client: ClientRecord): Promise<LimitVerdict> };
   clients: { client(clientId: string): Promise<ClientRecord | undefined> };
 }
 
@@ -54,36 +56,39 @@ export class ClientGuards {
   }
 
   /**
-   * Returns the client whose guards a principal's requests must pass; undefined unless the principal has an API token
-   * of a client.
-   */
-  async clientOf({ tokenUse, clientId }: Principal): Promise<ClientRecord | undefined> {
-    return tokenUse === 'api' && clientId !== undefined ? this.#clients.client(clientId) : undefined;
-  }
-
-  /**
-   * Runs the guards for a request. It adds the client's limit headers to `headers`, for the response whatever its status.
-   * One call to the cache decides on rate and quota together: it has counted the request in the windows of a second, a
-   * minute and an hour and in the quota, or in none of them.
+   * Runs the guards of a client for a request, and sets its limit headers on the response, whatever its status. `caller`
+   * is the client, or the principal of a token: a login passes, since its client was checked when it was issued. One call
+   * to the cache decides on rate and quota together: it has counted the request in the windows of a second, a minute and
+   * an hour and in the quota, or in none of them. With `isCounted` false, only certificate and address are checked: for
+   * a WebSocket that opens, because its operations are counted.
    * @throws Refusal from the guard that refuses.
    */
-  async run(client: ClientRecord, origin: Origin, headers: LimitHeaders): Promise<void> {
+  async check(request: GuardedRequest, caller: ClientRecord | Principal, isCounted = true): Promise<void> {
+    const client = 'tokenUse' in caller ? await this.#clientOf(caller) : caller;
+    if (!client) return;
     const { certificate, ip_allowlist, rate_limit, monthly_quota } = this.#counts;
-    counted(certificate, () => checkCertificate(client, origin));
-    counted(ip_allowlist, () => checkAddress(client, origin));
-    const verdict = await this.#limits.check(client, headers).catch((error) => countThrown(rate_limit, error));
-    counted(rate_limit, () => refuseBeyond('rate_limit_exceeded', verdict));
-    counted(monthly_quota, () => refuseBeyond('monthly_limit_exceeded', verdict));
+    if (!isCounted) {
+      checkCertificate(client, request);
+      checkAddress(client, request);
+      return;
+    }
+    counted(certificate, () => checkCertificate(client, request));
+    counted(ip_allowlist, () => checkAddress(client, request));
+    const { refusal, headers } = await this.#limits.check(client).catch((error) => countThrown(rate_limit, error));
+    const { res, upgrade } = request;
+    if (!upgrade)
+      for (let at = 1; at < headers.length; at += 2) res.setHeader(headers[at - 1] ?? '', headers[at] ?? '');
+    counted(rate_limit, () => {
+      if (refusal?.code === 'rate_limit_exceeded') throw refusal;
+    });
+    counted(monthly_quota, () => {
+      if (refusal) throw refusal;
+    });
   }
-}
 
-/**
- * Runs only the guards that count nothing: certificate and addresses.
- * @throws Refusal from the guard that refuses.
- */
-export function checkOrigin(client: ClientRecord, origin: Origin): void {
-  checkCertificate(client, origin);
-  checkAddress(client, origin);
+  async #clientOf({ tokenUse, clientId }: Principal): Promise<ClientRecord | undefined> {
+    return tokenUse === 'api' && clientId !== undefined ? this.#clients.client(clientId) : undefined;
+  }
 }
 
 /** Normalizes a fingerprint for comparison: without colons, in lower case; empty for undefined. */
@@ -91,20 +96,16 @@ export function plainFingerprint(fingerprint: string | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
 }
 
-function checkCertificate({ requireCertificate, certFingerprint }: ClientRecord, { fingerprint }: Origin): void {
+function checkCertificate({ requireCertificate, certFingerprint }: ClientRecord, { req }: GuardedRequest): void {
   if (!requireCertificate) return;
+  const fingerprint = req.headers['ssl-client-fingerprint']?.toString();
   const expected = plainFingerprint(certFingerprint);
   if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new Refusal('mtls_required');
 }
 
-function checkAddress(client: ClientRecord, { address }: Origin): void {
+function checkAddress(client: ClientRecord, { clientAddress: address }: GuardedRequest): void {
   if (client.allowedIps.length === 0) return;
   if (address === undefined || !isAllowedAddress(client, address)) throw new Refusal('ip_not_allowed');
-}
-
-function refuseBeyond(limit: LimitVerdict['refusal'], { refusal, retryAfterSeconds }: LimitVerdict): void {
-  if (!refusal || refusal !== limit) return;
-  throw new Refusal(refusal, { retryAfterSeconds });
 }
 
 function none(): Decisions {

@@ -1,4 +1,5 @@
 import {
+  type CountedRequest,
   HOUR_MS,
   MINUTE_MS,
   monthStartsAtMs,
@@ -6,27 +7,24 @@ import {
   type RequestLimits,
   SECOND_MS,
 } from '../../platform/cache/counts.rules.ts';
+import { Refusal } from '../../platform/errors.ts';
 
-/** The verdict on a request: why it is refused, if it exceeds a limit of its client, and for how long. */
+/** The verdict on a request of a client. */
 export interface LimitVerdict {
-  readonly refusal: 'rate_limit_exceeded' | 'monthly_limit_exceeded' | undefined;
-  /** The number of seconds until no limit is exceeded any more; 0 when none is. */
-  readonly retryAfterSeconds: number;
+  /** The refusal of a request that exceeds a limit; undefined for one that was counted. */
+  readonly refusal?: Refusal;
+  /** The response headers that state the client's limits and what remains of them: names and values alternating. */
+  readonly headers: readonly string[];
 }
 
-/** The verdict for a request that was counted. */
-export const WITHIN_LIMITS: LimitVerdict = { refusal: undefined, retryAfterSeconds: 0 };
-
-/** The response headers that state a client's limits and what remains of them: names and values alternating. */
-export type LimitHeaders = string[];
-
-/** The names of the headers of a rate: its limit, what remains, and the seconds until its window ends. */
+/** The names of the headers of a limit: its value, what remains, and the seconds until its window ends. */
 type RateNames = readonly [limit: string, remaining: string, reset: string];
 
 const SECOND = rateNames('-Second');
 const MINUTE = rateNames('-Minute');
 const HOUR = rateNames('-Hour');
 const TIGHTEST = rateNames('');
+const MONTH: RateNames = ['X-MonthlyLimit-Limit', 'X-MonthlyLimit-Remaining', 'X-MonthlyLimit-Reset'];
 
 function rateNames(suffix: string): RateNames {
   return [`X-Ratelimit-Limit${suffix}`, `X-Ratelimit-Remaining${suffix}`, `X-Ratelimit-Reset${suffix}`];
@@ -51,57 +49,50 @@ function ratesOf({ perSecond, perMinute, perHour }: RequestLimits, counts: Reque
 }
 
 /**
- * Returns the verdict on a request that was not counted. A rate takes precedence over the quota; the time to wait is
- * the longest of all exceeded limits.
+ * Returns the verdict on a request. Of exceeded limits a rate takes precedence over the quota; the time to wait is the
+ * longest of all. The headers state the limit, what remains, and the seconds until the window ends. Those without the
+ * name of a window describe the rate with the fewest remaining requests; among equals the longest window.
  */
-export function refusalOf(limits: RequestLimits, counts: RequestCounts, nowMs: number): LimitVerdict {
-  const fullRates = ratesOf(limits, counts).filter(({ limit, used }) => used >= limit);
-  const isMonthFull = limits.perMonth > 0 && counts.month >= limits.perMonth;
-  const quotaEndsAtMs = isMonthFull ? monthStartsAtMs(counts.monthAt + 1) : 0;
-  return {
-    refusal: fullRates.length > 0 ? 'rate_limit_exceeded' : 'monthly_limit_exceeded',
-    retryAfterSeconds: secondsUntil(Math.max(quotaEndsAtMs, ...fullRates.map(({ endsAtMs }) => endsAtMs)), nowMs),
-  };
+export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs: number): LimitVerdict {
+  const rates = ratesOf(limits, counted);
+  const headers = limitHeaders(rates, limits, counted, nowMs);
+  if (counted.outcome === 'counted') return { headers };
+  const fullRates = rates.filter(({ limit, used }) => used >= limit);
+  const isMonthFull = limits.perMonth > 0 && counted.month >= limits.perMonth;
+  const quotaEndsAtMs = isMonthFull ? monthStartsAtMs(counted.monthAt + 1) : 0;
+  const retryAfterSeconds = secondsUntil(Math.max(quotaEndsAtMs, ...fullRates.map(({ endsAtMs }) => endsAtMs)), nowMs);
+  const code = fullRates.length > 0 ? 'rate_limit_exceeded' : 'monthly_limit_exceeded';
+  return { refusal: new Refusal(code, { retryAfterSeconds }), headers };
 }
 
-/**
- * Adds the headers of all limits of a client: the limit, what remains, and the seconds until the window ends. The
- * headers without the name of a window describe the rate with the fewest remaining requests; among equals the longest
- * window.
- */
-export function addLimitHeaders(
-  headers: LimitHeaders,
-  limits: RequestLimits,
+function limitHeaders(
+  rates: readonly Rate[],
+  { perMonth }: RequestLimits,
   counts: RequestCounts,
   nowMs: number,
-): void {
+): string[] {
+  const headers: string[] = [];
   let tightest = { limit: 0, left: Number.POSITIVE_INFINITY, reset: 0 };
-  for (const { names, limit, used, endsAtMs } of ratesOf(limits, counts)) {
+  for (const { names, limit, used, endsAtMs } of rates) {
     const rate = { limit, left: Math.max(0, limit - used), reset: secondsUntil(endsAtMs, nowMs) };
     addRate(headers, names, rate);
     const { left, reset } = tightest;
     if (rate.left < left || (rate.left === left && rate.reset >= reset)) tightest = rate;
   }
   if (tightest.limit > 0) addRate(headers, TIGHTEST, tightest);
-  if (limits.perMonth > 0) {
-    const left = Math.max(0, limits.perMonth - counts.month);
-    const reset = secondsUntil(monthStartsAtMs(counts.monthAt + 1), nowMs);
-    headers.push('X-MonthlyLimit-Limit', String(limits.perMonth));
-    headers.push('X-MonthlyLimit-Remaining', String(left), 'X-MonthlyLimit-Reset', String(reset));
+  if (perMonth > 0) {
+    const left = Math.max(0, perMonth - counts.month);
+    addRate(headers, MONTH, { limit: perMonth, left, reset: secondsUntil(monthStartsAtMs(counts.monthAt + 1), nowMs) });
   }
+  return headers;
 }
 
 function addRate(
-  headers: LimitHeaders,
+  headers: string[],
   [nameOfLimit, nameOfLeft, nameOfReset]: RateNames,
   { limit, left, reset }: { limit: number; left: number; reset: number },
 ): void {
   headers.push(nameOfLimit, String(limit), nameOfLeft, String(left), nameOfReset, String(reset));
-}
-
-/** Sets the limit headers on a response. */
-export function setLimitHeaders(res: { setHeader(name: string, value: string): unknown }, headers: LimitHeaders): void {
-  for (let at = 1; at < headers.length; at += 2) res.setHeader(headers[at - 1] ?? '', headers[at] ?? '');
 }
 
 /** Returns the number of seconds from `nowMs` to `endsAtMs`, rounded up, at least 1. */

@@ -2,7 +2,6 @@ import type { Access } from '../../access/access.ts';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import { bearerOf } from '../../access/identity/principal.ts';
-import { guardClient } from '../../gateway/client-guards.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
 import { forbidden } from '../../platform/errors.ts';
@@ -60,7 +59,7 @@ async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<C
   exchange.found.recheck = recheck;
   const isOwn = isOwnHost(headers.host, deps.publicUrl());
   if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin)) throw forbidden();
-  await guardClient(deps.guards, exchange, client);
+  await deps.guards.check(exchange, client);
   return client;
 }
 

@@ -11,7 +11,6 @@ import {
 } from '../../access/token-endpoint/token-endpoint.ts';
 import { basicClient, isStandardRequest, parametersOf } from '../../access/token-endpoint/token-request.input.ts';
 import type { TokenManagement } from '../../access/tokens/token-management.ts';
-import { guardClient } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
@@ -82,7 +81,7 @@ async function withClient<Result>(
   const basic = basicClient(req.headers.authorization);
   const audited: AuditedClient = { client: undefined, isApi: true };
   try {
-    const guard = (client: ClientRecord) => guardClient(guards, exchange, client);
+    const guard = (client: ClientRecord) => guards.check(exchange, client);
     return await work({ parameters, basic, realIp: exchange.realIp, guard }, audited);
   } finally {
     const inBody = isObject(parameters) ? parameters.client_id : undefined;

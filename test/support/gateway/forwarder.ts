@@ -153,7 +153,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       table: new EndpointTable(table.endpoints),
       services: new Services(table, upstreams),
       tokens: (options.guard ? ACCEPTING : { checkSignature: never }) as never,
-      clientGuards: () => options.guard?.(),
+      guards: { check: async () => options.guard?.() },
       local: { handle: ({ res, found }) => res.end(`local ${found.service}`) },
       remote: upstreams,
       onEnd,

@@ -34,8 +34,7 @@ export function counter(db: Db, { cache = new MemoryCache(), save = (real) => re
     nowMs: () => clock.nowMs,
   });
   const headers = async (client: ClientRecord) => {
-    const given: string[] = [];
-    await limits.check(client, given);
+    const { headers: given } = await limits.check(client);
     return Object.fromEntries(given.flatMap((name, at) => (at % 2 === 0 ? [[name, given[at + 1] ?? '']] : [])));
   };
   return {
@@ -46,7 +45,7 @@ export function counter(db: Db, { cache = new MemoryCache(), save = (real) => re
     /** The limit headers of a request. */
     headers,
     /** Counts a request: `passed`, or why it was refused. */
-    count: async (client: ClientRecord) => (await limits.check(client, [])).refusal ?? 'passed',
+    count: async (client: ClientRecord) => (await limits.check(client)).refusal?.code ?? 'passed',
     /** How many requests it has counted by itself. */
     countedAlone: async () => (await limits.countedAlone.get()).values[0]?.value ?? 0,
   };
