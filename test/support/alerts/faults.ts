@@ -371,7 +371,7 @@ export const FAULTS: readonly AlertFault[] = [
   },
   {
     name: 'PostgreSQL lets no worker take a file of users',
-    runbook: 'user-files.md#migrations-do-not-go-on',
+    runbook: 'user-files.md#migrations-make-no-progress',
     fires: ['PortcullisMigrationsStuck'],
     follows: {},
     async make(stand, end) {

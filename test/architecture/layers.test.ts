@@ -11,8 +11,8 @@ import {
 } from '../support/architecture/imports.ts';
 import { ROOT } from '../support/start/process.ts';
 
-/** The storeys from the top to the bottom: each imports from those below it, and from nothing beside or above it. */
-const STOREYS = [
+/** The layers of src, from the top. Each imports only from the layers below it. */
+const LAYERS = [
   'main.ts',
   'cli',
   'app',
@@ -27,71 +27,74 @@ const STOREYS = [
   'lib',
 ];
 
-/** The nouns of the product, as they stand in names. */
+/** The nouns of the product, as in file names. */
 const NOUNS =
   /account|asset|wallet|network|transaction|(?:^|[^a-z])users?(?:[^a-z]|$)|supervisor|migration-|user-migration|gas-fee|webhook/;
 
-const storeyOf = (file: string) => file.split('/', 1).join();
+const layerOf = (file: string) => file.split('/', 1).join();
 
 function upward(imports: readonly Import[]): string[] {
   return imports
-    .filter(([importer, imported]) => STOREYS.indexOf(storeyOf(importer)) > STOREYS.indexOf(storeyOf(imported)))
+    .filter(([importer, imported]) => LAYERS.indexOf(layerOf(importer)) > LAYERS.indexOf(layerOf(imported)))
     .map(([importer, imported]) => `${importer} imports ${imported}`);
 }
 
 const FAST = 'lib/fast/';
 
-/** Files of `lib` that serve one storey alone: they belong to it. What lib uses itself serves all that lib does. Those of `lib/fast` stand there whomever they serve. */
+/**
+ * Returns the files of `lib` that only one layer imports: they belong to that layer. Files of `lib/fast` may have one
+ * importer.
+ */
 function lonely(files: readonly string[], imports: readonly Import[]): string[] {
   return files
-    .filter((file) => storeyOf(file) === 'lib' && !file.startsWith(FAST))
+    .filter((file) => layerOf(file) === 'lib' && !file.startsWith(FAST))
     .filter((file) => {
-      const storeys = imports
+      const layers = imports
         .filter(([, imported]) => imported === file)
-        .map(([importer]) => (importer.startsWith(FAST) ? FAST : storeyOf(importer)));
-      return new Set(storeys).size < 2;
+        .map(([importer]) => (importer.startsWith(FAST) ? FAST : layerOf(importer)));
+      return new Set(layers).size < 2;
     });
 }
 
-describe('the storeys of src', () => {
+describe('the layers of src', () => {
   const files = sourceFiles();
   const imports = sourceImports();
 
   it('are the entries of src, and at most twelve', () => {
-    expect(readdirSync(join(ROOT, 'src')).sort()).toEqual([...STOREYS].sort());
-    expect(STOREYS.length).toBeLessThanOrEqual(12);
+    expect(readdirSync(join(ROOT, 'src')).sort()).toEqual([...LAYERS].sort());
+    expect(LAYERS.length).toBeLessThanOrEqual(12);
   });
 
   it('import downward only', () => {
     expect(upward(imports)).toEqual([]);
   });
 
-  it('have no circle of folders at any depth, types included', () => {
+  it('have no circular imports between folders at any depth, types included', () => {
     expect(folderCycles(imports)).toEqual([]);
   });
 
-  it('have no circle of files that load one another', () => {
+  it('have no two files that import each other, directly or through others', () => {
     expect(fileCycles(imports)).toEqual([]);
     const closing = importsOf('lib/bad.ts', "import { type Log, bad } from './worse.ts';\n");
     const back = importsOf('lib/worse.ts', "import { bad } from './bad.ts';\n");
     expect(fileCycles([...imports, ...closing, ...back])).toEqual([['lib/bad.ts', 'lib/worse.ts']]);
   });
 
-  it('know the nouns above platform alone', () => {
-    const below = files.filter((file) => ['platform', 'lib'].includes(storeyOf(file)));
+  it('name a noun only above platform', () => {
+    const below = files.filter((file) => ['platform', 'lib'].includes(layerOf(file)));
     expect(below.filter((file) => NOUNS.test(file))).toEqual([]);
   });
 
-  it('share a file of lib between two of them at least', () => {
+  it('put into lib only what at least two layers import', () => {
     expect(lonely(files, imports)).toEqual([]);
   });
 
-  it('hold no two files of one name', () => {
+  it('have no two files with the same name', () => {
     const byName = Map.groupBy(files, (file) => basename(file));
     expect([...byName.values()].filter((same) => same.length > 1)).toEqual([]);
   });
 
-  /** Where a bad import stands, and what it imports. */
+  /** A file with a bad import, and what it imports. */
   const UP: [file: string, from: string][] = [
     ['lib/bad.ts', '../platform/errors.ts'],
     ['tables/bad.ts', '../domain/assets/assets.service.ts'],
