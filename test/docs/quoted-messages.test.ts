@@ -11,10 +11,10 @@ const source = globSync('src/**/*.ts', { cwd: ROOT })
   .join('\n')
   .replace(/['`]\s*\+\s*['`]/g, '');
 
-/** Returns the quoted parts of a page that look like a message: at least four lower-case words. `…` stands for any text. */
+/** Returns the quoted parts of a page that look like a message: at least four words. `…` stands for any text. */
 function messages(page: string): string[] {
   const prose = readFileSync(join(ROOT, page), 'utf8').replace(/```.*?```/gs, '');
-  return [...prose.matchAll(/`([a-z][a-z]+(?:[ ,;:']+(?:[\w'()-]+|…)){3,})`/g)].map(([, text = '']) => text);
+  return [...prose.matchAll(/`([A-Za-z][a-z]+(?:[ ,;:']+(?:[\w'()-]+|…)){3,})`/g)].map(([, text = '']) => text);
 }
 
 describe('the pages for operators', () => {
