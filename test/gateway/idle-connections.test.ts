@@ -1,6 +1,8 @@
 import type { Writable } from 'node:stream';
 import { expect, it, vi } from 'vitest';
-import { startIdleStand } from '../support/gateway/idle-stand.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { type ConnectionTimes, ingress } from '../../src/gateway/gateway.ts';
+import { type Forwarder, startForwarder } from '../support/gateway/forwarder.ts';
 import { request, sendRaw, UPGRADE, type Watched, watched } from '../support/gateway/raw.ts';
 
 const NEVER_MS = 600_000;
@@ -13,6 +15,13 @@ const A_BYTE_EVERY_MS = 20;
 const HEAD = `GET /x HTTP/1.1\r\nHost: a\r\nX-Filler: ${'x'.repeat(10_000)}`;
 /** The refusal says that nothing may follow. */
 const REFUSED = /^HTTP\/1\.1 4(?:00|08) [\s\S]*\r\nConnection: close\r\n/;
+
+/** The public listener with other times; it answers every request with `ok`, unless `local` answers it. */
+const startStand = (
+  times: ConnectionTimes,
+  local: (exchange: Exchange) => void = ({ res }) => void res.end('ok'),
+): Promise<Forwarder> => startForwarder({ services: { a: 'local' }, times, local });
+const statusesOf = ({ ended }: Forwarder) => ended.map(({ status }) => status);
 
 /** Sends a head a byte at a time, until the connection ends. */
 function drip({ socket, isOpen }: Watched): void {
@@ -38,7 +47,7 @@ async function answered(all: readonly Watched[], times: number): Promise<void> {
 }
 
 it('D2-07: hundreds of idle connections cost others nothing, and each goes on where it was', async () => {
-  await using stand = await startIdleStand({ headMs: NEVER_MS, idleMs: NEVER_MS, checkEveryMs: NEVER_MS });
+  await using stand = await startStand({ headMs: NEVER_MS, idleMs: NEVER_MS, checkEveryMs: NEVER_MS });
   const idle = Array.from({ length: CONNECTIONS }, () => watched(stand.url));
   for (const { socket } of idle) socket.write(KEPT);
   await answered(idle, 1);
@@ -47,12 +56,12 @@ it('D2-07: hundreds of idle connections cost others nothing, and each goes on wh
   expect(idle.every(({ isOpen }) => isOpen())).toBe(true);
   for (const { socket } of idle) socket.write(KEPT);
   await answered(idle, 2);
-  expect(stand.ended).toEqual(Array(2 * CONNECTIONS + others.length).fill(200));
+  expect(statusesOf(stand)).toEqual(Array(2 * CONNECTIONS + others.length).fill(200));
   for (const { socket } of idle) socket.destroy();
 });
 
 it('a connection that has been idle for its time is closed without another word, and its client is told the time', async () => {
-  await using stand = await startIdleStand({ headMs: NEVER_MS, idleMs: 1_000, checkEveryMs: NEVER_MS });
+  await using stand = await startStand({ headMs: NEVER_MS, idleMs: 1_000, checkEveryMs: NEVER_MS });
   const idle = watched(stand.url);
   idle.socket.write(KEPT);
   await vi.waitFor(() => expect(idle.isOpen()).toBe(false));
@@ -63,7 +72,7 @@ it('a connection that has been idle for its time is closed without another word,
 
 it('DG-08: an answer that goes on, and a WebSocket, are open past every time that idle connections have', async () => {
   const open = new Set<Writable>();
-  await using stand = await startIdleStand({ headMs: 300, idleMs: 300, checkEveryMs: 20 }, ({ req, res, upgrade }) => {
+  await using stand = await startStand({ headMs: 300, idleMs: 300, checkEveryMs: 20 }, ({ req, res, upgrade }) => {
     if (req.url === '/x') return void res.end('ok');
     open.add(upgrade?.socket ?? res);
     if (upgrade) upgrade.socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
@@ -86,15 +95,14 @@ it('DG-08: an answer that goes on, and a WebSocket, are open past every time tha
   for (const answer of open) answer.destroy();
 });
 
-it('a connection is kept for longer than a load balancer does', async () => {
-  const { ingress } = await import('../../src/gateway/gateway.ts');
+it('a connection is kept for longer than a load balancer does', () => {
   const server = ingress({} as never);
   expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
   expect(server.headersTimeout).toBeGreaterThan(0);
 });
 
 it('D2-13: heads that come a byte at a time are refused once their time is over, and others are answered meanwhile', async () => {
-  await using stand = await startIdleStand(TIMES);
+  await using stand = await startStand(TIMES);
   const slow = Array.from({ length: SLOW }, () => watched(stand.url));
   for (const one of slow) drip(one);
   const statuses: number[] = [];
@@ -104,18 +112,18 @@ it('D2-13: heads that come a byte at a time are refused once their time is over,
   expect(new Set(statuses)).toEqual(new Set([200]));
   for (const { text } of slow) expect(text()).toMatch(REFUSED);
   // What is no request has no record.
-  expect(stand.ended).toEqual(statuses);
+  expect(statusesOf(stand)).toEqual(statuses);
 });
 
 it('D2-13: a connection on which nothing ever comes is ended, too', async () => {
-  await using stand = await startIdleStand(TIMES);
+  await using stand = await startStand(TIMES);
   const silent = Array.from({ length: SLOW }, () => watched(stand.url));
   await ended(silent);
   for (const { text } of silent) expect(text()).toMatch(REFUSED);
 });
 
 it('D2-13: the second head of a connection has as long as the first, however long the connection was idle', async () => {
-  await using stand = await startIdleStand(TIMES);
+  await using stand = await startStand(TIMES);
   const kept = watched(stand.url);
   const ask = request('GET', '/x', { Connection: 'keep-alive' });
   kept.socket.write(ask);

@@ -25,23 +25,12 @@ function post(...fields: string[]): string {
 }
 
 /** Bytes of a connection, and whether what stands behind the first request is a request of its own by the book. */
-// The tables of raw-http.test.ts have more that the gateway refuses by itself.
+// raw-http.test.ts has those that the gateway rejects itself, before there is a request to forward.
 const rows: [name: string, bytes: string, isNext?: 'next'][] = [
-  ['a length and chunks', `${post('Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${EVIL}`],
-  ['two lengths', `${post('Content-Length: 3', `Content-Length: ${3 + EVIL.length}`)}abc${EVIL}`],
-  ['a folded length', `${post('Content-Length:\r\n 3')}abc${EVIL}`],
-  ['a coding that is not the last', `${post('Transfer-Encoding: chunked, identity')}${CHUNKS}${EVIL}`],
   ['gzip before chunked', `${post('Transfer-Encoding: gzip, chunked')}${CHUNKS}${EVIL}`],
   ['chunked in HTTP/1.0', `POST /x HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${CHUNKS}${EVIL}`],
-  ['a chunk size with a sign', `${post('Transfer-Encoding: chunked')}+3\r\nabc\r\n0\r\n\r\n${EVIL}`],
   ['a chunk longer than it says', `${post('Transfer-Encoding: chunked')}3\r\nabcd\r\n0\r\n\r\n${EVIL}`],
-  ['a chunk ended by a line feed alone', `${post('Transfer-Encoding: chunked')}3\r\nabc\n0\r\n\r\n${EVIL}`],
   ['trailers that set a length', `${post('Transfer-Encoding: chunked')}0\r\nContent-Length: 5\r\n\r\n${EVIL}`],
-  ['lines ended by a line feed alone', `POST /x HTTP/1.1\nHost: a\nContent-Length: 0\n\n${EVIL}`],
-  ['a carriage return in a field', `${post('X-A: b\rTransfer-Encoding: chunked')}${CHUNKS}${EVIL}`],
-  ['a null byte in a field', `${post('X-A: b\0c')}${EVIL}`],
-  ['two hosts', `GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n${EVIL}`],
-  ['a line in the target', `GET /x\r\nX: HTTP/1.1\r\nHost: a\r\n\r\n${EVIL}`],
   [
     'an upgrade to HTTP/2',
     `GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n${EVIL}`,

@@ -14,7 +14,7 @@ import type { Upstream } from '../../../src/gateway/endpoints/upstream.ts';
 import type { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { compileTrust } from '../../../src/gateway/exchange/request-head.ts';
 import { cors } from '../../../src/gateway/exchange/responses.ts';
-import { Gateway, ingress } from '../../../src/gateway/gateway.ts';
+import { type ConnectionTimes, Gateway, ingress } from '../../../src/gateway/gateway.ts';
 import { Upstreams } from '../../../src/gateway/proxy/upstreams.ts';
 import { EndpointTable, Services } from '../../../src/gateway/routing.ts';
 import { type Log, silentLog } from '../../../src/lib/log.ts';
@@ -108,7 +108,12 @@ interface ForwarderOptions extends ForwarderTable {
   nowMs?: () => number;
   log?: Log;
   trustProxy?: string[];
+  times?: ConnectionTimes;
+  /** Answers the requests to local services. */
+  local?: (exchange: Exchange) => void;
 }
+
+const nameService = ({ res, found }: Exchange) => void res.end(`local ${found.service}`);
 
 const PROTECTED = { visibility: 'protected', tokens: ['user'] };
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -136,7 +141,7 @@ const ACCEPTING = {
 
 /** Starts a gateway on remote services. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
-  const { nowMs = Date.now, log = silentLog, trustProxy = ['loopback'] } = options;
+  const { nowMs = Date.now, log = silentLog, trustProxy = ['loopback'], times, local = nameService } = options;
   const config = configOf(options);
   const upstreams = new Upstreams(config, { log, nowMs, watch: ENDLESS });
   const ended: Forwarder['ended'] = [];
@@ -154,7 +159,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       services: new Services(table, upstreams),
       tokens: (options.guard ? ACCEPTING : { checkSignature: never }) as never,
       guards: { check: async () => options.guard?.() },
-      local: { handle: ({ res, found }) => res.end(`local ${found.service}`) },
+      local: { handle: local },
       remote: upstreams,
       onEnd,
       nowMs,
@@ -168,7 +173,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     onUnparsed: (_unparsed, kept) => kept(),
     log,
   });
-  const server = ingress(gateway);
+  const server = ingress(gateway, times);
   return {
     url: await listening(server),
     server,
