@@ -6,7 +6,7 @@ import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../support/gateway/raw.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
-import { apiClaims, encoded, signed, signedText } from '../support/oauth/jwt.ts';
+import { apiClaims, signed, signedText } from '../support/oauth/jwt.ts';
 import { basicOf, postForm } from '../support/oauth/requests.ts';
 
 /** Four characters are three bytes. */
@@ -159,25 +159,13 @@ describe.each(places.map((place, turn) => [...place, turn] as const))('by %s', (
 
 const REFUSED = /^Bearer error="invalid_token", error_description="the token [a-z :,]+"$/;
 
-async function expectUnauthorized(authorization: string | undefined): Promise<void> {
-  const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
-  const answer = await p.call('GET', '/v1/accounts', { headers });
+async function expectUnauthorized(token: string): Promise<void> {
+  const answer = await list(token);
   expect([answer.status, answer.text]).toEqual([401, envelope('unauthorized')]);
-  const isShown = /^Bearer +\S/i.test(authorization ?? '');
-  expect(answer.headers.get('www-authenticate')).toMatch(isShown ? REFUSED : /^Bearer$/);
+  expect(answer.headers.get('www-authenticate')).toMatch(REFUSED);
 }
 
 describe('a protected endpoint', () => {
-  it('5.1-01 7.6-02 D2-11: answers 401 with a challenge where no token is shown, or none in this form', async () => {
-    await expectUnauthorized(undefined);
-    for (const authorization of ['', 'Bearer', 'Bearer ', 'Basic eDp5', 'Token x', 'Bearer a b', 'Bearer,x', 'x']) {
-      await expectUnauthorized(authorization);
-    }
-    for (const token of ['..', 'a.b.c', `${encoded(null)}.${encoded({})}.${'A'.repeat(43)}`, 'a'.repeat(12 * 1024)]) {
-      await expectUnauthorized(`Bearer ${token}`);
-    }
-  });
-
   it('5.1-01: takes a good token, whatever the case of its scheme', async () => {
     const token = await p.clientToken();
     for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer  ']) {
@@ -201,10 +189,10 @@ describe('a protected endpoint', () => {
 
   it('D3-25: refuses a second spelling of a signature before and after the good one was seen', async () => {
     const token = signed(p, apiClaims(p));
-    await expectUnauthorized(`Bearer ${token}=`);
+    await expectUnauthorized(`${token}=`);
     expect(await statusOf(token)).toBe(200);
-    await expectUnauthorized(`Bearer ${token}=`);
-    await expectUnauthorized(`Bearer ${token.replace(/\.([^.]+)$/, '.=$1')}`);
+    await expectUnauthorized(`${token}=`);
+    await expectUnauthorized(token.replace(/\.([^.]+)$/, '.=$1'));
   });
 });
 

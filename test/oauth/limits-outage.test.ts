@@ -12,6 +12,7 @@ import {
   counter,
   limitedClient,
   savedQuota,
+  times,
 } from '../support/oauth/limits-stand.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -46,12 +47,6 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     const cache = await RedisCache.open({ url: server.url });
     caches.push(cache);
     return { ...counter(db, save ? { cache, save } : { cache }), cache };
-  }
-
-  async function times(count: number, work: () => Promise<string>): Promise<string[]> {
-    const answers: string[] = [];
-    for (let i = 0; i < count; i += 1) answers.push(await work());
-    return answers;
   }
 
   const stateOf = (cache: RedisCache) =>

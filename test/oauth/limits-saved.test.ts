@@ -2,14 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
-import { counter, lastUse, limitedClient, MONTHS_END, savedQuota } from '../support/oauth/limits-stand.ts';
+import { counter, lastUse, limitedClient, MONTHS_END, savedQuota, times } from '../support/oauth/limits-stand.ts';
 import { describeReal } from '../support/services/real.ts';
-
-const times = async (count: number, work: () => Promise<string>) => {
-  const answers: string[] = [];
-  for (let i = 0; i < count; i += 1) answers.push(await work());
-  return answers;
-};
 
 /** What is saved of clients' use in a database. */
 function savedLimitsContract(open: () => Promise<Database>): void {

@@ -128,14 +128,6 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     expect((await list(token)).text).toBe(envelope('monthly_limit_exceeded'));
   });
 
-  it('7.2-06: where rate and quota are exceeded, the wait is the longer one', async () => {
-    const client = await addClient(p, { requests_per_second: 1, monthly_limit: 1 });
-    const token = await p.clientToken(client);
-    const refused = await list(token);
-    expect(refused.text).toBe(envelope('rate_limit_exceeded'));
-    expect(refused.headers.get('retry-after')).toBe('60');
-  });
-
   it(`D3-15: of ${atOnce} requests at once on a limit of ${limit} exactly ${limit} pass`, async () => {
     for (const column of ['requests_per_hour', 'monthly_limit'] as const) {
       const { token } = await limited(column, limit);

@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { lockedUntilMs } from '../../src/access/credentials/login-locks.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
-import { cheapHash } from '../support/oauth/cheap-hash.ts';
+import {
+  type Answer,
+  type Portcullis,
+  startOnSharedStores,
+  startPortcullis,
+  startReplica,
+} from '../support/harness.ts';
+import { cheapHash, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
+import { describeReal } from '../support/services/real.ts';
 
 const MINUTE = 60_000;
 const clock = { skewMs: 0 };
@@ -211,4 +219,68 @@ it('D3-17: failures over an hour old are removed', async () => {
   await fail(username, 1);
   const left = await rows(p).run((k) => k.selectFrom('login_failures').select('username'));
   expect(left).toEqual([{ username: username.toLowerCase() }]);
+});
+
+const NOW = Date.UTC(2026, 10, 21, 12);
+
+/** Minutes ago of each failure, and in how many minutes the lock ends. */
+const cases: [string, number[], number | undefined][] = [
+  ['no failure', [], undefined],
+  ['four at once', [0, 0, 0, 0], undefined],
+  ['five at once', [0, 0, 0, 0, 0], 15],
+  ['five over a little less than fifteen minutes', [0, 1, 2, 3, 14.999], 15],
+  ['five over fifteen minutes', [0, 1, 2, 3, 15], undefined],
+  ['five, the last a little less than fifteen minutes ago', [14.999, 15, 15, 15, 15], 0.001],
+  ['five, the last fifteen minutes ago', [15, 15, 15, 15, 15], undefined],
+  ['one more after a lock has ended', [0, 15, 15, 15, 15, 15], undefined],
+  ['four more after a lock has ended', [0, 0, 0, 0, 15.1, 15.1, 15.1, 15.1, 15.1], undefined],
+  ['five more after a lock has ended', [0, 0, 0, 0, 0, 15.1, 15.1, 15.1, 15.1, 15.1], 15],
+  ['many within a minute', [0, 0, 0, 0.5, 0.5, 0.5, 0.5, 1, 1], 15],
+  ['a burst before four of now', [0, 5, 10, 14, 16, 16, 16, 16, 16], undefined],
+];
+
+it.each(cases)('D3-17: %s', (_what, minutesAgo, endsInMinutes) => {
+  const failedAtMs = minutesAgo.map((minutes) => NOW - minutes * MINUTE);
+  const expected = endsInMinutes === undefined ? undefined : NOW + endsInMinutes * MINUTE;
+  expect(lockedUntilMs(failedAtMs, NOW)).toBe(expected);
+});
+
+/** The statuses of logins of the demo's supervisor, one after the other. */
+async function loginAll(instances: readonly Portcullis[], password: string): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const { call, demo } of instances) {
+    const json = { grant_type: 'password', ...demo.client, username: demo.supervisor.username, password };
+    statuses.push((await call('POST', '/v2/oauth/token', { json })).status);
+  }
+  return statuses;
+}
+
+describeReal(['postgres', 'redis'], 'instances on one database', () => {
+  it('D3-17: a lock is still there after a restart', async () => {
+    await using p = await startPortcullis();
+    await makeLoginsCheap(p);
+    {
+      await using first = await startReplica(p);
+      expect(await loginAll(Array(5).fill(first), 'wrong')).toEqual([401, 401, 401, 401, 401]);
+    }
+    await using second = await startReplica(p);
+    expect(await loginAll([second], second.demo.supervisor.password)).toEqual([401]);
+    await second.service.context.locks.unlock(second.demo.node_id, second.demo.supervisor.username);
+    expect(await loginAll([second], second.demo.supervisor.password)).toEqual([200]);
+  });
+
+  it('D3-17: count failures together and both refuse, and both let in what one has unlocked', async () => {
+    await using p = await startOnSharedStores();
+    await makeLoginsCheap(p);
+    await using other = await startReplica(p);
+    const both = [p, other];
+    const { password, username } = p.demo.supervisor;
+    await loginAll([...both, ...both], 'wrong');
+    expect(await loginAll(both, password)).toEqual([200, 200]);
+    await loginAll([...both, ...both, p], 'wrong');
+    expect(await loginAll(both, password)).toEqual([401, 401]);
+    expect(await rows(p).run((k) => k.selectFrom('login_failures').select('username'))).toHaveLength(5);
+    await p.service.context.locks.unlock(p.demo.node_id, username);
+    expect(await loginAll(both, password)).toEqual([200, 200]);
+  });
 });

@@ -23,7 +23,7 @@ function refused(answer: Answer, status: number, message = 'invalid_request'): v
 const absent = [undefined, null, ''];
 const misshapen = [7, true, {}, ['x'], 'a\u0000b', 'a\ud800b'];
 
-/** The member that is missing or malformed, of a request that is otherwise good. */
+/** The member that is missing or malformed, of a request that is otherwise good. Bodies as a whole are in test/gateway/bad-input.test.ts. */
 const members: [string, string, unknown[]][] = [
   ['client_credentials', 'grant_type', [...absent, ...misshapen]],
   ['client_credentials', 'client_id', [...absent, ...misshapen, 'demo', `{${randomUUID()}}`, randomUUID().slice(1)]],
@@ -42,51 +42,6 @@ describe('400 invalid_request', () => {
     const good = { grant_type: grantType, ...p.demo.client, ...p.demo.supervisor, refresh_token: 'x' };
     for (const value of values) refused(await ask({ ...good, [member]: value }), 400);
   });
-
-  it('7.2-01: a body that is no JSON object, in UTF-8 and not nested too deep', async () => {
-    const bodies = [
-      '',
-      '{',
-      'null',
-      '[]',
-      '[{}]',
-      '"x"',
-      '7',
-      '{"grant_type":"password"',
-      '\ufeff{',
-      '{} {}',
-      "{'a':1}",
-    ];
-    for (const body of bodies) refused(await post(body, 'application/json'), 400);
-    refused(await post(`{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`, 'application/json'), 400);
-    const bytes = Buffer.from(JSON.stringify({ ...good(), client_secret: 'caf\u00e9' }), 'latin1');
-    refused(await post(bytes, 'application/json'), 400);
-  });
-
-  it('7.2-01: another content type, none, or an unknown encoding', async () => {
-    for (const type of [
-      undefined,
-      'text/plain',
-      'application/xml',
-      'application/jsonx',
-      'multipart/form-data; boundary=x',
-    ]) {
-      refused(await post(JSON.stringify(good()), type), 400);
-    }
-    refused(await ask(good(), { 'content-encoding': 'br' }), 400);
-  });
-
-  function good() {
-    return { grant_type: 'client_credentials', ...p.demo.client };
-  }
-
-  function post(body: string | Buffer, type: string | undefined): Promise<Answer> {
-    const bytes = Buffer.from(body);
-    return p.call('POST', '/v2/oauth/token', {
-      body: bytes,
-      headers: type === undefined ? {} : { 'content-type': type },
-    });
-  }
 });
 
 describe('401 invalid_request', () => {

@@ -91,3 +91,10 @@ export async function lastUse(db: Db, { clientId }: ClientRecord): Promise<numbe
     .run((k) => k.selectFrom('clients').select('last_used_at').where('id', '=', clientId));
   return row?.last_used_at === null || row === undefined ? undefined : Date.parse(row.last_used_at);
 }
+
+/** The answers of so many calls, one after the other. */
+export async function times(count: number, work: () => Promise<string>): Promise<string[]> {
+  const answers: string[] = [];
+  for (let i = 0; i < count; i += 1) answers.push(await work());
+  return answers;
+}
