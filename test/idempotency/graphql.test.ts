@@ -180,7 +180,6 @@ describe('D7-14 D7-06: a mutation under a key', () => {
 describe('D7-14: what a key stores of a refusal', () => {
   it.each([
     ['duplicate_email', (of: ReturnType<typeof user>) => ({ ...user(), email: of.email })],
-    ['duplicate_wallet', (of: ReturnType<typeof user>) => ({ ...user(), walletAddress: of.walletAddress })],
     ['missing_email_and_external_id', () => ({ ...user(), email: ' ' })],
   ])('%s, the documented reason of a migration', async (_reason, inputOf) => {
     const existing = user();
@@ -196,10 +195,7 @@ describe('D7-14: what a key stores of a refusal', () => {
 
   it.each<[name: string, refused: () => Promise<Operation> | Operation, type: string]>([
     ['a wallet that is not there', () => createRule(randomUUID()), 'NotFoundError'],
-    ['a wallet id that is none', () => createRule('x'), 'NotFoundError'],
     ['a rule that is not valid', () => createRule(undefined, { ...rule(), type: 'x' }), 'ValidationError'],
-    ['a user without a wallet', () => migrate({ ...user(), walletAddress: ' ' }), 'ValidationError'],
-    ['no users', () => ({ query: print(MigrateUsersDocument), variables: { users: [] } }), 'ValidationError'],
     [
       'another version',
       async () => {
@@ -207,14 +203,6 @@ describe('D7-14: what a key stores of a refusal', () => {
         return { query: print(ReplaceWalletRuleDocument), variables };
       },
       'PreconditionError',
-    ],
-    [
-      'a network of another chain',
-      () => {
-        const variables = { walletId: p.demo.wallet_id, networkId: p.demo.other_chain_network_id };
-        return { query: print(AssignNetworkDocument), variables };
-      },
-      'ValidationError',
     ],
     [
       'a transaction id that is taken',
@@ -235,10 +223,8 @@ describe('D7-14: what a key stores of a refusal', () => {
 
   it.each([
     ['malformed JSON', '{"query": '],
-    ['a syntax error', JSON.stringify({ query: 'mutation {' })],
     ['an unknown field', JSON.stringify({ query: 'mutation { createWalletRule(id: 1) { id } }' })],
     ['a variable of the wrong type', JSON.stringify({ query: print(MigrateUserDocument), variables: { input: 5 } })],
-    ['a variable that is missing', JSON.stringify({ query: print(CreateWalletRuleDocument), variables: {} })],
     ['an operation that is not named', JSON.stringify({ query: 'query A { __typename } mutation B { __typename }' })],
   ])('nothing of %s', async (_name, body) => {
     const key = randomUUID();
@@ -289,19 +275,9 @@ describe('D7-14: a key is refused by name', () => {
     json: { errors: [{ message: expect.stringMatching(what), extensions: { code: 'BAD_REQUEST' } }] },
   });
 
-  it.each([
-    ['empty', ''],
-    ['of 256 characters', 'k'.repeat(256)],
-    ['with a tab inside', 'a\tb'],
-    ['é', 'é'],
-  ])('if it is %s', async (_name, key) => {
-    const before = await counts();
-    const answer = await send(migrate(), key);
+  it('if it is not ASCII, or given twice', async () => {
+    const answer = await send(migrate(), 'é');
     expect(answer).toMatchObject(REFUSED(/^Idempotency-Key must be 1 to 255 printable ASCII characters/));
-    expect(await counts()).toEqual(before);
-  });
-
-  it('if it is given twice', async () => {
     const body = Buffer.from(JSON.stringify(migrate()));
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const twice = { ...headers, 'idempotency-key': ['a', 'b'] as unknown as string };
@@ -316,17 +292,10 @@ describe('D7-14: a key is refused by name', () => {
     expect(await counts()).toEqual(before);
   });
 
-  it.each([
-    [
-      'two aliases',
-      'a: createWalletRule(walletId: $w, input: $i) { __typename } b: createWalletRule(walletId: $w, input: $i) { __typename }',
-    ],
-    ['a fragment', '... on Mutation { a: createWalletRule(walletId: $w, input: $i) { __typename } } ...Two'],
-  ])('with several root fields, by %s', async (_name, fields) => {
-    const fragment = fields.includes('...Two')
-      ? 'fragment Two on Mutation { b: createWalletRule(walletId: $w, input: $i) { __typename } }'
-      : '';
-    const query = `mutation ($w: ID!, $i: WalletRuleInput!) { ${fields} } ${fragment}`;
+  it('with several root fields, whichever fragment they are in', async () => {
+    const create = 'createWalletRule(walletId: $w, input: $i) { __typename }';
+    const query = `mutation ($w: ID!, $i: WalletRuleInput!) { ... on Mutation { a: ${create} } ...Two }
+      fragment Two on Mutation { b: ${create} }`;
     const before = await counts();
     const answer = await send({ query, variables: { w: p.demo.wallet_id, i: rule() } }, randomUUID());
     expect(answer).toMatchObject(REFUSED(/^Idempotency-Key .*root fields/));
