@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { ofNode, withinNode } from './references.ts';
 
 /**
  * A registered client (specification section 2.2); `id` is the `client_id`. A limit that is null means unlimited.
@@ -10,7 +11,7 @@ export const Client = defineEntity({
   tableName: 'clients',
   properties: {
     id: p.uuid().primary(),
-    nodeId: p.uuid(),
+    nodeId: ofNode(),
     name: p.text(),
     grantTypes: p.array().$type<string[]>(),
     scopes: p.array().$type<string[]>(),
@@ -24,13 +25,14 @@ export const Client = defineEntity({
     requestsPerHour: p.integer().nullable(),
     monthlyLimit: p.integer().nullable(),
     refreshReuseDetection: p.boolean().default(false),
-    status: p.text().$type<'active' | 'disabled'>().default('active'),
+    status: p.enum(['active', 'disabled']).default('active'),
     tokensFrom: p.datetime(6).$type<string>().nullable(),
     ownTokensFrom: p.datetime(6).$type<string>().nullable(),
     lastUsedAt: p.datetime(6).$type<string>().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     updatedAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
+  uniques: [{ properties: ['nodeId', 'id'] }],
 });
 
 /**
@@ -42,8 +44,9 @@ export const ClientSecret = defineEntity({
   tableName: 'client_secrets',
   properties: {
     hash: p.blob().$type<Uint8Array>().primary(),
-    clientId: p.uuid(),
+    clientId: p.uuid().index('client_secrets_of_client'),
     nodeId: p.uuid(),
+    client: withinNode(Client, 'client_id'),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     expiresAt: p.datetime(6).$type<string>().nullable(),
   },
@@ -57,6 +60,7 @@ export const ClientQuota = defineEntity({
     clientId: p.uuid().primary(),
     month: p.text().primary(),
     nodeId: p.uuid(),
+    client: withinNode(Client, 'client_id'),
     used: p.bigint().$type<string>(),
   },
 });
@@ -69,14 +73,21 @@ export const Supervisor = defineEntity({
   tableName: 'supervisors',
   properties: {
     id: p.uuid().primary(),
-    nodeId: p.uuid(),
+    nodeId: ofNode(),
     username: p.text(),
     passwordHash: p.text(),
     role: p.text(),
-    status: p.text().$type<'active' | 'disabled'>().default('active'),
+    status: p.enum(['active', 'disabled']).default('active'),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     updatedAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
+  uniques: [
+    { properties: ['nodeId', 'id'] },
+    {
+      name: 'supervisors_username',
+      expression: 'create unique index supervisors_username on supervisors using btree (node_id, lower(username))',
+    },
+  ],
 });
 
 /** A failed login attempt for a username in lower case, whether or not that username exists. */
@@ -85,10 +96,11 @@ export const LoginFailure = defineEntity({
   tableName: 'login_failures',
   properties: {
     id: p.uuid().primary(),
-    nodeId: p.uuid(),
+    nodeId: ofNode(),
     username: p.text(),
-    failedAt: p.datetime(6).$type<string>(),
+    failedAt: p.datetime(6).$type<string>().index('login_failures_end'),
   },
+  indexes: [{ name: 'login_failures_of_username', properties: ['nodeId', 'username', 'failedAt'] }],
 });
 
 /**
@@ -103,10 +115,16 @@ export const Session = defineEntity({
     nodeId: p.uuid(),
     supervisorId: p.uuid(),
     clientId: p.uuid(),
+    supervisor: withinNode(Supervisor, 'supervisor_id'),
+    client: withinNode(Client, 'client_id'),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     expiresAt: p.datetime(6).$type<string>(),
     revokedAt: p.datetime(6).$type<string>().nullable(),
   },
+  indexes: [
+    { name: 'sessions_live', properties: ['nodeId', 'supervisorId', 'createdAt'], where: 'revoked_at is null' },
+    { name: 'sessions_of_client', properties: ['nodeId', 'clientId'], where: 'revoked_at is null' },
+  ],
 });
 
 /**
@@ -120,9 +138,11 @@ export const SpentRefreshToken = defineEntity({
     clientId: p.uuid().primary(),
     digest: p.blob().$type<Uint8Array>().primary(),
     nodeId: p.uuid(),
+    client: withinNode(Client, 'client_id'),
     spentAt: p.datetime(6).$type<string>(),
     expiresAt: p.datetime(6).$type<string>().nullable(),
   },
+  indexes: [{ name: 'spent_refresh_tokens_end', properties: ['expiresAt'], where: 'expires_at is not null' }],
 });
 
 /**
@@ -136,8 +156,10 @@ export const RevokedToken = defineEntity({
     clientId: p.uuid().primary(),
     tokenId: p.text().primary(),
     nodeId: p.uuid(),
+    client: withinNode(Client, 'client_id'),
     expiresAt: p.datetime(6).$type<string>().nullable(),
   },
+  indexes: [{ name: 'revoked_tokens_end', properties: ['expiresAt'], where: 'expires_at is not null' }],
 });
 
 /**
@@ -148,11 +170,11 @@ export const AccessChange = defineEntity({
   name: 'AccessChange',
   tableName: 'access_changes',
   properties: {
-    seq: p.bigint().$type<string>().primary().autoincrement(),
-    kind: p.text().$type<'client' | 'session' | 'token'>(),
-    nodeId: p.uuid(),
+    seq: p.bigint().$type<string>().primary().autoincrement().generated('identity'),
+    kind: p.enum(['client', 'session', 'token']),
+    nodeId: ofNode(),
     subject: p.text(),
     item: p.text().nullable(),
-    createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
+    createdAt: p.datetime(6).$type<string>().defaultRaw('now()').index('access_changes_end'),
   },
 });

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { ofNode } from './references.ts';
 
 /**
  * An account of a tenant (specification section 2.5). `type` may be any text and `status` any integer; 1 means active,
@@ -9,19 +10,24 @@ export const Account = defineEntity({
   tableName: 'accounts',
   properties: {
     id: p.uuid().primary(),
-    nodeId: p.uuid(),
+    nodeId: ofNode(),
     name: p.text(),
     type: p.text(),
     status: p.integer(),
     createdAt: p.datetime(6).$type<string>(),
     updatedAt: p.datetime(6).$type<string>(),
     deletedAt: p.datetime(6).$type<string>().nullable(),
-    version: p.bigint().$type<string>().default('0'),
+    version: p.bigint().$type<string>().defaultRaw('0'),
   },
+  uniques: [{ properties: ['nodeId', 'id'] }],
+  indexes: [
+    { name: 'accounts_page', properties: ['nodeId', 'createdAt', 'id'] },
+    { name: 'accounts_live_page', properties: ['nodeId', 'createdAt', 'id'], where: 'deleted_at is null' },
+  ],
 });
 
 const counts = {
-  nodeId: p.uuid().primary(),
+  nodeId: ofNode().deleteRule('cascade').primary(),
   startAt: p.datetime(6).$type<string>().primary(),
   startId: p.uuid().primary(),
   live: p.integer(),
@@ -49,10 +55,11 @@ export const AccountChange = defineEntity({
   name: 'AccountChange',
   tableName: 'account_changes',
   properties: {
-    nodeId: p.uuid().primary(),
+    nodeId: ofNode().deleteRule('cascade').primary(),
     at: p.datetime(6).$type<string>().primary(),
     id: p.uuid().primary(),
     live: p.integer(),
     total: p.integer(),
   },
+  indexes: [{ name: 'account_changes_of_node', properties: ['nodeId', 'at', 'id'] }],
 });

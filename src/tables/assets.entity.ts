@@ -1,4 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { Network } from './reference.entity.ts';
+import { ofNode } from './references.ts';
 
 /**
  * A tokenized asset. `contractSettled` is whether `contractAddress` comes from a notification rather than from
@@ -9,16 +11,18 @@ export const Asset = defineEntity({
   tableName: 'assets',
   properties: {
     id: p.uuid().primary(),
-    nodeId: p.uuid(),
+    nodeId: ofNode(),
     name: p.text(),
     symbol: p.text(),
     type: p.text(),
-    networkId: p.uuid(),
+    networkId: p.manyToOne(Network).fieldName('network_id').index('assets_of_network'),
     contractAddress: p.text().nullable(),
     contractSettled: p.boolean().default(false),
     status: p.text(),
     createdAt: p.datetime(6).$type<string>(),
     updatedAt: p.datetime(6).$type<string>(),
-    version: p.bigint().$type<string>().default('0'),
+    version: p.bigint().$type<string>().defaultRaw('0'),
   },
+  uniques: [{ properties: ['nodeId', 'id'] }],
+  indexes: [{ name: 'assets_page', properties: ['nodeId', 'createdAt', 'id'] }],
 });

@@ -12,7 +12,7 @@ export const AuditRecord = defineEntity({
     at: p.datetime(6).$type<string>().primary(),
     id: p.uuid().primary(),
     nodeId: p.uuid().nullable(),
-    correlationId: p.text(),
+    correlationId: p.text().index('audit_records_correlation'),
     method: p.text(),
     path: p.text(),
     query: p.text().nullable(),
@@ -43,8 +43,16 @@ export const AuditRecord = defineEntity({
      * reads it. Concurrent inserts may commit in another order, and rolled back ones leave gaps, so that a reader of all
      * records after a position must wait until the transactions that were running have ended.
      */
-    position: p.bigint().$type<string>().nullable(),
+    position: p.bigint().$type<string>().nullable().autoincrement(),
   },
+  indexes: [
+    {
+      name: 'audit_records_page',
+      expression: 'create index audit_records_page on only audit_records using btree (node_id, at desc, id desc)',
+    },
+    { name: 'audit_records_chain', properties: ['chainId', 'chainIndex'], where: 'chain_id is not null' },
+    { name: 'audit_records_users', properties: ['notedUsers'], type: 'gin', where: 'noted_users is not null' },
+  ],
 });
 
 /** A signed statement about chains of audit records. Positions are without gaps from 1 on. */
@@ -52,10 +60,11 @@ export const AuditSeal = defineEntity({
   name: 'AuditSeal',
   tableName: 'audit_seals',
   properties: {
-    position: p.bigint().$type<string>().primary(),
+    position: p.bigint().$type<string>().primary().autoincrement(false),
     chainId: p.uuid().nullable(),
     kind: p.text(),
     body: p.text(),
     signature: p.blob().$type<Uint8Array>().nullable(),
   },
+  indexes: [{ name: 'audit_seals_of_chain', properties: ['chainId', 'position'], where: 'chain_id is not null' }],
 });

@@ -6,7 +6,7 @@ export const BusMessage = defineEntity({
   tableName: 'bus_messages',
   properties: {
     topic: p.text().primary(),
-    position: p.bigint().$type<string>().primary().autoincrement(),
+    position: p.bigint().$type<string>().primary().autoincrement().generated('identity'),
     key: p.text(),
     value: p.blob().$type<Uint8Array>().nullable(),
     headers: p.json().$type<Record<string, string>>(),
@@ -33,7 +33,7 @@ export const OutboxEvent = defineEntity({
   tableName: 'outbox',
   properties: {
     id: p.uuid().primary(),
-    seq: p.bigint().$type<string>().autoincrement(),
+    seq: p.bigint().$type<string>().autoincrement().generated('identity').unique(),
     topic: p.text(),
     key: p.text(),
     eventType: p.text(),

@@ -8,7 +8,7 @@ export const Node = defineEntity({
     id: p.uuid().primary(),
     name: p.text(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
-    version: p.bigint().$type<string>().default('0'),
+    version: p.bigint().$type<string>().defaultRaw('0'),
   },
 });
 
@@ -19,7 +19,7 @@ export const Chain = defineEntity({
   properties: {
     id: p.uuid().primary(),
     name: p.text(),
-    version: p.bigint().$type<string>().default('0'),
+    version: p.bigint().$type<string>().defaultRaw('0'),
   },
 });
 
@@ -29,11 +29,12 @@ export const Network = defineEntity({
   tableName: 'networks',
   properties: {
     id: p.uuid().primary(),
-    chainId: p.uuid(),
+    chainId: p.manyToOne(Chain).fieldName('chain_id').index('networks_of_chain'),
     name: p.text(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
-    version: p.bigint().$type<string>().default('0'),
+    version: p.bigint().$type<string>().defaultRaw('0'),
   },
+  indexes: [{ name: 'networks_page', properties: ['createdAt', 'id'] }],
 });
 
 /** A currency on a network; all tenants share it. */
@@ -42,9 +43,9 @@ export const NetworkCurrency = defineEntity({
   tableName: 'network_currencies',
   properties: {
     id: p.uuid().primary(),
-    networkId: p.uuid(),
+    networkId: p.manyToOne(Network).fieldName('network_id').index('network_currencies_of_network'),
     symbol: p.text(),
-    version: p.bigint().$type<string>().default('0'),
+    version: p.bigint().$type<string>().defaultRaw('0'),
   },
 });
 
@@ -81,4 +82,7 @@ export const ReferenceParked = defineEntity({
     waitsForId: p.uuid().nullable(),
     reason: p.text().nullable(),
   },
+  indexes: [
+    { name: 'reference_parked_waiting', properties: ['waitsForKind', 'waitsForId'], where: 'waits_for_id is not null' },
+  ],
 });

@@ -1,3 +1,4 @@
+import { type EntitySchema, UnderscoreNamingStrategy } from '@mikro-orm/core';
 import type { InferKyselyDB } from '@mikro-orm/sql';
 import * as access from './access.entity.ts';
 import * as accounts from './accounts.entity.ts';
@@ -6,6 +7,7 @@ import * as audit from './audit.entity.ts';
 import * as events from './events.entity.ts';
 import * as idempotency from './idempotency.entity.ts';
 import * as reference from './reference.entity.ts';
+import { MAX_LENGTHS, MAX_SIZES } from './text-lengths.ts';
 import * as transactions from './transactions.entity.ts';
 import * as userMigrations from './user-migrations.entity.ts';
 import * as users from './users.entity.ts';
@@ -30,3 +32,24 @@ export const entities = [
 
 /** The types of all tables for Kysely: column names, and the values that are read and written. */
 export type Tables = InferKyselyDB<(typeof entities)[number]>;
+
+const LIMITS: readonly (readonly [Record<string, Record<string, number>>, (column: string) => string, string])[] = [
+  [MAX_LENGTHS, (column) => `char_length(${column})`, 'length'],
+  [MAX_SIZES, (column) => `octet_length(${column}::text)`, 'size'],
+];
+for (const { meta } of entities as readonly EntitySchema[]) {
+  for (const [limits, measure, suffix] of LIMITS) {
+    for (const [column, max] of Object.entries(limits[meta.tableName] ?? {})) {
+      meta.checks.push({ name: `${meta.tableName}_${column}_${suffix}`, expression: `${measure(column)} <= ${max}` });
+    }
+  }
+}
+
+const SUFFIXES: Record<string, string> = { foreign: 'fkey', unique: 'key' };
+
+/** Names constraints as PostgreSQL names those that a migration leaves unnamed. */
+export class ConstraintNames extends UnderscoreNamingStrategy {
+  override indexName(table: string, columns: string[], type: Parameters<UnderscoreNamingStrategy['indexName']>[2]) {
+    return SUFFIXES[type] ? [table, ...columns, SUFFIXES[type]].join('_') : super.indexName(table, columns, type);
+  }
+}

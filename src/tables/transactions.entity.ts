@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { ofNode, withinNode } from './references.ts';
 
 /**
  * A transaction id, whose row is locked both to park a notification and to register the transaction, so that each sees
@@ -18,22 +19,22 @@ export const Transaction = defineEntity({
   name: 'Transaction',
   tableName: 'transactions',
   properties: {
-    id: p.text().primary(),
-    nodeId: p.uuid(),
+    id: p.manyToOne(TransactionId).fieldName('id').updateRule('no action').deleteRule('no action').primary(),
+    nodeId: ofNode(),
     collection: p.text(),
     registeredType: p.integer(),
-    registeredBy: p.text().$type<'mutation' | 'topic'>(),
+    registeredBy: p.enum(['mutation', 'topic']),
     assetId: p.uuid().nullable(),
     type: p.integer(),
     status: p.smallint().nullable(),
-    statusKey: p.text().nullable(),
+    statusKey: p.text().collation('C').nullable(),
     error: p.text().nullable(),
     transactionHash: p.text().default(''),
-    transactionHashKey: p.text().nullable(),
+    transactionHashKey: p.text().collation('C').nullable(),
     contractAddress: p.text().default(''),
-    contractAddressKey: p.text().nullable(),
-    gasUsed: p.decimal().$type<string>().default('0'),
-    gasUsedKey: p.text().nullable(),
+    contractAddressKey: p.text().collation('C').nullable(),
+    gasUsed: p.decimal().precision(20).scale(0).$type<string>().default('0'),
+    gasUsedKey: p.text().collation('C').nullable(),
     createdText: p.text().nullable(),
     createdSeconds: p.bigint().$type<string>().nullable(),
     createdNanos: p.integer().nullable(),
@@ -44,6 +45,11 @@ export const Transaction = defineEntity({
     errorSeen: p.boolean().default(false),
     registeredAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
+  uniques: [{ properties: ['nodeId', 'id'] }],
+  indexes: [
+    { name: 'transactions_page', properties: ['nodeId', 'registeredAt', 'id'] },
+    { name: 'transactions_of_asset', properties: ['assetId'], where: 'asset_id is not null' },
+  ],
 });
 
 /**
@@ -53,7 +59,7 @@ export const ParkedNotification = defineEntity({
   name: 'ParkedNotification',
   tableName: 'parked_notifications',
   properties: {
-    id: p.text().primary(),
+    id: p.manyToOne(TransactionId).fieldName('id').primary(),
     bodySha256: p.blob().$type<Uint8Array>().primary(),
     body: p.blob().$type<Uint8Array>(),
     correlationId: p.text(),
@@ -72,7 +78,7 @@ export const TransactionLookup = defineEntity({
   properties: {
     id: p.text().primary(),
     attempts: p.integer().default(0),
-    dueAt: p.datetime(6).$type<string>().defaultRaw("'-infinity'"),
+    dueAt: p.datetime(6).$type<string>().defaultRaw("'-infinity'").index('transaction_lookups_turn'),
   },
 });
 
@@ -87,6 +93,7 @@ export const TransactionEvent = defineEntity({
     nodeId: p.uuid().primary(),
     seq: p.bigint().$type<string>().primary(),
     transactionId: p.text(),
+    registered: withinNode(Transaction, 'transaction_id'),
     status: p.smallint(),
     previousStatus: p.smallint().nullable(),
     correlationId: p.text(),
@@ -94,6 +101,7 @@ export const TransactionEvent = defineEntity({
     traceparent: p.text().nullable(),
     occurredAt: p.datetime(6).$type<string>().defaultRaw('clock_timestamp()'),
   },
+  indexes: [{ name: 'transaction_events_of_transaction', properties: ['transactionId', 'seq'] }],
 });
 
 /**
@@ -103,8 +111,8 @@ export const NodeEventSeq = defineEntity({
   name: 'NodeEventSeq',
   tableName: 'node_event_seq',
   properties: {
-    nodeId: p.uuid().primary(),
-    seq: p.bigint().$type<string>().default('0'),
+    nodeId: ofNode().updateRule('no action').deleteRule('no action').primary(),
+    seq: p.bigint().$type<string>().defaultRaw('0'),
     timeline: p.integer().nullable(),
   },
 });

@@ -1,10 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-
-/** The states of a user migration. */
-const MIGRATION_STATUSES = ['running', 'done', 'cancelled', 'failed'] as const;
-
-/** The outcomes of one row of a user migration (specification section 2.9). */
-const ROW_STATUSES = ['created', 'skipped', 'failed'] as const;
+import { ofNode, withinNode } from './references.ts';
 
 /** A user migration, from a request or a file: who started it, when, and the number of rows by outcome. */
 export const Migration = defineEntity({
@@ -12,8 +7,8 @@ export const Migration = defineEntity({
   tableName: 'migrations',
   properties: {
     id: p.uuid().primary(),
-    nodeId: p.uuid(),
-    status: p.text().$type<(typeof MIGRATION_STATUSES)[number]>(),
+    nodeId: ofNode(),
+    status: p.enum(['running', 'done', 'cancelled', 'failed']),
     total: p.integer().default(0),
     success: p.integer().default(0),
     skipped: p.integer().default(0),
@@ -22,6 +17,8 @@ export const Migration = defineEntity({
     createdAt: p.datetime(6).$type<string>(),
     finishedAt: p.datetime(6).$type<string>().nullable(),
   },
+  uniques: [{ properties: ['nodeId', 'id'] }],
+  indexes: [{ name: 'migrations_page', properties: ['nodeId', 'createdAt', 'id'] }],
 });
 
 /** A row outcome of a user migration: what identifies the user, and what became of the row. `index` counts from 1. */
@@ -32,12 +29,13 @@ export const MigrationRow = defineEntity({
     migrationId: p.uuid().primary(),
     index: p.integer().primary(),
     nodeId: p.uuid(),
+    migration: withinNode(Migration, 'migration_id'),
     email: p.text().nullable(),
     externalId: p.text().nullable(),
     userId: p.uuid().nullable(),
     /** The ids of the users that the row created or matched; null for a row of release 0.1.0. */
     notedUsers: p.array().columnType('uuid[]').$type<readonly string[]>().nullable(),
-    status: p.text().$type<(typeof ROW_STATUSES)[number]>(),
+    status: p.enum(['created', 'skipped', 'failed']),
     reason: p.text().nullable(),
   },
 });
@@ -53,7 +51,7 @@ export const MigrationFile = defineEntity({
     migrationId: p.uuid().primary(),
     /** The number of the chunk in its file, from 0. */
     seq: p.integer().primary(),
-    nodeId: p.uuid(),
+    nodeId: ofNode().index('migration_files_node'),
     bytes: p.blob().$type<Uint8Array>(),
     createdAt: p.datetime(6).$type<string>(),
   },
@@ -66,6 +64,7 @@ export const MigrationJob = defineEntity({
   properties: {
     migrationId: p.uuid().primary(),
     nodeId: p.uuid(),
+    migration: withinNode(Migration, 'migration_id'),
     /** The names of the columns of the file, in its order, separated by commas. */
     columns: p.text(),
     /** The offset in the file at which the next CSV record begins, in bytes. */
@@ -73,7 +72,7 @@ export const MigrationJob = defineEntity({
     /** The index of the next row, from 1. */
     nextIndex: p.integer(),
     /** The bytes that storing the failed rows of the file takes so far, as `failedBytesOf` computes them. */
-    failedBytes: p.bigint().$type<string>().default('0'),
+    failedBytes: p.bigint().$type<string>().defaultRaw('0'),
     /** The correlation id of the request that uploaded the file. */
     correlationId: p.text(),
     /** The number of failed attempts at this position. */
@@ -83,6 +82,6 @@ export const MigrationJob = defineEntity({
      * The time at which the lease of `leaseOwner` expires; before it, no other process may work at the job. Without an
      * owner, the time from which the job may be taken. Jobs that became free earliest are taken first.
      */
-    leaseUntil: p.datetime(6).$type<string>(),
+    leaseUntil: p.datetime(6).$type<string>().index('migration_jobs_turn'),
   },
 });

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { ofNode } from './references.ts';
 
 /** A user that a tenant has migrated (specification section 2.8). `address` is stored in lower case. */
 export const User = defineEntity({
@@ -6,7 +7,7 @@ export const User = defineEntity({
   tableName: 'users',
   properties: {
     id: p.uuid().primary(),
-    nodeId: p.uuid(),
+    nodeId: ofNode(),
     externalId: p.text().nullable(),
     name: p.text().default(''),
     surname: p.text().default(''),
@@ -21,4 +22,21 @@ export const User = defineEntity({
     erasedAt: p.datetime(6).$type<string>().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
+  uniques: [
+    { properties: ['nodeId', 'id'] },
+    {
+      name: 'users_email',
+      expression:
+        "create unique index users_email on users using btree (node_id, lower(email)) where (email <> ''::text)",
+    },
+    {
+      name: 'users_external_id',
+      expression: 'create unique index users_external_id on users using btree (node_id, external_id)',
+    },
+    { name: 'users_address', properties: ['nodeId', 'address'], where: "address <> ''" },
+  ],
+  indexes: [
+    { name: 'users_page', properties: ['nodeId', 'createdAt', 'id'] },
+    { name: 'users_erased', properties: ['erasedAt'], where: 'erased_at is not null' },
+  ],
 });

@@ -1,11 +1,15 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type {
-  AutoTransferRule,
-  PermissionlessTransferLimitRule,
-  RuleStatus,
-  RuleType,
-  SignAndApproveRule,
+import { withinNode } from './references.ts';
+import {
+  type AutoTransferRule,
+  type PermissionlessTransferLimitRule,
+  RULE_STATUSES,
+  RULE_TYPES,
+  type RuleStatus,
+  type RuleType,
+  type SignAndApproveRule,
 } from './wallet-rule-content.ts';
+import { Wallet } from './wallets.entity.ts';
 
 /** Returns the columns that a rule and each of its versions have. */
 function content() {
@@ -33,11 +37,15 @@ export const WalletRule = defineEntity({
     id: p.uuid().primary(),
     nodeId: p.uuid(),
     ...content(),
-    status: p.text().$type<RuleStatus>().default('active'),
+    wallet: withinNode(Wallet, 'wallet_id').deleteRule('cascade'),
+    type: p.enum(RULE_TYPES),
+    status: p.enum(RULE_STATUSES).default('active'),
     version: p.integer().default(1),
     createdAt: p.datetime(6).$type<string>(),
     updatedAt: p.datetime(6).$type<string>(),
   },
+  uniques: [{ properties: ['nodeId', 'id'] }],
+  indexes: [{ name: 'wallet_rules_page', properties: ['nodeId', 'walletId', 'createdAt', 'id'] }],
 });
 
 /**

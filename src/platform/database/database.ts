@@ -130,13 +130,15 @@ async function closeInTime(pool: ServerPool): Promise<void> {
 }
 
 async function openOrm(driverOptions: Kysely<Tables>, location: DatabaseLocation): Promise<SqlMikroORM> {
-  const { entities } = await import('../../tables/tables.ts');
+  const { ConstraintNames, entities } = await import('../../tables/tables.ts');
   // Each in a transaction of its own: one that locks many tables would meet those of running services in a deadlock.
   const migrations = {
     ...{ path: SCHEMA_MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true },
     allOrNothing: false,
   };
-  const options = { entities, driverOptions, migrations };
+  // The migrations alone make triggers and functions.
+  const schemaGenerator = { ignoreTriggers: true, ignoreRoutines: true };
+  const options = { entities, driverOptions, migrations, namingStrategy: ConstraintNames, schemaGenerator };
   return 'url' in location
     ? new (await import('@mikro-orm/postgresql')).MikroORM({ ...options, clientUrl: location.url })
     : new (await import('@mikro-orm/pglite')).MikroORM({ ...options, dbName: 'postgres' });
