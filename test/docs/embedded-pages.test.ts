@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { pagesToRun } from '../support/docs/plan.ts';
 import { describeFollowed } from '../support/docs/programs.ts';
 import { followed, type Reader } from '../support/docs/run-page.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { SECRET } from '../support/webhook/signing.ts';
 
 // Programs of their own, one after the other, on machines that are busy with other tests.
 describeFollowed('followed on an embedded instance', () => {
-  let p: Portcullis;
+  const p = beforeTests(() => startPortcullis({ env: { WEBHOOK_SIGNING_SECRET: SECRET } }));
   let reader: Reader;
 
   beforeAll(async () => {
-    p = await startPortcullis({ env: { WEBHOOK_SIGNING_SECRET: SECRET } });
     const { host } = new URL(p.url);
     const { client_id, client_secret } = p.demo.client;
     reader = {
@@ -25,8 +25,6 @@ describeFollowed('followed on an embedded instance', () => {
       dataDir: p.dataDir,
     };
   });
-
-  afterAll(() => p[Symbol.asyncDispose]());
 
   it.each(pagesToRun().embedded)('every command of %s does what the page says', async (page) => {
     expect(await followed(page, reader)).toEqual([]);

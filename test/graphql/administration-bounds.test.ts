@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { createdClient, createdSupervisor, login, operate, PASSWORD } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
@@ -19,7 +19,7 @@ import {
   UpdateClientDocument,
 } from './generated/graphql.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 /** Of a client without limits. */
 let free: string;
 /** Of a client with every kind of limit but a certificate, each wide enough for these tests. */
@@ -45,7 +45,6 @@ const FREER: [string, Partial<ClientInput>][] = [
 const REFUSED = { __typename: 'ForbiddenError', permission: 'clients:manage' };
 
 beforeAll(async () => {
-  p = await startPortcullis();
   free = await p.clientToken();
   const { credentials } = await createdClient(p, free, {
     ...INPUT,
@@ -56,7 +55,6 @@ beforeAll(async () => {
   const { username } = await createdSupervisor(p, free, { username: `admin-${randomUUID()}`, role: 'admin' });
   person = (await login(p, username, { client: credentials })).access_token;
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 describe('a client that has limits', () => {
   it('D3-30: makes clients that are as free as itself, or less', async () => {

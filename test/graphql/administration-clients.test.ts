@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createdClient, grantStatus, operate, rotatedSecret } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
@@ -13,14 +14,12 @@ import {
 } from './generated/graphql.ts';
 
 const clock = { skewMs: 0 };
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => Date.now() + clock.skewMs } }));
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => Date.now() + clock.skewMs } });
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 const FULL: ClientInput = {
   name: 'Trader',

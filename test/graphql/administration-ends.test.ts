@@ -10,6 +10,8 @@ import {
   PASSWORD,
   tokenStatus,
 } from '../support/graphql/administration.ts';
+import { openStream } from '../support/graphql/event-reader.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
 import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 import { signed } from '../support/oauth/jwt.ts';
@@ -92,14 +94,12 @@ function readOn({ service }: Portcullis): Promise<void> {
   return service.context.changes.poll();
 }
 
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides }));
 let token: string;
 beforeAll(async () => {
-  p = await startPortcullis({ overrides });
   await makeLoginsCheap(p);
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 describe('a client that is disabled', () => {
   it('D3-07: however often in one second, brings back nothing that was issued in between', async () => {
@@ -192,19 +192,10 @@ describe('a client that is changed', () => {
 
   it('D3-31: ends an open subscription of its own token', async () => {
     const all = await everythingOf(p, token, { scopes: ['transactions:read', 'accounts:read'] });
-    const query = 'subscription { transactionUpdates { cursor } }';
-    const stream = await fetch(`${p.url}/graphql`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${all.api.access_token}`,
-        'content-type': 'application/json',
-        accept: 'text/event-stream',
-      },
-      body: JSON.stringify({ query }),
-    });
-    expect(stream.status).toBe(200);
+    const stream = await openStream(p, all.api.access_token, 'subscription { transactionUpdates { cursor } }');
+    expect(stream.response.status).toBe(200);
     await replace(p, token, all.id, { scopes: ['transactions:read'] });
-    expect(await stream.text()).not.toContain('event:');
+    expect(await stream.next()).toBeUndefined();
   });
 });
 

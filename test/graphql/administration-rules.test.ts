@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import {
   createdClient,
@@ -11,7 +11,7 @@ import {
   PASSWORD,
   tokenStatus,
 } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
@@ -29,7 +29,7 @@ import {
   UpdateClientDocument,
 } from './generated/graphql.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 /** Holds everything. */
 let token: string;
 /** Holds clients:manage and what a viewer has but for one permission. */
@@ -42,11 +42,9 @@ const INPUT: ClientInput = { name: 'Trader', grantTypes: ['CLIENT_CREDENTIALS'],
 const FORBIDDEN = { __typename: 'ForbiddenError', permission: LACKED };
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   weak = await p.clientToken(await addClient(p, { scopes: HELD }));
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** A client with the one scope that the weak administrator lacks. */
 async function strongClient(): Promise<string> {

@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Log } from '../../src/lib/log.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { createdClient, createdSupervisor } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 
 const lines: string[] = [];
 const keep = (fields: object, message: string) => void lines.push(text({ ...fields, message }));
 const log: Log = { debug: keep, info: keep, warn: keep, error: keep };
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { log } }));
 let token: string;
 let clientId: string;
 let supervisorId: string;
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { log } });
   token = await p.clientToken();
   clientId = (await createdClient(p, token)).client.id;
   supervisorId = (await createdSupervisor(p, token, { username: 'grace' })).id;
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** All that can be said of a value, what hides in an error included. */
 function text(value: unknown): string {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
 import {
   createdSupervisor,
@@ -9,7 +9,7 @@ import {
   PASSWORD,
   tokenStatus,
 } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import {
   CreateSupervisorDocument,
@@ -21,14 +21,12 @@ import {
   UnlockSupervisorDocument,
 } from './generated/graphql.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function newName(): string {
   return `Grace-${randomUUID()}`;

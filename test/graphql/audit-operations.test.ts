@@ -1,10 +1,8 @@
 import { parse, print } from 'graphql';
-import { createClient } from 'graphql-ws';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { SECRET, startAuditStand } from '../support/graphql/audit-stand.ts';
-
-type Stand = Awaited<ReturnType<typeof startAuditStand>>;
+import { socketClient } from '../support/graphql/sockets.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 
 const SET = `mutation ($p: String!) { setSupervisorPassword(id: "7", password: $p) }`;
 const SET_MASKED = { query: SET, variables: { p: '***' } };
@@ -12,11 +10,7 @@ const CREATE = 'mutation { createClient(name: "kept") { x: clientSecret client {
 const LITERAL = `query { check(token: "${SECRET}", codes: ["kept"]) }`;
 const LITERAL_MASKED = print(parse('query { check(token: "***", codes: ["kept"]) }'));
 
-let stand: Stand;
-beforeAll(async () => {
-  stand = await startAuditStand();
-});
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = beforeTests(startAuditStand);
 beforeEach(() => {
   stand.records.length = 0;
   stand.lines.length = 0;
@@ -188,7 +182,7 @@ describe('a batch', () => {
 
 describe('an operation of a socket', () => {
   async function run(payload: { query: string; variables?: Record<string, unknown> }): Promise<string> {
-    const client = createClient({ url: stand.socketUrl, webSocketImpl: WebSocket, retryAttempts: 0 });
+    const client = socketClient(stand, 'x');
     const got: unknown[] = [];
     try {
       for await (const result of client.iterate(payload)) got.push(result);

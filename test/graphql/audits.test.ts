@@ -1,16 +1,13 @@
 import { serverAudits } from 'graphql-http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { usePortcullis } from '../support/harness.ts';
 
-let portcullis: Portcullis;
+const portcullis = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  portcullis = await startPortcullis();
   token = await portcullis.clientToken();
 });
-
-afterAll(() => portcullis[Symbol.asyncDispose]());
 
 const audits = serverAudits({
   url: () => `${portcullis.url}/graphql`,

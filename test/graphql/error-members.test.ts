@@ -1,11 +1,11 @@
 import { isUnionType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { migrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { issuesOf } from '../../src/platform/errors.ts';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { useStand } from '../support/graphql/stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
 
 const UUID = 'ffffffff-0000-4000-8000-00000000000f';
@@ -117,10 +117,9 @@ const met = Object.entries(CASES).flatMap(([mutation, cases]) =>
 const ids: Record<string, string> = { FAR: '99999999-0000-4000-8000-000000000001' };
 const ERROR = '__typename ... on Error { message } ... on ValidationError { issues { path message } }';
 
-let stand: Stand;
+const stand = useStand();
 
 beforeAll(async () => {
-  stand = await startStand();
   const [account = ''] = await stand.addAccounts(1);
   [ids.WALLET = ''] = await stand.addWallets(account, 1);
   const door = stand.database.db.unscoped('a test sets its rows');
@@ -142,7 +141,6 @@ beforeAll(async () => {
   }
   expect(Object.values(ids).every((id) => id !== '')).toBe(true);
 });
-afterAll(() => stand[Symbol.asyncDispose]());
 
 async function call(mutation: string, given: string) {
   const field = `result: ${mutation}${given.replaceAll(/"([A-Z]{3,})"/g, (all, name: string) => (ids[name] ? `"${ids[name]}"` : all))} { ${ERROR} }`;

@@ -1,22 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { UserPages } from '../../src/domain/users/users.service.ts';
 import { databaseEventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
-import { NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { NODE, startStand, useStand } from '../support/graphql/stand.ts';
 
-let stand: Stand;
-
-beforeAll(async () => {
-  stand = await startStand();
-});
+const stand = useStand();
 
 afterEach(() => {
   vi.restoreAllMocks();
   stand.faults.length = 0;
 });
-
-afterAll(() => stand[Symbol.asyncDispose]());
 
 const wakeUps = new MemoryWakeUps();
 const SECRET = 'select secret from vault';
@@ -64,11 +58,7 @@ describe('unexpected errors', () => {
     vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error(SECRET));
     const mutation =
       'mutation { registerTransaction(input: {id: "x", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
-    const { status, json, text } = await stand.fetch({
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` },
-      body: JSON.stringify([{ query: mutation }, { query: '{ me { subject } }' }]),
-    });
+    const { status, json, text } = await stand.post([{ query: mutation }, { query: '{ me { subject } }' }]);
     expect(status).toBe(200);
     expect(json[0].errors[0].extensions.code).toBe('INTERNAL_SERVER_ERROR');
     expect(json[1]).toEqual({ data: { me: { subject: 'somebody' } } });

@@ -60,10 +60,8 @@ async function page(list: List, place: Place, token = short): Promise<Connection
 async function answersTo(operations: { query: string; variables: Place }[]) {
   const answers = [];
   for (let from = 0; from < operations.length; from += BATCH) {
-    const body = JSON.stringify(operations.slice(from, from + BATCH));
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${short}` };
-    const { json } = await stand.fetch({ method: 'POST', headers, body });
-    answers.push(...json);
+    const batch = operations.slice(from, from + BATCH);
+    answers.push(...(await stand.post(batch, { authorization: `Bearer ${short}` })).json);
   }
   return answers;
 }

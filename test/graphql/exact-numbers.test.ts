@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { expect, it } from 'vitest';
+import { openSocket } from '../support/graphql/sockets.ts';
+import { useStand } from '../support/graphql/stand.ts';
 
 const FORTY = '1234567890123456789012345678901234567890';
 const ID = 'aaaaaaaa-0000-4000-8000-00000000000a';
@@ -32,11 +32,7 @@ const EXACT = {
   data: { previewWalletRule: { explanation: [{ expected: `${FORTY}.5`, actual: `-0.${FORTY}` }] } },
 };
 
-let stand: Stand;
-beforeAll(async () => {
-  stand = await startStand();
-});
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = useStand();
 
 it('DG-07 D5-03: no digit of a number is lost in the variables of a GET', async () => {
   const parameters = new URLSearchParams({ query: QUERY, variables: VARIABLES });
@@ -45,13 +41,10 @@ it('DG-07 D5-03: no digit of a number is lost in the variables of a GET', async 
 });
 
 it('DG-07 D5-03: no digit of a number is lost in the variables of an operation on a socket', async () => {
-  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
-  await once(socket, 'message');
+  using opened = await openSocket(stand, stand.token);
+  const { socket } = opened;
   const payload = `{"query":${JSON.stringify(QUERY)},"variables":${VARIABLES}}`;
   socket.send(`{"type":"subscribe","id":"1","payload":${payload}}`);
   const [data] = await once(socket, 'message');
   expect(JSON.parse(String(data))).toEqual({ type: 'next', id: '1', payload: EXACT });
-  socket.close();
 });

@@ -1,13 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { describe, expect, it } from 'vitest';
+import { useStand } from '../support/graphql/stand.ts';
 
-let stand: Stand;
-
-beforeAll(async () => {
-  stand = await startStand();
-});
-
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = useStand();
 
 describe('GraphiQL', () => {
   it('DG-04: is the one thing that needs no token, and loads nothing from elsewhere', async () => {

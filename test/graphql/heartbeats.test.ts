@@ -2,10 +2,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import type { Database } from '../../src/platform/database/database.ts';
+import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 /** How often idle connections are pinged: more often than any proxy on the way gives one up. */
@@ -13,14 +14,10 @@ const PING_MS = 12_000;
 const UPDATES = 'subscription { transactionUpdates { cursor transaction { error } } }';
 const MEBIBYTE = 1024 ** 2;
 
-let database: Database;
+const database = beforeTests(scratchDatabase);
 let stand: Stand;
-const sockets: { destroy?(): void; terminate?(): void }[] = [];
+const sockets: Socket[] = [];
 
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
 beforeEach(async () => {
   stand = await startStandOn(database);
   await stand.register('t');
@@ -28,7 +25,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   vi.useRealTimers();
-  for (const socket of sockets.splice(0)) (socket.terminate ?? socket.destroy)?.call(socket);
+  for (const socket of sockets.splice(0)) socket.destroy();
+  closeSockets();
   await stand[Symbol.asyncDispose]();
 });
 
@@ -59,19 +57,12 @@ function comments(text: string): number {
 }
 
 async function acknowledged(options: { autoPong?: boolean } = {}) {
-  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws', options);
-  sockets.push(socket);
-  const seen = { pings: 0, messages: 0 };
+  const { socket, received } = await openSocket(stand, stand.token, options);
+  const seen = { pings: 0 };
   socket.on('ping', () => {
     seen.pings += 1;
   });
-  socket.on('message', () => {
-    seen.messages += 1;
-  });
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
-  await until(() => seen.messages === 1);
-  return { socket, seen };
+  return { socket, received, seen };
 }
 
 /** Sends large pings until `isFull`, however many the kernel's buffers take before. @returns how many it has sent. */
@@ -87,10 +78,10 @@ async function pinged(socket: WebSocket, isFull: () => boolean): Promise<number>
 }
 
 /** Waits until what a client has sent has been read. */
-async function answered({ socket, seen }: Awaited<ReturnType<typeof acknowledged>>): Promise<void> {
-  const { messages } = seen;
+async function answered({ socket, received }: Awaited<ReturnType<typeof acknowledged>>): Promise<void> {
+  const { length } = received;
   socket.send('{"type":"ping"}');
-  await until(() => seen.messages > messages);
+  await until(() => received.length > length);
 }
 
 describe('idle connections', () => {
@@ -176,11 +167,11 @@ describe('connections that nobody reads', () => {
   });
 
   it('D6-19: a WebSocket that reads late gets every answer', async () => {
-    const { socket, seen } = await acknowledged();
+    const { socket, received } = await acknowledged();
     socket.pause();
     const sent = await pinged(socket, () => socket.bufferedAmount > MEBIBYTE);
     socket.resume();
-    await until(() => seen.messages === 1 + sent);
+    await until(() => received.length === sent);
     expect(socket.readyState).toBe(WebSocket.OPEN);
   });
 });

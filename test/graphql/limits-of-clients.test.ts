@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { WebSocket } from 'ws';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { jsonOf } from '../../src/audit/audit-record.ts';
-import { until } from '../support/graphql/stand.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { addClient, type ClientCredentials, updateClient } from '../support/oauth/clients.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
@@ -11,16 +10,8 @@ const QUERY = '{ me { nodeId } }';
 const REFUSED = { message: 'rate_limit_exceeded', extensions: { code: 'RATE_LIMITED', retryAfter: 3_600 } };
 
 const clock = { nowMs: NOON };
-let p: Portcullis;
-const sockets: WebSocket[] = [];
-
-beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => clock.nowMs } });
-});
-afterAll(async () => {
-  for (const socket of sockets) socket.terminate();
-  await p[Symbol.asyncDispose]();
-});
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => clock.nowMs } }));
+afterAll(closeSockets);
 beforeEach(() => {
   clock.nowMs = NOON;
 });
@@ -151,31 +142,6 @@ describe('what is no batch', () => {
   });
 });
 
-/** A socket that has been acknowledged; its token came in `connection_init` alone, as a browser's does. */
-async function open(token: string, headers: Record<string, string> = {}) {
-  const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', { headers });
-  sockets.push(socket);
-  await once(socket, 'open');
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of many shapes.
-  const received: any[] = [];
-  socket.on('message', (data) => received.push(JSON.parse(String(data))));
-  const send = (message: object) => socket.send(JSON.stringify(message));
-  send({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } });
-  await until(() => received.length === 1);
-  expect(received.shift()).toEqual({ type: 'connection_ack' });
-  let serial = 0;
-  /** The messages of one operation. */
-  const ask = async (query = QUERY) => {
-    serial += 1;
-    const id = String(serial);
-    send({ type: 'subscribe', id, payload: { query } });
-    const ended = () => received.some((message) => message.id === id && message.type !== 'next');
-    await until(ended);
-    return received.splice(0).map(({ type, payload }) => ({ type, payload }));
-  };
-  return { socket, ask };
-}
-
 const ANSWERED = [
   { type: 'next', payload: { data: { me: { nodeId: expect.any(String) } } } },
   { type: 'complete', payload: undefined },
@@ -184,50 +150,53 @@ const ANSWERED = [
 describe('a socket', () => {
   it('D2-16 8-05: begins without using up anything, even where nothing is left', async () => {
     const { token } = await limited(5);
-    await open(token);
-    await open(token);
+    await openSocket(p, token);
+    await openSocket(p, token);
     expect(await leftAfterThis(token)).toBe(4);
     const { token: spent } = await limited(0);
-    const { ask } = await open(spent);
-    expect(await ask()).toEqual([{ type: 'error', payload: [REFUSED] }]);
+    const { messagesOf } = await openSocket(p, spent);
+    expect(await messagesOf({ query: QUERY })).toEqual([{ type: 'error', payload: [REFUSED] }]);
   });
 
   it('D2-20 8-05: counts each operation; one too many is its error, and the socket stays', async () => {
     const { token } = await limited(2);
-    const { socket, ask } = await open(token);
-    expect(await ask()).toEqual(ANSWERED);
-    expect(await ask()).toEqual(ANSWERED);
-    expect(await ask()).toEqual([{ type: 'error', payload: [REFUSED] }]);
-    expect(socket.readyState).toBe(WebSocket.OPEN);
+    const { socket, messagesOf } = await openSocket(p, token);
+    expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
+    expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
+    expect(await messagesOf({ query: QUERY })).toEqual([{ type: 'error', payload: [REFUSED] }]);
+    expect(socket.readyState).toBe(socket.OPEN);
     expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(429);
   });
 
   it('D2-20: lets pass again when the window ends', async () => {
     const client = await addClient(p, { requests_per_second: 2 });
-    const { ask } = await open(await p.clientToken(client));
-    await ask();
-    expect((await ask())[0]).toMatchObject({ type: 'error', payload: [{ extensions: { retryAfter: 1 } }] });
+    const { messagesOf } = await openSocket(p, await p.clientToken(client));
+    await messagesOf({ query: QUERY });
+    expect((await messagesOf({ query: QUERY }))[0]).toMatchObject({
+      type: 'error',
+      payload: [{ extensions: { retryAfter: 1 } }],
+    });
     clock.nowMs += 1_000;
-    expect(await ask()).toEqual(ANSWERED);
+    expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
   });
 
   it('D2-16 D2-20: an operation is FORBIDDEN once the address of the socket is not allowed any more', async () => {
     const client = await addClient(p);
-    const { socket, ask } = await open(await p.clientToken(client));
-    expect(await ask()).toEqual(ANSWERED);
+    const { socket, messagesOf } = await openSocket(p, await p.clientToken(client));
+    expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
     await updateClient(p, client.client_id, { allowed_ips: ['203.0.113.9'] });
     clock.nowMs += 2_000;
     await expect
-      .poll(async () => (await ask())[0])
+      .poll(async () => (await messagesOf({ query: QUERY }))[0])
       .toEqual({ type: 'error', payload: [{ message: 'ip_not_allowed', extensions: { code: 'FORBIDDEN' } }] });
-    expect(socket.readyState).toBe(WebSocket.OPEN);
+    expect(socket.readyState).toBe(socket.OPEN);
   });
 
   it('D2-20: of a login is not counted', async () => {
     const client = await addClient(p, { requests_per_hour: 1 });
     const grant = { grant_type: 'password', ...client, ...p.demo.supervisor };
     const { access_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
-    const { ask } = await open(access_token);
-    for (let i = 0; i < 3; i += 1) expect(await ask()).toEqual(ANSWERED);
+    const { messagesOf } = await openSocket(p, access_token);
+    for (let i = 0; i < 3; i += 1) expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
   });
 });

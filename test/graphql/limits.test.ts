@@ -1,14 +1,8 @@
 import { getIntrospectionQuery } from 'graphql';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { describe, expect, it } from 'vitest';
+import { useStand } from '../support/graphql/stand.ts';
 
-let stand: Stand;
-
-beforeAll(async () => {
-  stand = await startStand();
-});
-
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = useStand();
 
 /** account → wallets → edges → node → account …: four levels a turn, with `leaf` on the last. */
 function nested(depth: number): string {
@@ -126,8 +120,7 @@ describe('limits', () => {
   it('DG-06: the costs of a batch are summed: what comes past the limit is refused, known documents too', async () => {
     const send = async (counts: number[]) => {
       const batch = counts.map((count) => ({ query: `{ ${aliases(count, 'accounts(first: 0) { totalCount }')} }` }));
-      const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
-      const { json } = await stand.fetch({ method: 'POST', headers, body: JSON.stringify(batch) });
+      const { json } = await stand.post(batch);
       return json.map(({ errors }: { errors?: { message: string }[] }) => errors?.[0]?.message ?? 'ok');
     };
     const over = 'the cost of the batch is 6030, at most 5000 is allowed';
@@ -137,11 +130,8 @@ describe('limits', () => {
   });
 
   it('DG-06: a batch of 10 is answered in its order, one of 11 is a 400 that names the limit', async () => {
-    const send = (count: number) => {
-      const operations = Array.from({ length: count }, (_, index) => ({ query: `{ a${index}: __typename }` }));
-      const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
-      return stand.fetch({ method: 'POST', headers, body: JSON.stringify(operations) });
-    };
+    const send = (count: number) =>
+      stand.post(Array.from({ length: count }, (_, index) => ({ query: `{ a${index}: __typename }` })));
     const ten = await send(10);
     expect(ten.json.map(({ data }: { data: object }) => Object.keys(data)[0])).toEqual(
       Array.from({ length: 10 }, (_, index) => `a${index}`),

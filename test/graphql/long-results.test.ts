@@ -1,10 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
-import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { WebSocket } from 'ws';
 import { ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../../src/api/graphql/execution/error-masking.ts';
 import { silentLog } from '../../src/lib/log.ts';
+import { socketClient } from '../support/graphql/sockets.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 
@@ -55,11 +54,7 @@ const WAYS: Record<string, (query: string) => Promise<unknown>> = {
     return JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? '');
   },
   'over a WebSocket': async (query) => {
-    const client = createClient({
-      url: `${p.url.replace('http', 'ws')}/graphql`,
-      webSocketImpl: WebSocket,
-      connectionParams: { authorization: `Bearer ${token}` },
-    });
+    const client = socketClient(p, token);
     const results: unknown[] = [];
     for await (const result of client.iterate({ query })) results.push(result);
     await client.dispose();

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { describe, expect, it } from 'vitest';
+import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
 import {
   RegisterTransactionDocument,
   type RegisterTransactionInput,
   TransactionDocument,
 } from './generated/graphql.ts';
 
-let stand: Stand;
-
-beforeAll(async () => {
-  stand = await startStand();
-});
-
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = useStand();
 
 const INPUT: RegisterTransactionInput = { id: 'mint-1', collection: 'TOKEN_TRANSACTIONS', type: 1 };
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { socketClient } from '../support/graphql/sockets.ts';
 import { type Stand, startStand } from '../support/graphql/stand.ts';
 
 interface Operation {
@@ -42,14 +41,10 @@ describe('outside production, with introspection off', () => {
   });
   afterAll(() => Promise.all([stand, listed].map((one) => one[Symbol.asyncDispose]())));
 
-  async function overHttp({ token, ...one }: Stand, operation: Operation): Promise<string> {
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-    return (await one.fetch({ method: 'POST', headers, body: JSON.stringify(operation) })).text;
-  }
+  const overHttp = async (one: Stand, operation: Operation) => (await one.post(operation)).text;
 
-  async function overSocket({ url, token }: Stand, operation: Operation): Promise<string> {
-    const connectionParams = { authorization: `Bearer ${token}` };
-    const client = createClient({ url, connectionParams, webSocketImpl: WebSocket, lazy: true, retryAttempts: 0 });
+  async function overSocket(one: Stand, operation: Operation): Promise<string> {
+    const client = socketClient(one, one.token);
     try {
       const told: unknown[] = [];
       // A persisted operation comes without a query.

@@ -10,7 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
-import { openSocket } from '../support/graphql/raw-socket.ts';
+import { openSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStand } from '../support/graphql/stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
@@ -203,7 +203,7 @@ describe('every field of the schema', () => {
 
   it.each(PERMISSIONS)('DG-04: a socket without %s is told so of fields that need it', async (permission) => {
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== permission) });
-    using socket = await openSocket(stand.url, token);
+    using socket = await openSocket(stand, token);
     for (const { document, operation, needs } of inTurn(needing, 2, 1)) {
       if (needs !== permission) continue;
       // A socket carries no files.

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
 import type { PersistedMode } from '../../src/api/graphql/plugins/persisted-operations.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { EventReader } from '../support/graphql/event-reader.ts';
+import { socketClient } from '../support/graphql/sockets.ts';
 import { type Stand, startStandOn } from '../support/graphql/stand.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
@@ -44,12 +43,7 @@ function stand(mode: PersistedMode): Stand {
 }
 
 function post(mode: PersistedMode, body: object, headers: Record<string, string> = {}) {
-  const { fetch, token } = stand(mode);
-  return fetch({
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers },
-    body: JSON.stringify(body),
-  });
+  return stand(mode).post(body, headers);
 }
 
 function get(mode: PersistedMode, parameters: Record<string, string>) {
@@ -97,12 +91,7 @@ describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => 
     const query = new URLSearchParams({ documentId: hashOf(LIVE) });
     await using reader = new EventReader(await fetch(`${url}?${query}`, { headers }));
     expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't' } } });
-    const client = createClient({
-      url: url.replace('http', 'ws'),
-      webSocketImpl: WebSocket,
-      connectionParams: { authorization: `Bearer ${token}` },
-      retryAttempts: 0,
-    });
+    const client = socketClient({ url }, token);
     const live = client.iterate({ query: '', ...byHash(LIVE) });
     expect((await live.next()).value).toEqual({ data: { transaction: { id: 't' } } });
     await live.return?.();
@@ -146,13 +135,7 @@ describe('persisted operations, only', () => {
 
   it('DG-11: nor on a socket, whose other operations go on', async () => {
     const { url, token } = stand('only');
-    const client = createClient({
-      url: url.replace('http', 'ws'),
-      webSocketImpl: WebSocket,
-      connectionParams: { authorization: `Bearer ${token}` },
-      retryAttempts: 0,
-      lazyCloseTimeout: 1_000,
-    });
+    const client = socketClient({ url }, token, { lazyCloseTimeout: 1_000 });
     await expect(client.iterate({ query: OTHER }).next()).rejects.toEqual([
       expect.objectContaining({ extensions: { code: 'PERSISTED_QUERY_ONLY' } }),
     ]);

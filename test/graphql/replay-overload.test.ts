@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { TransactionEventPages } from '../../src/domain/transactions/transaction-pages.service.ts';
-import type { Database } from '../../src/platform/database/database.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
+import { openSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 const SUBSCRIPTIONS = 12;
@@ -15,18 +16,13 @@ const EVENTS = FIELDS.map((alias) => `${alias}: events(last: 1) { edges { node {
 const REPLAY = `subscription { transactionUpdates(after: "0") { cursor transaction { ${EVENTS} } } }`;
 const STATE = `subscription { transaction(id: "t") { id ${EVENTS} } }`;
 
-let database: Database;
+const database = beforeTests(scratchDatabase);
 let stand: Stand;
 /** How many more reads of events are refused, as when the tenant's connections are used up. */
 let refusals: number;
 /** Reads that are under way, and the most that were at once. */
 let reading: number;
 let mostReading: number;
-
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
 
 beforeEach(async () => {
   [refusals, reading, mostReading] = [0, 0, 0];
@@ -54,18 +50,12 @@ afterEach(() => stand[Symbol.asyncDispose]());
 
 /** The messages of each of so many subscriptions of one socket, once each has had `count` of them. */
 async function overSocket(query: string, subscriptions: number, count: number): Promise<string[][]> {
-  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
-  await once(socket, 'message');
-  const texts = Array.from({ length: subscriptions }, (): string[] => []);
-  socket.on('message', (data) => texts[JSON.parse(String(data)).id]?.push(String(data)));
-  for (const id of texts.keys()) {
-    socket.send(JSON.stringify({ type: 'subscribe', id: `${id}`, payload: { query } }));
-  }
-  await until(() => texts.every(({ length }) => length >= count));
-  socket.terminate();
-  return texts;
+  using socket = await openSocket(stand, stand.token);
+  const ids = Array.from({ length: subscriptions }, (_, id) => String(id));
+  for (const id of ids) socket.subscribe(id, query);
+  const textsOf = (id: string) => socket.texts.filter((_, at) => socket.received[at]?.id === id);
+  await until(() => ids.every((id) => textsOf(id).length >= count));
+  return ids.map(textsOf);
 }
 
 async function overSse(query: string, subscriptions: number, count: number): Promise<string[][]> {

@@ -1,19 +1,16 @@
 import { once } from 'node:events';
-import { createClient } from 'graphql-ws';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { EventReader } from '../support/graphql/event-reader.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { openStream } from '../support/graphql/event-reader.ts';
+import { socketClient } from '../support/graphql/sockets.ts';
+import { usePortcullis } from '../support/harness.ts';
 
-let portcullis: Portcullis;
+const portcullis = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  portcullis = await startPortcullis();
   token = await portcullis.clientToken();
 });
-
-afterAll(() => portcullis[Symbol.asyncDispose]());
 
 const UPDATES =
   'subscription { transactionUpdates(after: "0") { cursor correlationId transaction { id status gasUsed } } }';
@@ -54,22 +51,8 @@ describe('behind the gateway', () => {
 
   it('DG-08 D6-07: a notification reaches subscribers on SSE and on a socket, its gas as a decimal string', async () => {
     const id = portcullis.demo.transactions.user_transactions;
-    await using reader = new EventReader(
-      await fetch(`${portcullis.url}/graphql`, {
-        method: 'POST',
-        headers: {
-          accept: 'text/event-stream',
-          'content-type': 'application/json',
-          authorization: `Bearer ${token}`,
-        },
-        body: JSON.stringify({ query: UPDATES }),
-      }),
-    );
-    const client = createClient({
-      url: `${portcullis.url.replace('http', 'ws')}/graphql`,
-      webSocketImpl: WebSocket,
-      connectionParams: { authorization: `Bearer ${token}` },
-    });
+    await using reader = await openStream(portcullis, token, UPDATES);
+    const client = socketClient(portcullis, token);
     const updates = client.iterate({ query: UPDATES });
     expect((await notify(id, 3)).status).toBe(200);
     const expected = {

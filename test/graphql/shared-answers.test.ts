@@ -1,20 +1,19 @@
-import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { AccessWatch } from '../../src/access/revocation/access-watch.ts';
 import { databaseEventLog, type EventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
-import type { Database } from '../../src/platform/database/database.ts';
 import type { EventReader, ServerEvent } from '../support/graphql/event-reader.ts';
+import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
 import { NODE, OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 const UPDATES = `subscription ($after: String) {
   transactionUpdates(after: $after) { cursor correlationId transaction { id status } }
 }`;
 
-let database: Database;
+const database = beforeTests(scratchDatabase);
 let stand: Stand;
 let streams: EventStreams;
 let wakeUps: MemoryWakeUps;
@@ -26,13 +25,6 @@ let isFailing: boolean;
 let reading = 0;
 /** Ends a token that is watched. */
 let endings: Map<string, () => void>;
-const sockets: WebSocket[] = [];
-
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-
-afterAll(() => database[Symbol.asyncDispose]());
 
 beforeEach(async () => {
   [executions, isFailing, endings] = [0, false, new Map()];
@@ -47,7 +39,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.terminate();
+  closeSockets();
   await stand[Symbol.asyncDispose]();
   streams.stop();
 });
@@ -91,24 +83,11 @@ async function listening(count: number): Promise<void> {
   }
 }
 
-/** A socket with so many subscriptions; `texts` has what came for each of them, as it came. */
-async function subscriptions(count: number, { token = stand.token, variables = {} } = {}) {
-  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
-  sockets.push(socket);
-  const texts = new Map<string, string[]>();
-  let isAcknowledged = false;
-  socket.on('message', (data) => {
-    const { type, id } = JSON.parse(String(data));
-    if (type === 'connection_ack') isAcknowledged = true;
-    else texts.set(id, [...(texts.get(id) ?? []), String(data)]);
-  });
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
-  await until(() => isAcknowledged);
-  for (let at = 0; at < count; at += 1) {
-    socket.send(JSON.stringify({ type: 'subscribe', id: `"${at}`, payload: { query: UPDATES, variables } }));
-  }
-  return { socket, texts };
+/** A socket with so many subscriptions; `textsOf` has what came for one of them, as it came. */
+async function subscriptions(count: number) {
+  const socket = await openSocket(stand, stand.token);
+  for (let at = 0; at < count; at += 1) socket.subscribe(`"${at}`, UPDATES);
+  return { ...socket, textsOf: (id: string) => socket.texts.filter((_, at) => socket.received[at]?.id === id) };
 }
 
 async function take(reader: EventReader, count: number): Promise<(ServerEvent | undefined)[]> {
@@ -126,11 +105,11 @@ it('D6-10: 1,000 subscribers over WebSocket and two over SSE: one execution of e
   const frames = await take(one, 3);
   expect(await take(other, 3)).toEqual(frames);
   expect(frames.map((frame) => frame?.id)).toEqual(['1', '2', '3']);
-  await until(() => opened.every(({ texts }) => [...texts.values()].flat().length === 300));
-  for (const { texts } of opened) {
+  await until(() => opened.every(({ texts }) => texts.length === 300));
+  for (const { textsOf } of opened) {
     for (let at = 0; at < 100; at += 1) {
       const head = `{"id":"\\"${at}","type":"next","payload":`;
-      expect(texts.get(`"${at}`)).toEqual(frames.map((frame) => `${head}${frame?.data}}`));
+      expect(textsOf(`"${at}`)).toEqual(frames.map((frame) => `${head}${frame?.data}}`));
     }
   }
   expect(executions).toBe(3);
@@ -210,27 +189,26 @@ it('an execution that fails is shared, and each subscriber is told its own corre
   const readers = await Promise.all(
     ['one', 'two'].map((id) => stand.stream(UPDATES, { headers: { 'x-correlation-id': id } })),
   );
-  const { texts } = await subscriptions(1);
+  const { received } = await subscriptions(1);
   await listening(3);
   await notify(1);
   const told = await Promise.all(readers.map((reader) => reader.nextJson()));
   expect(told.map(({ errors }) => errors[0].extensions)).toEqual(
     ['one', 'two'].map((correlationId) => ({ code: 'INTERNAL_SERVER_ERROR', correlationId })),
   );
-  await until(() => texts.size === 1);
-  expect(JSON.parse(texts.get('"0')?.[0] ?? '').payload.errors[0].extensions.correlationId).toBe('');
+  await until(() => received.length === 1);
+  expect(received[0]?.payload.errors[0].extensions.correlationId).toBe('');
   expect(executions).toBe(1);
   for (const reader of readers) await reader[Symbol.asyncDispose]();
 });
 
 it('D2-07: the audit record of a subscription on a socket has what it was sent', async () => {
-  const { socket, texts } = await subscriptions(2);
+  const { received, send } = await subscriptions(2);
   await listening(2);
   await notify(1);
-  await until(() => texts.size === 2);
-  socket.send(JSON.stringify({ type: 'complete', id: '"0' }));
+  await until(() => received.length === 2);
+  send({ type: 'complete', id: '"0' });
   await until(() => stand.records.length === 1);
-  const { payload } = JSON.parse(texts.get('"0')?.[0] ?? '');
-  expect(stand.records[0]).toMatchObject({ responseText: JSON.stringify(payload), ok: true });
+  expect(stand.records[0]).toMatchObject({ responseText: JSON.stringify(received[0]?.payload), ok: true });
   expect(streams.load.streams).toBe(1);
 });

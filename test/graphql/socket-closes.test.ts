@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { MigrationProgressRow } from '../../src/domain/user-migrations/migration-files.service.ts';
 import { ProgressFeeds, ProgressStream } from '../../src/domain/user-migrations/progress-feeds.ts';
+import { openSocket, rawSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStand, until } from '../support/graphql/stand.ts';
 import { ManualClock } from '../support/realtime/model.ts';
 
@@ -32,11 +33,8 @@ beforeAll(async () => {
 afterAll(() => stand[Symbol.asyncDispose]());
 
 async function subscribed(): Promise<WebSocket> {
-  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
-  await once(socket, 'message');
-  socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: PROGRESS } }));
+  const { socket, subscribe } = await openSocket(stand, stand.token);
+  subscribe('1', PROGRESS);
   const [told] = await once(socket, 'message');
   expect(JSON.parse(String(told))).toMatchObject({ type: 'next' });
   return socket;
@@ -58,11 +56,10 @@ it('D6-24: sockets whose clients leave at once take turns, so that their subscri
 });
 
 it('D6-24: a socket is closed once, however many messages that close it have come', async () => {
-  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
-  await once(socket, 'open');
+  const { socket, closed } = await rawSocket(stand);
   const close = vi.spyOn(WebSocket.prototype, 'close');
   for (let at = 0; at < 100; at += 1) socket.send('no message');
-  const [code] = await once(socket, 'close');
+  const [code] = await closed;
   const calls = close.mock.contexts.filter((closing) => closing !== socket).length;
   close.mockRestore();
   expect([code, calls]).toEqual([4400, 1]);

@@ -1,33 +1,21 @@
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { closeSockets, openSocket, rawSocket } from '../support/graphql/sockets.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { addClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const SHIPPED = parse(readFileSync(join(import.meta.dirname, '../../gateway.yaml'), 'utf8'));
 const QUERY = '{ me { subject } }';
 
-let p: Portcullis;
-let file: Awaited<ReturnType<typeof gatewayFile>>;
-const open: WebSocket[] = [];
-
-beforeAll(async () => {
-  file = await gatewayFile({});
-  p = await startPortcullis({ env: { GATEWAY_CONFIG: file.path } });
-});
-afterEach(() => {
-  for (const socket of open.splice(0)) socket.terminate();
-});
-afterAll(async () => {
-  await p[Symbol.asyncDispose]();
-  await file[Symbol.asyncDispose]();
-});
+const file = beforeTests(() => gatewayFile({}));
+const p = beforeTests(() => startPortcullis({ env: { GATEWAY_CONFIG: file.path } }));
+afterEach(closeSockets);
 
 /** Puts these settings of `/graphql` in force; undefined: there is none. */
 async function asks(settings: object | undefined): Promise<void> {
@@ -38,30 +26,17 @@ async function asks(settings: object | undefined): Promise<void> {
   await p.service.reload();
 }
 
-/** A socket of a token, once its first message is answered, and the code that it was closed with, if it was. */
-async function connect(token: string): Promise<{ socket: WebSocket; code: number | undefined }> {
-  const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
-  open.push(socket);
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
-  const code = await Promise.race([
-    once(socket, 'message').then(() => undefined),
-    once(socket, 'close').then(([closed]) => Number(closed)),
-  ]);
-  return { socket, code };
+/** What an operation on a socket is answered with: its type, or the code of its error. */
+async function told({ answerTo }: Awaited<ReturnType<typeof openSocket>>): Promise<string> {
+  const { type, payload } = await answerTo(QUERY);
+  return (type === 'error' && payload[0]?.extensions.code) || type;
 }
 
-/** What an operation on a socket is answered with: its type, or the code of its error. */
-async function ask(socket: WebSocket): Promise<string> {
-  const id = randomUUID();
-  const { promise, resolve } = Promise.withResolvers<{ type: string; payload: { extensions: { code: string } }[] }>();
-  socket.on('message', (data) => {
-    const message = JSON.parse(String(data));
-    if (message.id === id) resolve(message);
-  });
-  socket.send(JSON.stringify({ type: 'subscribe', id, payload: { query: QUERY } }));
-  const { type, payload } = await promise;
-  return (type === 'error' && payload[0]?.extensions.code) || type;
+/** The code that a socket is closed with for its first message. */
+async function closedWith(token: string, headers: Record<string, string> = {}): Promise<number> {
+  const { init, closed } = await rawSocket(p, { headers });
+  init(token);
+  return (await closed)[0];
 }
 
 const statusOf = async (token: string) => (await p.call('POST', '/graphql', { token, json: { query: QUERY } })).status;
@@ -89,15 +64,14 @@ describe('what gateway.yaml asks of /graphql', () => {
     await asks(settings);
     const token = tokenOf(tokenClass);
     expect(await statusOf(token)).toBe(status);
-    const connected = await connect(token);
-    expect(connected.code).toBe(code);
-    if (code === undefined) expect(await ask(connected.socket)).toBe('next');
+    if (code === undefined) expect(await told(await openSocket(p, token))).toBe('next');
+    else expect(await closedWith(token)).toBe(code);
   });
 
   it('DG-14 D2-16: holds for each operation of an open socket from the moment that it is in force', async () => {
     await asks({});
-    const { socket } = await connect(tokenOf('user'));
-    expect(await ask(socket)).toBe('next');
+    const socket = await openSocket(p, tokenOf('user'));
+    expect(await told(socket)).toBe('next');
     const steps: [settings: object | undefined, answer: string][] = [
       [{ permissions: ['audit:read'] }, 'FORBIDDEN'],
       [{ tokens: ['legacy'] }, 'UNAUTHENTICATED'],
@@ -106,7 +80,32 @@ describe('what gateway.yaml asks of /graphql', () => {
     ];
     for (const [settings, answer] of steps) {
       await asks(settings);
-      expect([settings, await ask(socket)]).toEqual([settings, answer]);
+      expect([settings, await told(socket)]).toEqual([settings, answer]);
     }
+  });
+});
+
+describe('the first message of a socket', () => {
+  beforeAll(() => asks({}));
+
+  it('D2-16: is answered with 4403 where the address of the client is not allowed', async () => {
+    const guarded = await addClient(p, { allowed_ips: ['127.0.0.1'] });
+    const token = await p.clientToken(guarded);
+    await openSocket(p, token);
+    expect(await closedWith(token, { 'X-Forwarded-For': '203.0.113.9' })).toBe(4403);
+    expect(await closedWith(token, { 'X-Forwarded-For': '127.0.0.1, unknown', 'X-Real-IP': '127.0.0.1' })).toBe(4403);
+  });
+
+  it('D2-16: is answered with 4403 where the client must show a certificate and shows none', async () => {
+    const guarded = await addClient(p, { require_certificate: true, cert_fingerprint: 'AA:BB' });
+    const headers = { 'ssl-client-fingerprint': 'aabb' };
+    const grant = { grant_type: 'client_credentials', ...guarded };
+    const issued = await p.call('POST', '/v2/oauth/token', { json: grant, headers });
+    await openSocket(p, issued.json.access_token, { headers });
+    expect(await closedWith(issued.json.access_token)).toBe(4403);
+  });
+
+  it('D2-16: is answered with 4401 without a good token', async () => {
+    expect(await closedWith('not.a.token')).toBe(4401);
   });
 });

@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordOf } from '../support/audit/records.ts';
 import { openSocket, type RawAnswer, request, sendRaw } from '../support/gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 
-let p: Portcullis;
-
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 const UPGRADE = {
   Connection: 'Upgrade',

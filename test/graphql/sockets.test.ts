@@ -1,24 +1,16 @@
-import { once } from 'node:events';
 import { print } from 'graphql';
-import { type Client, CloseCode, createClient } from 'graphql-ws';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { WebSocket } from 'ws';
+import { type Client, CloseCode } from 'graphql-ws';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/access/identity/principal.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import { closeSockets, openSocket, rawSocket, socketClient } from '../support/graphql/sockets.ts';
 import { OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { TransactionStatesDocument, TransactionUpdatesDocument } from './generated/graphql.ts';
 
-let database: Database;
+const database = beforeTests(scratchDatabase);
 let stand: Stand;
 const clients: Client[] = [];
-const sockets: WebSocket[] = [];
-
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-
-afterAll(() => database[Symbol.asyncDispose]());
 
 beforeEach(async () => {
   stand = await startStandOn(database);
@@ -28,41 +20,14 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.restoreAllMocks();
   for (const client of clients.splice(0)) await client.dispose();
-  for (const socket of sockets.splice(0)) socket.terminate();
+  closeSockets();
   await stand[Symbol.asyncDispose]();
 });
 
-function connect(token = stand.token): Client {
-  const client = createClient({
-    url: stand.url.replace('http', 'ws'),
-    webSocketImpl: WebSocket,
-    connectionParams: { authorization: `Bearer ${token}` },
-    retryAttempts: 0,
-  });
+function connect(): Client {
+  const client = socketClient(stand, stand.token);
   clients.push(client);
   return client;
-}
-
-/** A socket without a client library; `received` has every message. */
-async function rawSocket(url = stand.url, headers: Record<string, string> = {}) {
-  const socket = new WebSocket(url.replace('http', 'ws'), 'graphql-transport-ws', { headers });
-  sockets.push(socket);
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of many shapes.
-  const received: any[] = [];
-  socket.on('message', (data) => received.push(JSON.parse(String(data))));
-  const closed = once(socket, 'close') as Promise<[number, Buffer]>;
-  closed.catch(() => undefined);
-  await once(socket, 'open');
-  const send = (message: object) => socket.send(JSON.stringify(message));
-  return { socket, received, closed, send };
-}
-
-async function initialised(token = stand.token) {
-  const raw = await rawSocket();
-  raw.send({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } });
-  await until(() => raw.received.length === 1);
-  expect(raw.received.shift()).toEqual({ type: 'connection_ack' });
-  return raw;
 }
 
 const UPDATES = print(TransactionUpdatesDocument);
@@ -107,7 +72,7 @@ describe('graphql-transport-ws', () => {
   ])(
     'DG-08 DG-15: connection_init with %s is closed with 4401, which names the place',
     async (_name, payload, upgrade) => {
-      const { send, closed } = await rawSocket(stand.url, withToken(upgrade));
+      const { send, closed } = await rawSocket(stand, { headers: withToken(upgrade) });
       send(withToken({ type: 'connection_init', payload }));
       const [code, reason] = await closed;
       expect([code, String(reason)]).toEqual([4401, NAMES_THE_PLACE]);
@@ -132,7 +97,7 @@ describe('graphql-transport-ws', () => {
       { Authorization: 'Bearer x' },
     ],
   ])('DG-15: a token in %s is taken', async (_name, payload, upgrade) => {
-    const { send, received } = await rawSocket(stand.url, withToken(upgrade));
+    const { send, received } = await rawSocket(stand, { headers: withToken(upgrade) });
     send(withToken({ type: 'connection_init', payload }));
     await until(() => received.length === 1);
     expect(received[0]).toEqual({ type: 'connection_ack' });
@@ -142,15 +107,15 @@ describe('graphql-transport-ws', () => {
     const ended = stand.newToken();
     stand.revoke(ended);
     for (const token of [stand.newToken({ use: 'forgot_password' }), ended]) {
-      const { send, closed } = await rawSocket();
-      send({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } });
+      const { init, closed } = await rawSocket(stand);
+      init(token);
       expect((await closed)[0]).toBe(4401);
     }
   });
 
   it('DG-08: an operation before connection_init is closed with 4401', async () => {
-    const { send, closed } = await rawSocket();
-    send({ type: 'subscribe', id: '1', payload: { query: '{ me { nodeId } }' } });
+    const { subscribe, closed } = await rawSocket(stand);
+    subscribe('1', '{ me { nodeId } }');
     const [code, reason] = await closed;
     expect([code, String(reason)]).toEqual([CloseCode.Unauthorized, NAMES_THE_PLACE]);
   });
@@ -193,7 +158,7 @@ describe('graphql-transport-ws', () => {
   ])('DG-08: a document with %s is told as over HTTP', async (_name, { query, operationName }) => {
     const { json } = await stand.query(query, operationName === undefined ? {} : { operationName });
     expect(json.errors[0].extensions.code).toEqual(expect.any(String));
-    const { send, received } = await initialised();
+    const { send, received } = await openSocket(stand, stand.token);
     send({ type: 'subscribe', id: '1', payload: { query, operationName } });
     await until(() => received.length === 1);
     expect(received[0]).toEqual({ id: '1', type: 'error', payload: json.errors });
@@ -202,32 +167,32 @@ describe('graphql-transport-ws', () => {
   it("DG-08: refusals are the operation's error message, and the socket stays", async () => {
     const token = stand.newToken({ permissions: [] });
     await stand.register('foreign', OTHER_NODE);
-    const { send, received } = await initialised(token);
+    const { subscribe, received } = await openSocket(stand, token);
     const refused = [
       ['FORBIDDEN', UPDATES],
       ['GRAPHQL_VALIDATION_FAILED', '{ you { nodeId } }'],
       ['LIMIT_EXCEEDED', '{ accounts(first: 101) { totalCount } }'],
     ] as const;
     for (const [code, query] of refused) {
-      send({ type: 'subscribe', id: 'x', payload: { query } });
+      subscribe('x', query);
       await until(() => received.length > 0);
       const message = received.shift();
       expect(message).toMatchObject({ id: 'x', type: 'error' });
-      expect(message.payload[0].extensions?.code).toBe(code);
+      expect(message?.payload[0].extensions?.code).toBe(code);
       expect(JSON.stringify(message)).not.toContain('"http"');
     }
-    send({ type: 'subscribe', id: 'x', payload: { query: '{ me { subject } }' } });
+    subscribe('x', '{ me { subject } }');
     await until(() => received.length > 1);
     expect(received.map(({ type }) => type)).toEqual(['next', 'complete']);
   });
 
   it('DG-15: an operation whose token was revoked closes the socket with 4403, without an error, and is recorded', async () => {
     const token = stand.newToken();
-    const { send, received, closed } = await initialised(token);
-    send({ type: 'subscribe', id: '1', payload: { query: UPDATES } });
+    const { subscribe, received, closed } = await openSocket(stand, token);
+    subscribe('1', UPDATES);
     await until(() => stand.streams.load.streams === 1);
     stand.revoke(token);
-    send({ type: 'subscribe', id: '2', payload: { query: '{ nonsense }' } });
+    subscribe('2', '{ nonsense }');
     const [code, reason] = await closed;
     expect([code, String(reason), received]).toEqual([4403, 'token revoked', []]);
     await until(() => stand.streams.load.streams === 0);
@@ -236,9 +201,9 @@ describe('graphql-transport-ws', () => {
 
   it('DG-15: an operation whose token has expired in between closes the socket with 4403, without an error', async () => {
     const expiresAtMs = Date.now() + 60_000;
-    const { send, received, closed } = await initialised(stand.newToken({ expiresAtMs }));
+    const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs }));
     vi.spyOn(Date, 'now').mockReturnValue(expiresAtMs);
-    send({ type: 'subscribe', id: '1', payload: { query: '{ me { nodeId } }' } });
+    subscribe('1', '{ me { nodeId } }');
     const [code, reason] = await closed;
     expect([code, String(reason), received]).toEqual([4403, 'token expired', []]);
   });
@@ -249,8 +214,11 @@ describe('graphql-transport-ws', () => {
   ])(
     'DG-15 D2-29: a socket that is %s closes with 4403 when its token expires, without an error',
     async (_name, ids) => {
-      const { send, received, closed } = await initialised(stand.newToken({ expiresAtMs: Date.now() + 300 }));
-      for (const id of ids) send({ type: 'subscribe', id, payload: { query: UPDATES } });
+      const { subscribe, received, closed } = await openSocket(
+        stand,
+        stand.newToken({ expiresAtMs: Date.now() + 300 }),
+      );
+      for (const id of ids) subscribe(id, UPDATES);
       const [code, reason] = await closed;
       expect([code, String(reason), received]).toEqual([4403, 'token expired', []]);
       await until(() => stand.streams.load.streams === 0 && stand.watch.size === 0);
@@ -258,13 +226,13 @@ describe('graphql-transport-ws', () => {
   );
 
   it('DG-15: a mutation that is under way when the token expires is answered before the socket closes', async () => {
-    const { send, received, closed } = await initialised(stand.newToken({ expiresAtMs: Date.now() + 300 }));
+    const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs: Date.now() + 300 }));
     const registering = stand.transactions.register.bind(stand.transactions);
     vi.spyOn(stand.transactions, 'register').mockImplementation(async (transaction) => {
       await new Promise((resolve) => setTimeout(resolve, 400));
       return registering(transaction);
     });
-    send({ type: 'subscribe', id: '1', payload: { query: REGISTER } });
+    subscribe('1', REGISTER);
     expect((await closed)[0]).toBe(4403);
     expect(received).toMatchObject([
       { id: '1', type: 'next', payload: { data: { registerTransaction: { __typename: 'Transaction' } } } },
@@ -273,13 +241,13 @@ describe('graphql-transport-ws', () => {
   });
 
   it('DG-15 D2-29: a client that reads nothing is disconnected when its token expires', async () => {
-    const { socket } = await initialised(stand.newToken({ expiresAtMs: Date.now() + 300 }));
+    const { socket } = await openSocket(stand, stand.newToken({ expiresAtMs: Date.now() + 300 }));
     socket.pause();
     await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
   });
 
   it('DG-15: a client that is refused and does not confirm the close is disconnected', async () => {
-    const { send, socket } = await rawSocket();
+    const { send, socket } = await rawSocket(stand);
     send({ type: 'connection_init', payload: {} });
     socket.pause();
     await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
@@ -287,8 +255,8 @@ describe('graphql-transport-ws', () => {
 
   it('DG-15: a connection_init whose token cannot be checked is closed with 1013, so that clients come back', async () => {
     await using failing = await startStandOn(database, { judge: () => Promise.reject(new Error('away')) });
-    const { send, closed } = await rawSocket(failing.url);
-    send({ type: 'connection_init', payload: { authorization: 'Bearer any' } });
+    const { init, closed } = await rawSocket(failing);
+    init('any');
     expect((await closed)[0]).toBe(1013);
     expect(failing.faults).toHaveLength(1);
   });
@@ -300,8 +268,8 @@ describe('graphql-transport-ws', () => {
       return checked.promise;
     };
     await using slow = await startStandOn(database, { judge });
-    const { send, socket } = await rawSocket(slow.url);
-    send({ type: 'connection_init', payload: { authorization: 'Bearer any' } });
+    const { init, socket } = await rawSocket(slow);
+    init('any');
     await asked.promise;
     socket.terminate();
     await vi.waitFor(async () => expect(await slow.connections()).toBe(0));
@@ -312,10 +280,13 @@ describe('graphql-transport-ws', () => {
   });
 
   it('D6-10: cursor_expired is an error message', async () => {
-    const { send, received } = await initialised();
-    send({ type: 'subscribe', id: '1', payload: { query: UPDATES, variables: { after: '9' } } });
+    const { subscribe, received } = await openSocket(stand, stand.token);
+    subscribe('1', UPDATES, { after: '9' });
     await until(() => received.length > 0);
-    expect(received[0].payload[0]).toMatchObject({ message: 'cursor_expired', extensions: { code: 'CURSOR_EXPIRED' } });
+    expect(received[0]?.payload[0]).toMatchObject({
+      message: 'cursor_expired',
+      extensions: { code: 'CURSOR_EXPIRED' },
+    });
   });
 
   it('DG-05: unexpected errors are masked', async () => {
@@ -329,15 +300,15 @@ describe('graphql-transport-ws', () => {
   });
 
   it('DG-08: a frame over 64 KiB closes the socket with 1009', async () => {
-    const { send, closed } = await initialised();
+    const { send, closed } = await openSocket(stand, stand.token);
     send({ type: 'ping', payload: { filler: 'x'.repeat(64 * 1024) } });
     expect((await closed)[0]).toBe(1009);
   });
 
   it('DG-08: 100 operations run at once, and one more is refused', async () => {
-    const { send, received } = await initialised();
+    const { send, subscribe, received } = await openSocket(stand, stand.token);
     for (let id = 0; id <= 100; id += 1) {
-      send({ type: 'subscribe', id: String(id), payload: { query: 'subscription { transactionUpdates { cursor } }' } });
+      subscribe(String(id), 'subscription { transactionUpdates { cursor } }');
     }
     await until(() => received.length === 1 && stand.streams.load.streams === 100);
     expect(received[0]).toMatchObject({ id: '100', type: 'error' });
@@ -346,37 +317,30 @@ describe('graphql-transport-ws', () => {
   });
 
   it('DG-08: a socket that breaks ends its subscriptions', async () => {
-    const { send, socket } = await initialised();
-    send({ type: 'subscribe', id: '1', payload: { query: UPDATES } });
+    const { subscribe, socket } = await openSocket(stand, stand.token);
+    subscribe('1', UPDATES);
     await until(() => stand.streams.load.streams === 1);
     socket.terminate();
     await until(() => stand.streams.load.streams === 0);
   });
 
   it('DG-08: a stop closes sockets with 1012', async () => {
-    const { closed } = await initialised();
+    const { closed } = await openSocket(stand, stand.token);
     await stand.server.stop();
     expect((await closed)[0]).toBe(1012);
   });
 
   it('DG-08: each operation leaves one record, with what was asked and what was sent', async () => {
     const token = stand.newToken({ permissions: [] });
-    const { send, received } = await initialised(token);
-    send({
-      type: 'subscribe',
-      id: '1',
-      payload: { query: 'query ($a: Boolean!) { me { subject @include(if: $a) } }', variables: { a: true } },
-    });
-    send({ type: 'subscribe', id: '2', payload: { query: UPDATES } });
+    const { subscribe, received } = await openSocket(stand, token);
+    const good = { query: 'query ($a: Boolean!) { me { subject @include(if: $a) } }', variables: { a: true } };
+    subscribe('1', good.query, good.variables);
+    subscribe('2', UPDATES);
     await until(() => received.length === 3);
     expect(stand.records).toHaveLength(2);
-    const [good, bad] = [true, false].map((ok) => stand.records.find((record) => record.ok === ok));
-    expect(good?.params).toEqual({
-      query: 'query ($a: Boolean!) { me { subject @include(if: $a) } }',
-      variables: { a: true },
-    });
-    expect(good?.principal.tokenId).toBe(token);
-    expect(good?.responseText).toBe('{"data":{"me":{"subject":"somebody"}}}');
-    expect(bad?.responseText).toContain('FORBIDDEN');
+    const recorded = (ok: boolean) => stand.records.find((record) => record.ok === ok);
+    const responseText = '{"data":{"me":{"subject":"somebody"}}}';
+    expect(recorded(true)).toMatchObject({ params: good, principal: { tokenId: token }, responseText });
+    expect(recorded(false)?.responseText).toContain('FORBIDDEN');
   });
 });

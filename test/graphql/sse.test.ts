@@ -1,24 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/platform/database/database.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { EventReader } from '../support/graphql/event-reader.ts';
-import { OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
+import { OTHER_NODE, startStandOn, until } from '../support/graphql/stand.ts';
+import { beforeEachTest, beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
-let database: Database;
-let stand: Stand;
-
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-
-afterAll(() => database[Symbol.asyncDispose]());
+const database = beforeTests(scratchDatabase);
+const stand = beforeEachTest(() => startStandOn(database));
 
 beforeEach(async () => {
-  stand = await startStandOn(database);
   await stand.register('t');
 });
-
-afterEach(() => stand[Symbol.asyncDispose]());
 
 const UPDATES = `subscription ($after: String, $filter: TransactionFilter) {
   transactionUpdates(after: $after, filter: $filter) { cursor event previousStatus correlationId transaction { id status } }

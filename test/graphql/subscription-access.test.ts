@@ -1,11 +1,16 @@
-import { once } from 'node:events';
 import { print } from 'graphql';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { WebSocket } from 'ws';
 import { createdClient, login, loginOfDemo, operate, PASSWORD } from '../support/graphql/administration.ts';
-import { EventReader } from '../support/graphql/event-reader.ts';
+import { type EventReader, openStream } from '../support/graphql/event-reader.ts';
+import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
 import { until } from '../support/graphql/stand.ts';
-import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
+import {
+  type Portcullis,
+  startOnSharedStores,
+  startPortcullis,
+  startReplica,
+  usePortcullis,
+} from '../support/harness.ts';
 import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 import type { ClientCredentials } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -24,17 +29,10 @@ interface Subscription {
   over: unknown[];
 }
 
-const sockets: WebSocket[] = [];
 const readers: EventReader[] = [];
 
 async function overSse(p: Portcullis, token: string): Promise<Subscription> {
-  const headers = {
-    accept: 'text/event-stream',
-    'content-type': 'application/json',
-    authorization: `Bearer ${token}`,
-  };
-  const body = JSON.stringify({ query: QUERY });
-  const reader = new EventReader(await fetch(`${p.url}/graphql`, { method: 'POST', headers, body }));
+  const reader = await openStream(p, token, QUERY);
   readers.push(reader);
   return {
     over: [],
@@ -49,22 +47,15 @@ async function overSse(p: Portcullis, token: string): Promise<Subscription> {
 }
 
 async function overSocket(p: Portcullis, token: string): Promise<Subscription> {
-  const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
-  sockets.push(socket);
-  await once(socket, 'open');
-  const received: { type: string; payload: unknown }[] = [];
-  socket.on('message', (data) => received.push(JSON.parse(String(data))));
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
-  const closed = once(socket, 'close');
-  await until(() => received.length === 1);
+  const { subscribe, received, closed } = await openSocket(p, token);
   const { load } = p.service.context.streams;
-  socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: QUERY } }));
+  subscribe('1', QUERY);
   await until(() => p.service.context.streams.load.streams > load.streams);
   return {
     over: [4403, 'token revoked'],
     async rest() {
       const [code, reason] = await closed;
-      return [...received.slice(1), code, String(reason)];
+      return [...received, code, String(reason)];
     },
   };
 }
@@ -152,19 +143,17 @@ const OVERS = [
 const CASES = ENDS.flatMap(([why, arrange]) => OVERS.map(([way, open]) => ({ why, arrange, way, open })));
 
 afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.terminate();
+  closeSockets();
   for (const reader of readers.splice(0)) await reader[Symbol.asyncDispose]();
 });
 
 describe('a subscription, where its token ends before its time', () => {
-  let p: Portcullis;
+  const p = usePortcullis();
   let admin: string;
   beforeAll(async () => {
-    p = await startPortcullis();
     await makeLoginsCheap(p);
     admin = await p.clientToken();
   });
-  afterAll(() => p[Symbol.asyncDispose]());
 
   it.each(CASES)('D2-29 DG-15 D6-12 D3-23: over $way ends without an error when $why', async ({ arrange, open }) => {
     const { token, end } = await arrange(p, admin);
@@ -174,7 +163,7 @@ describe('a subscription, where its token ends before its time', () => {
     await end(p);
     expect(await subscription.rest()).toEqual(subscription.over);
     expect(p.service.context.watch.size).toBe(1);
-    for (const socket of sockets) socket.terminate();
+    closeSockets();
     for (const reader of readers.splice(0)) await reader[Symbol.asyncDispose]();
     await until(() => p.service.context.watch.size === 0);
   });

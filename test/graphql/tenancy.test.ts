@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openSocket } from '../support/graphql/raw-socket.ts';
-import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openSocket } from '../support/graphql/sockets.ts';
+import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
 import { AccountDocument, AccountsDocument } from './generated/graphql.ts';
 
-let stand: Stand;
+const stand = useStand();
 let own: string;
 let foreign: string;
 const migration = 'a1910000-0000-4000-8000-000000000001';
 
 beforeAll(async () => {
-  stand = await startStand();
   [own = ''] = await stand.addAccounts(1);
   [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
   await stand.addWallets(foreign, 2, OTHER_NODE);
@@ -20,8 +19,6 @@ beforeAll(async () => {
       values (${migration}, ${OTHER_NODE}, 'done', 'x', now())`,
   );
 });
-
-afterAll(() => stand[Symbol.asyncDispose]());
 
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
 
@@ -44,7 +41,7 @@ describe('what belongs to another node', () => {
     'D4-01: subscription %s: one of another node is NOT_FOUND, byte for byte, by either way',
     async (field, name, ids) => {
       const document = `subscription ($id: ID!) { ${field}(id: $id) { ${name} } }`;
-      using socket = await openSocket(stand.url, stand.token);
+      using socket = await openSocket(stand, stand.token);
       const [sse, ws] = [new Set<string>(), new Set<string>()];
       for (const id of ids()) {
         const headers = { accept: 'text/event-stream' };
@@ -53,7 +50,7 @@ describe('what belongs to another node', () => {
       }
       expect([sse.size, ws.size]).toEqual([1, 1]);
       for (const text of [...sse, ...ws]) expect(text).toContain('"code":"NOT_FOUND"');
-      using own = await openSocket(stand.url, stand.newToken({ nodeId: OTHER_NODE }));
+      using own = await openSocket(stand, stand.newToken({ nodeId: OTHER_NODE }));
       expect((await own.answerTo(document, { id: ids()[0] })).type).toBe('next');
     },
   );

@@ -1,8 +1,7 @@
-import { createClient } from 'graphql-ws';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { describe, expect, it } from 'vitest';
 import { withoutGivenValues } from '../../src/api/graphql/execution/error-masking.ts';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { socketClient } from '../support/graphql/sockets.ts';
+import { useStand } from '../support/graphql/stand.ts';
 
 const SECRET = 'ZQhunter2';
 const ANY_OF_IT = /ZQ|hunter|4711/;
@@ -98,12 +97,7 @@ const FAULTS: Fault[] = [
   ],
 ];
 
-let stand: Stand;
-
-beforeAll(async () => {
-  stand = await startStand();
-});
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = useStand();
 
 describe('the error of what does not hold', () => {
   it.each(FAULTS)('D2-21: quotes no value over HTTP, and says what is wrong: %s', async (_name, operation, told) => {
@@ -115,10 +109,9 @@ describe('the error of what does not hold', () => {
   });
 
   it('D2-21: quotes none in a batch', async () => {
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
     for (let first = 0; first < FAULTS.length; first += 10) {
-      const body = JSON.stringify(FAULTS.slice(first, first + 10).map(([, operation]) => operation));
-      const { status, text, json } = await stand.fetch({ method: 'POST', headers, body });
+      const batch = FAULTS.slice(first, first + 10).map(([, operation]) => operation);
+      const { status, text, json } = await stand.post(batch);
       expect(status).toBe(200);
       expect(json.every(({ errors }: { errors?: unknown }) => errors !== undefined)).toBe(true);
       expect(text).not.toMatch(ANY_OF_IT);
@@ -126,11 +119,7 @@ describe('the error of what does not hold', () => {
   });
 
   it('D2-21: quotes none over a socket', async () => {
-    const client = createClient({
-      url: stand.url.replace('http', 'ws'),
-      webSocketImpl: WebSocket,
-      connectionParams: { authorization: `Bearer ${stand.token}` },
-    });
+    const client = socketClient(stand, stand.token);
     try {
       for (const [name, operation] of FAULTS) {
         const answer = await client

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { MISSING, operate } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { eventsOf, migrationsOf } from '../support/user-migrations/calls.ts';
 import {
   EraseUserDocument,
@@ -13,16 +13,14 @@ import {
   UsersDocument,
 } from './generated/graphql.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 let otherToken: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   otherToken = await p.clientToken(p.demo.other_node.client);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function newUser() {
   const id = randomUUID();

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
 import {
   AssignNetworkDocument,
   CreateWalletRuleDocument,
@@ -15,7 +15,7 @@ const RULES = 23;
 const networks = Array.from({ length: 5 }, (_, index) => `99999999-0000-4000-8000-00000000000${9 - index}`);
 const strange = '99999999-0000-4000-8000-0000000000aa';
 
-let stand: Stand;
+const stand = useStand();
 let account: string;
 let wallets: string[];
 let ruleIds: string[];
@@ -23,7 +23,6 @@ let foreignWallet: string;
 let foreignRule: string;
 
 beforeAll(async () => {
-  stand = await startStand();
   const door = stand.database.db.unscoped('test');
   await door.run((k) => k.insertInto('chains').values({ id: OTHER_CHAIN, name: 'polygon' }));
   const rows = networks.map((id, index) => ({ id, chain_id: CHAIN, name: `net ${index}`, created_at: minute(index) }));
@@ -42,7 +41,6 @@ beforeAll(async () => {
   for (const id of networks.slice(0, 3)) await assign(wallets[0] ?? '', id);
   await assign(wallets[1] ?? '', networks[4] ?? '');
 });
-afterAll(() => stand[Symbol.asyncDispose]());
 
 function minute(index: number): string {
   return new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
 import {
   CreateWalletRuleDocument,
   PreviewWalletRuleDocument,
@@ -14,18 +14,16 @@ const AT = '2026-11-21T10:30:00Z';
 const LEAF = { field: 'balance', op: '<', value: 100, network_currency_id: ID };
 const LOW = [{ field: 'balance', networkCurrencyId: ID.toUpperCase(), value: '99.99' }];
 
-let stand: Stand;
+const stand = useStand();
 let wallet: string;
 let foreignWallet: string;
 
 beforeAll(async () => {
-  stand = await startStand();
   const [account = ''] = await stand.addAccounts(1);
   [wallet = ''] = await stand.addWallets(account, 1);
   const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
   [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
 });
-afterAll(() => stand[Symbol.asyncDispose]());
 
 function autoTransfer(ruleLogic: unknown = LEAF): WalletRuleInput {
   const autoTransferRule = { type: 'auto', ruleLogic, amount: 50, targetWalletId: ID };

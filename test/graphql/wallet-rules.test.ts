@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
 import {
   CreateWalletRuleDocument,
   ReplaceWalletRuleDocument,
@@ -14,19 +14,17 @@ const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
 const FORTY = '1234567890123456789012345678901234567890';
 const LEAF = { field: 'balance', op: 'less-than', value: 100, network_currency_id: ID };
 
-let stand: Stand;
+const stand = useStand();
 let wallet: string;
 let otherWallet: string;
 let foreignWallet: string;
 
 beforeAll(async () => {
-  stand = await startStand();
   const [account = ''] = await stand.addAccounts(1);
   [wallet = '', otherWallet = ''] = await stand.addWallets(account, 2);
   const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
   [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
 });
-afterAll(() => stand[Symbol.asyncDispose]());
 
 function autoTransfer(changes: Partial<WalletRuleInput> = {}, own: object = {}): WalletRuleInput {
   const autoTransferRule = { type: 'auto', ruleLogic: LEAF, amount: '50', targetWalletId: ID, ...own };
@@ -98,11 +96,7 @@ describe('createWalletRule', () => {
     }`;
     const own = { amount: 'HERE', ruleLogic: { and: [{ ...LEAF, value: 'HERE' }] } };
     const variables = { walletId: wallet, input: autoTransfer({}, own) };
-    const answer = await stand.fetch({
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` },
-      body: JSON.stringify({ query: document, variables }).replaceAll('"HERE"', given),
-    });
+    const answer = await stand.post(JSON.stringify({ query: document, variables }).replaceAll('"HERE"', given));
     expect(answer.text).toContain(`"amount":"${text}"`);
     expect(answer.text).toContain(`"value":${text},`);
   });
@@ -154,8 +148,7 @@ describe('createWalletRule', () => {
       query: 'mutation ($w: ID!, $i: WalletRuleInput!) { createWalletRule(walletId: $w, input: $i) { __typename } }',
       variables: { w: wallet, i: autoTransfer({}, own) },
     }).replace('"HERE"', given);
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
-    const { status, json } = await stand.fetch({ method: 'POST', headers, body });
+    const { status, json } = await stand.post(body);
     expect(status).toBe(400);
     expect(json.errors[0].message).toMatch(/Decimal must be a number|priority/);
     expect(stand.faults).toEqual([]);
@@ -183,8 +176,7 @@ describe('createWalletRule', () => {
       }`,
       variables: { w: wallet, i: autoTransfer({}, { ruleLogic: 'HERE' }) },
     }).replace('"HERE"', ruleLogic);
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
-    const { json } = await stand.fetch({ method: 'POST', headers, body });
+    const { json } = await stand.post(body);
     const { __typename, issues } = json.data.createWalletRule;
     expect(__typename).toBe('ValidationError');
     expect(issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);

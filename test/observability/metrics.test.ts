@@ -6,7 +6,7 @@ import { uuidV7 } from '../../src/lib/uuid-v7.ts';
 import { anchorsOf } from '../support/docs/markdown.ts';
 import { startUpstream } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
-import { EventReader } from '../support/graphql/event-reader.ts';
+import { openStream } from '../support/graphql/event-reader.ts';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { alerts, dashboardExpressions, documented } from '../support/observability/documents.ts';
 import { readExpression, strangersIn } from '../support/observability/promql.ts';
@@ -54,14 +54,9 @@ async function traffic(): Promise<void> {
   const poison = { topic: 'transactions.registered', key: 'k', value: Buffer.from('no registration'), headers: {} };
   await p.service.context.bus.publish([poison]);
   await p.call('GET', '/v2/blockchain/gas-fee', { token });
-  const subscribe = () =>
-    fetch(`${p.url}/graphql`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'content-type': 'application/json' },
-      body: JSON.stringify({ query: 'subscription { transactionUpdates { cursor } }' }),
-    });
-  await new EventReader(await subscribe())[Symbol.asyncDispose]();
-  stack.use(new EventReader(await subscribe()));
+  const subscribe = () => openStream(p, token, 'subscription { transactionUpdates { cursor } }');
+  await (await subscribe())[Symbol.asyncDispose]();
+  stack.use(await subscribe());
 }
 
 describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {

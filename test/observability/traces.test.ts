@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
-import { EventReader } from '../support/graphql/event-reader.ts';
+import { type EventReader, openStream } from '../support/graphql/event-reader.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/observability/collector.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -60,16 +60,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
 
   /** Hears each transaction update at the front. */
   async function subscriber(): Promise<EventReader> {
-    const response = await fetch(`${front.url}/graphql`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        accept: 'text/event-stream',
-      },
-      body: JSON.stringify({ query: SUBSCRIPTION }),
-    });
-    return new EventReader(response);
+    return openStream(front, token, SUBSCRIPTION);
   }
 
   async function register(id: string): Promise<void> {

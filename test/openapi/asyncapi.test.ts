@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import specifications from '@asyncapi/specs';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { printedAsyncApi } from '../../scripts/asyncapi.ts';
 import { parseReferenceChange } from '../../src/domain/reference/reference.input.ts';
 import { kindOfTopic, REFERENCE_KINDS, type ReferenceKind } from '../../src/domain/reference/reference-kinds.ts';
@@ -13,7 +13,7 @@ import type { IncomingMessage, OutgoingMessage } from '../../src/events/bus/even
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { ALL_TOPICS, REFERENCE_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { committed, document, faultsOf, messageFaults, nameOf, target } from '../support/openapi/async-described.ts';
 import { newFamily } from '../support/reference/stand.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
@@ -104,11 +104,10 @@ describe.each(Object.entries(readers))('the schema %s and what the code reads', 
 });
 
 describe('the messages on the topics of a running instance', () => {
-  let p: Portcullis;
+  const p = usePortcullis();
   const recorder = new Recorder();
 
   beforeAll(async () => {
-    p = await startPortcullis();
     const { bus } = p.service.context;
     await recorder.follow(bus, [...ALL_TOPICS]);
     await notify();
@@ -126,7 +125,6 @@ describe('the messages on the topics of a running instance', () => {
       { interval: 50 },
     );
   });
-  afterAll(() => p[Symbol.asyncDispose]());
 
   async function notify(): Promise<void> {
     const { username, password } = p.webhook;

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { operationOf, operations, unlike } from '../support/openapi/described.ts';
 import { otherCases } from '../support/openapi/other-cases.ts';
-import { type OpenApiStand, openApiStand } from '../support/openapi/stand.ts';
+import { openApiStand } from '../support/openapi/stand.ts';
 import { TOKEN, tokenCases } from '../support/openapi/token-cases.ts';
 import { walletCases } from '../support/openapi/wallet-cases.ts';
 
@@ -11,11 +12,7 @@ const cases = [...tokenCases, ...walletCases, ...otherCases].flatMap(({ method, 
   tries.map(([name, status, options, values = usual]) => ({ method, path, name, status, options, values })),
 );
 
-let stand: OpenApiStand;
-beforeAll(async () => {
-  stand = await openApiStand();
-});
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = beforeTests(openApiStand);
 
 describe('what is answered is what the document says', () => {
   it.each(cases)('D8-02: $method $path: $name', async ({ method, path, status, options, values }) => {

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { valuesOf } from '../support/openapi/arbitrary.ts';
 import { type DescribedOperation, faultsOf, followed, operations, unlike } from '../support/openapi/described.ts';
-import { type OpenApiStand, type Options, openApiStand } from '../support/openapi/stand.ts';
+import { type Options, openApiStand } from '../support/openapi/stand.ts';
 import { basic } from '../support/webhook/stand.ts';
 
 const JSON_TYPE = 'application/json';
@@ -11,11 +12,7 @@ const RUNS = inject('isThorough') ? 10 : 4;
 /** Where nothing but its form can be wrong with a body. */
 const TAKEN = new Set(['createWalletRule', 'replaceWalletRule', 'notifyTransaction', 'migrateUsers']);
 
-let stand: OpenApiStand;
-beforeAll(async () => {
-  stand = await openApiStand();
-});
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = beforeTests(openApiStand);
 
 /** Operations that read a body; the alias of the webhook has the same. */
 const written = operations.filter(

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { IDS } from '../../src/api/openapi/examples.ts';
 import { swaggerFiles } from '../../src/api/openapi/swagger-files.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startEmbedded } from '../support/harness.ts';
 import { committed } from '../support/openapi/described.ts';
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startEmbedded();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = beforeTests(startEmbedded);
 
 /** The committed document, with the ids of the demo in the place of those of the examples. */
 function ofDemo(): string {

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startOnSharedStores } from '../support/harness.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startOnSharedStores } from '../support/harness.ts';
 import { hasGot, type Live, logAtOnce, loggedSoon, overSocket, overSse } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const BURST = 1_600;
 
 describeReal(['postgres', 'redis'], 'a burst', () => {
-  let p: Portcullis;
+  const p = beforeTests(startOnSharedStores);
   let token: string;
 
   beforeAll(async () => {
-    p = await startOnSharedStores();
     token = await p.clientToken();
   });
-  afterAll(() => p[Symbol.asyncDispose]());
 
   it('D6-19: whoever reads is not slow because much is logged at once', async () => {
     await using stack = new AsyncDisposableStack();

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
 import { SupervisorAdministration } from '../../src/access/administration/supervisor-administration.service.ts';
 import { LoginLocks } from '../../src/access/credentials/login-locks.ts';
@@ -7,17 +7,17 @@ import { AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { Sessions } from '../../src/access/revocation/sessions.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import { Refusal } from '../../src/platform/errors.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const ROUNDS = 10;
 
 describeReal('postgres', 'two admins who turn on each other', () => {
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   let administration: SupervisorAdministration;
 
   beforeAll(async () => {
-    database = await realDatabase();
     const { db } = database;
     const nowMs = Date.now;
     const changes = new AccessChanges({ db, nowMs, onError: () => undefined });
@@ -33,7 +33,6 @@ describeReal('postgres', 'two admins who turn on each other', () => {
       nowMs,
     });
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   /** A node of its own with two admins. */
   async function twoAdmins() {

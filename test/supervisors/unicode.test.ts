@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   CreateSupervisorDocument,
   SetSupervisorPasswordDocument,
@@ -8,18 +8,16 @@ import {
 } from '../graphql/generated/graphql.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { createdSupervisor, grantStatus, operate } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** Spellings of one text by different keyboards and systems; the first is NFC. */
 const TEXTS: [name: string, composed: string, other: string][] = [

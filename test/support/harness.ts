@@ -11,6 +11,7 @@ import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { readSecrets } from '../../src/platform/config/secrets.ts';
+import { beforeTests } from './harness/before-tests.ts';
 import { asService } from './harness/database-roles.ts';
 import { copyOfDatabase, embeddedClusterCopy, onlyOne, realTemplate } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
@@ -73,6 +74,11 @@ export async function startPortcullis(options: StartOptions = {}): Promise<Portc
     await database.drop();
     await remove(dataDir);
   });
+}
+
+/** Starts one before the tests of a file or group, and disposes of it after them. */
+export function usePortcullis(): Portcullis {
+  return beforeTests(startPortcullis);
 }
 
 /** The whole service in this process, on embedded stores (but those that `env` names) and free ports; disposing stops it and removes its data. */

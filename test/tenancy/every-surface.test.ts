@@ -3,7 +3,7 @@ import { isRequiredArgument } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { EventReader } from '../support/graphql/event-reader.ts';
+import { openStream } from '../support/graphql/event-reader.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
 import type { Portcullis } from '../support/harness.ts';
 import { askList, GRAPHQL_ROWS, LISTS, operate } from '../support/tenancy/graphql-rows.ts';
@@ -165,16 +165,8 @@ describe('what is of another node', () => {
   });
 
   it.each(['0', '1'])('D4-01 D6-17: transactionUpdates after %s are of the own log alone', async (after) => {
-    const response = await fetch(`${p.url}/graphql`, {
-      method: 'POST',
-      headers: {
-        ...{ authorization: `Bearer ${mine.token}`, 'content-type': 'application/json', accept: 'text/event-stream' },
-      },
-      body: JSON.stringify({
-        query: `subscription { transactionUpdates(after: "${after}") { cursor transaction { id error } } }`,
-      }),
-    });
-    await using reader = new EventReader(response);
+    const query = `subscription { transactionUpdates(after: "${after}") { cursor transaction { id error } } }`;
+    await using reader = await openStream(p, mine.token, query);
     for (let at = Number(after); at < 2; at += 1) {
       const { data } = await reader.nextJson();
       expect(data.transactionUpdates.transaction).toEqual({ id: mine.transaction, error: mine.transaction });

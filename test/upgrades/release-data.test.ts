@@ -5,7 +5,7 @@ import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { entities } from '../../src/tables/tables.ts';
-import { EventReader } from '../support/graphql/event-reader.ts';
+import { openStream } from '../support/graphql/event-reader.ts';
 import { type Portcullis, startEmbedded } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type ReleaseData, releaseData } from '../support/upgrades/fixtures.ts';
@@ -213,12 +213,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     const { eventCursor, behindId, clientToken: token } = data.known;
     const query =
       'subscription ($after: String) { transactionUpdates(after: $after) { cursor transaction { id status } } }';
-    const response = await fetch(`${p.url}/graphql`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'content-type': 'application/json' },
-      body: JSON.stringify({ query, variables: { after: eventCursor } }),
-    });
-    await using events = new EventReader(response);
+    await using events = await openStream(p, token, query, { variables: { after: eventCursor } });
     const seen: { cursor: string; transaction: { id: string; status: string } }[] = [];
     while (seen.at(-1)?.transaction.status !== 'DONE' || seen.at(-1)?.transaction.id !== behindId) {
       seen.push((await events.nextJson()).data.transactionUpdates);

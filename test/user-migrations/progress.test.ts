@@ -1,10 +1,10 @@
 import { print } from 'graphql';
-import { type Client, createClient } from 'graphql-ws';
+import type { Client } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { WebSocket } from 'ws';
 import { MigrationProgressDocument, type MigrationProgressSubscription } from '../graphql/generated/graphql.ts';
 import { createdClient, MISSING } from '../support/graphql/administration.ts';
-import { EventReader } from '../support/graphql/event-reader.ts';
+import { openStream } from '../support/graphql/event-reader.ts';
+import { socketClient } from '../support/graphql/sockets.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { migrationsOf, newUser } from '../support/user-migrations/calls.ts';
@@ -28,15 +28,7 @@ afterAll(async () => {
   await p[Symbol.asyncDispose]();
 });
 
-async function overSse(id: string, by = token): Promise<EventReader> {
-  const headers = {
-    accept: 'text/event-stream',
-    'content-type': 'application/json',
-    authorization: `Bearer ${by}`,
-  };
-  const body = JSON.stringify({ query: QUERY, variables: { id } });
-  return new EventReader(await fetch(`${p.url}/graphql`, { method: 'POST', headers, body }));
-}
+const overSse = (id: string, by = token) => openStream(p, by, QUERY, { variables: { id } });
 
 async function allOverSse(id: string): Promise<Told[]> {
   const reader = await overSse(id);
@@ -49,11 +41,7 @@ async function allOverSse(id: string): Promise<Told[]> {
 }
 
 async function allOverSocket(id: string): Promise<Told[]> {
-  const client = createClient({
-    url: `${p.url.replace('http', 'ws')}/graphql`,
-    webSocketImpl: WebSocket,
-    connectionParams: { authorization: `Bearer ${token}` },
-  });
+  const client = socketClient(p, token);
   clients.push(client);
   const told: Told[] = [];
   for await (const { data } of client.iterate<MigrationProgressSubscription>({ query: QUERY, variables: { id } })) {

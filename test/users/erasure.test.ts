@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { WebSocket } from 'ws';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument } from '../graphql/generated/graphql.ts';
 import { MISSING, operate } from '../support/graphql/administration.ts';
+import { socketClient } from '../support/graphql/sockets.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
 import { type Portcullis, startEmbedded, startPortcullis } from '../support/harness.ts';
 import { callOf, connect, post } from '../support/mcp/agents.ts';
@@ -73,9 +72,7 @@ async function recordsOf(column: 'path' | 'operation' | 'correlation_id', value:
 
 /** Sends an operation over a WebSocket, and returns its first result. */
 async function overSocket(query: string, variables: object) {
-  const url = `${p.url.replace('http', 'ws')}/graphql`;
-  const connectionParams = { authorization: `Bearer ${token}` };
-  const client = createClient({ url, webSocketImpl: WebSocket, connectionParams });
+  const client = socketClient(p, token);
   const results: unknown[] = [];
   for await (const result of client.iterate({ query, variables: { ...variables } })) results.push(result);
   await client.dispose();
@@ -83,9 +80,8 @@ async function overSocket(query: string, variables: object) {
 }
 
 async function overSse(query: string, variables: object) {
-  const headers = { accept: 'text/event-stream', 'content-type': 'application/json', authorization: `Bearer ${token}` };
-  const body = JSON.stringify({ query, variables });
-  return await (await fetch(`${p.url}/graphql`, { method: 'POST', headers, body })).text();
+  const headers = { accept: 'text/event-stream' };
+  return (await p.call('POST', '/graphql', { token, headers, json: { query, variables } })).text;
 }
 
 const PROGRESS = `subscription ($id: ID!) { migrationProgress(id: $id) { done migration {

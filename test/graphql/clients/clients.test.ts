@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { apollo, apolloInBatches } from '../../support/graphql/clients/apollo.ts';
 import type { Door, RealClient } from '../../support/graphql/clients/real-client.ts';
-import { type Followed, follow, type Stage, startStage } from '../../support/graphql/clients/stage.ts';
+import { type Followed, follow, startStage } from '../../support/graphql/clients/stage.ts';
 import { urqlAlone, urqlWithEvents, urqlWithSockets } from '../../support/graphql/clients/urql.ts';
 import { until } from '../../support/graphql/stand.ts';
+import { beforeTests } from '../../support/harness/before-tests.ts';
 import {
   AccountsDocument,
   CancelUserMigrationDocument,
@@ -26,13 +27,7 @@ const CLIENTS: [name: string, connect: (door: Door) => RealClient][] = [
 
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
 
-let stage: Stage;
-
-beforeAll(async () => {
-  stage = await startStage();
-});
-
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = beforeTests(startStage);
 
 function cursorsOf({ told }: Followed): unknown[] {
   return told.map(({ data }) => data?.transactionUpdates.cursor);

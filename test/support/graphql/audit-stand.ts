@@ -63,7 +63,6 @@ interface AuditStand extends AsyncDisposable {
   url: string;
   records: AuditRecord[];
   lines: string[];
-  socketUrl: string;
   post(body: unknown, headers?: Record<string, string>): Promise<string>;
   get(query: string): Promise<string>;
 }
@@ -125,7 +124,6 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
     url,
     records,
     lines,
-    socketUrl: url.replace('http', 'ws'),
     post: async (body, headers) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body);
       const all = { 'content-type': 'application/json', ...headers };

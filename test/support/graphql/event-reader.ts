@@ -5,6 +5,19 @@ export interface ServerEvent {
   data: string;
 }
 
+interface StreamOptions {
+  variables?: object;
+  headers?: Record<string, string>;
+}
+
+/** Asks a service for the events of a subscription. */
+export async function openStream({ url }: { url: string }, token: string, query: string, options: StreamOptions = {}) {
+  const { variables, headers } = options;
+  const own = { accept: 'text/event-stream', 'content-type': 'application/json', authorization: `Bearer ${token}` };
+  const body = JSON.stringify({ query, variables });
+  return new EventReader(await fetch(`${url}/graphql`, { method: 'POST', headers: { ...own, ...headers }, body }));
+}
+
 /** Reads server-sent events as they come (HTML standard, section 9.2); comments are left out. */
 export class EventReader implements AsyncDisposable {
   readonly response: Response;

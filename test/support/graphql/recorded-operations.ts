@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { maxHeaderSize, request } from 'node:http';
 import fc from 'fast-check';
 import {
@@ -14,7 +13,6 @@ import {
   parse,
   print,
 } from 'graphql';
-import { WebSocket } from 'ws';
 import type { AuditRecord } from '../../../src/audit/audit-record.ts';
 import { traceIn } from '../audit/secret-traces.ts';
 import { startAuditStand } from './audit-stand.ts';
@@ -27,9 +25,11 @@ import {
   schema,
   sendings,
 } from './secret-operations.ts';
+import { openSocket } from './sockets.ts';
 import { CSV, FORM_TYPE, filePart, formOf, mapPart, operationsPart } from './upload-requests.ts';
 
 type Stand = Awaited<ReturnType<typeof startAuditStand>>;
+type Socket = Awaited<ReturnType<typeof openSocket>>;
 
 /** How much was compared. */
 interface Counts {
@@ -51,11 +51,7 @@ const MAX_QUERY = maxHeaderSize - 1_024;
 export async function checkRecords(operations: number, seed: number): Promise<Counts & { faults: string[] }> {
   addResolvers();
   await using stand = await startAuditStand(schema);
-  const socket = new WebSocket(stand.socketUrl, 'graphql-transport-ws');
-  await new Promise((resolve) => socket.once('open', resolve));
-  const acknowledged = new Promise((resolve) => socket.once('message', resolve));
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: 'Bearer x' } }));
-  await acknowledged;
+  using socket = await openSocket(stand, 'x');
   const counts: Counts = { operations: 0, valid: 0, invalid: 0, masked: 0 };
   const faults: string[] = [];
   for (let round = seed; counts.operations < operations && faults.length === 0; round += 1) {
@@ -67,7 +63,6 @@ export async function checkRecords(operations: number, seed: number): Promise<Co
       if (answers) faults.push(...faultsOf(sending, answers, stand, counts));
     }
   }
-  socket.close();
   return { ...counts, faults };
 }
 
@@ -115,7 +110,7 @@ function secretsIn(text: string): string[] {
 }
 
 /** The answer to each operation of a request; undefined if it cannot be sent. */
-async function answersTo(sending: Sending, { url }: Stand, socket: WebSocket): Promise<string[] | undefined> {
+async function answersTo(sending: Sending, { url }: Stand, socket: Socket): Promise<string[] | undefined> {
   const { how, body, operations } = sending;
   const json = { 'content-type': 'application/json' };
   const [operation = { query: '' }] = operations;
@@ -154,21 +149,12 @@ function ask(url: string, method: string, headers: Record<string, string>, body?
   return promise;
 }
 
-async function say(socket: WebSocket, payload: Operation): Promise<string> {
-  const id = randomUUID();
-  const lines: string[] = [];
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const hear = (data: Buffer) => {
-    const message = JSON.parse(String(data));
-    if (message.type === 'next') lines.push(JSON.stringify(message.payload));
-    if (message.type === 'error') lines.push(JSON.stringify({ errors: message.payload }));
-    if (message.type !== 'next') resolve();
-  };
-  socket.on('message', hear);
-  socket.send(JSON.stringify({ id, type: 'subscribe', payload }));
-  await promise;
-  socket.off('message', hear);
-  return lines.join('\n');
+async function say(socket: Socket, operation: Operation): Promise<string> {
+  const messages = await socket.messagesOf(operation);
+  const results = messages.filter(({ type }) => type !== 'complete');
+  return results
+    .map(({ type, payload }) => JSON.stringify(type === 'error' ? { errors: payload } : payload))
+    .join('\n');
 }
 
 let answered = 0;

@@ -28,6 +28,7 @@ import { MemoryCache } from '../../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { ResultBudgets } from '../../../src/platform/database/held-results.ts';
 import { auditErasureIn } from '../harness/audit-seals.ts';
+import { beforeTests } from '../harness/before-tests.ts';
 import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 
@@ -71,6 +72,8 @@ export interface Stand extends AsyncDisposable {
   /** The token is good no more. */
   revoke(token: string): void;
   query(document: string, options?: QueryOptions): Promise<Answer>;
+  /** Sends a body of JSON: a batch, or a text as it is. */
+  post(body: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** A generated operation, whose answer must be without errors. */
   run<Result, Variables extends Record<string, unknown>>(
     document: TypedDocumentNode<Result, Variables>,
@@ -110,6 +113,11 @@ export async function startStand(deps?: StandDeps, given?: Database): Promise<St
       await database[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Starts one before the tests of a file or group, and disposes of it after them. */
+export function useStand(): Stand {
+  return beforeTests(startStand);
 }
 
 /** Starts one on a database that others have used before, and empties it; disposing leaves it open. */
@@ -230,7 +238,7 @@ export async function startStandOn(
     return { status: response.status, headers: response.headers, text, json: parsed(text) };
   };
 
-  const post = (document: string, options: QueryOptions = {}): RequestInit => {
+  const queryOf = (document: string, options: QueryOptions = {}): RequestInit => {
     const bearer = 'token' in options ? options.token : token;
     const { variables, operationName, headers } = options;
     return {
@@ -243,7 +251,11 @@ export async function startStandOn(
       body: JSON.stringify({ query: document, variables, operationName }),
     };
   };
-  const query: Stand['query'] = (document, options) => fetchText(post(document, options));
+  const query: Stand['query'] = (document, options) => fetchText(queryOf(document, options));
+  const post: Stand['post'] = (body, headers) => {
+    const own = { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers };
+    return fetchText({ method: 'POST', headers: own, body: typeof body === 'string' ? body : JSON.stringify(body) });
+  };
 
   return {
     server,
@@ -260,9 +272,10 @@ export async function startStandOn(
     fetch: fetchText,
     connections: () => promisify(door.getConnections.bind(door))(),
     query,
+    post,
     stream: async (document, options = {}) => {
       const headers = { accept: 'text/event-stream', ...options.headers };
-      return new EventReader(await fetch(url, post(document, { ...options, headers })));
+      return new EventReader(await fetch(url, queryOf(document, { ...options, headers })));
     },
     run: async (document, variables, options) => {
       const { json, text } = await query(print(document), { ...options, variables });

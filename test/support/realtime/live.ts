@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { print } from 'graphql';
 import { expect, vi } from 'vitest';
-import { WebSocket } from 'ws';
 import type { EventStreamsOptions } from '../../../src/events/streams/event-streams.ts';
 import { TransactionUpdatesDocument } from '../../graphql/generated/graphql.ts';
-import { EventReader } from '../graphql/event-reader.ts';
+import { openStream } from '../graphql/event-reader.ts';
+import { openSocket } from '../graphql/sockets.ts';
 import type { Portcullis } from '../harness.ts';
 import { basic, notification } from '../webhook/stand.ts';
 
@@ -36,18 +35,8 @@ interface Told {
 
 /** Subscribes over server-sent events; resolves once whatever is committed from then on is delivered. */
 export async function overSse(p: Pick<Portcullis, 'url'>, { token, after, headers = {} }: LiveOptions): Promise<Live> {
-  const response = await fetch(`${p.url}/graphql`, {
-    method: 'POST',
-    headers: {
-      accept: 'text/event-stream',
-      'content-type': 'application/json',
-      authorization: `Bearer ${token}`,
-      ...headers,
-    },
-    body: JSON.stringify({ query: UPDATES, variables: { after } }),
-  });
-  expect(response.status).toBe(200);
-  const reader = new EventReader(response);
+  const reader = await openStream(p, token, UPDATES, { variables: { after }, headers });
+  expect(reader.response.status).toBe(200);
   const told = toldInto();
   const read = async () => {
     for (;;) {
@@ -65,22 +54,18 @@ export async function overSse(p: Pick<Portcullis, 'url'>, { token, after, header
 
 /** Subscribes over a WebSocket; resolves once whatever is committed from then on is delivered. */
 export async function overSocket(p: Portcullis, { token, after }: LiveOptions): Promise<Live> {
-  const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+  const { socket, subscribe, closed } = await openSocket(p, token);
   const told = toldInto();
-  const [acknowledged, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()];
+  const ended = Promise.withResolvers<unknown>();
   socket.on('message', (data) => {
     const { type, payload } = JSON.parse(String(data));
-    if (type === 'connection_ack') acknowledged.resolve();
     if (type === 'next') told.add(payload);
     if (type === 'error') told.add({ errors: payload });
     if (type === 'error' || type === 'complete') ended.resolve(type);
   });
-  socket.on('close', (code) => ended.resolve(code));
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
-  await acknowledged.promise;
+  closed.then(([code]) => ended.resolve(code));
   const { watch, streams } = p.service.context;
-  socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: UPDATES, variables: { after } } }));
+  subscribe('1', UPDATES, { after });
   await vi.waitFor(() => expect(streams.load.streams).toBe(watch.size), WAIT);
   return {
     ...told.seen,
