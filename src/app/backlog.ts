@@ -1,6 +1,7 @@
-import { Gauge, type Metric } from 'prom-client';
+import type { Metric } from 'prom-client';
 import { isoFromPg } from '../lib/instants.ts';
 import { MemoizedRead } from '../lib/memoized-read.ts';
+import { gauge } from '../lib/meters.ts';
 import type { Db } from '../platform/database/database.ts';
 
 /** The amounts of work that wait in the database, and when the oldest event of the outbox was written. */
@@ -32,41 +33,35 @@ export function backlogMetrics({ db, nowMs }: Dependencies): Metric[] {
     maxAgeMs: MAX_AGE_MS,
     deadlineMs: DEADLINE_MS,
   });
-  const gauge = (name: string, help: string, countIn: (waiting: Waiting) => string | number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [],
-      async collect() {
-        const waiting = await snapshot.get();
-        // While the database is down, the numbers are unknown.
-        if (waiting) this.set(Number(countIn(waiting)));
-        else this.remove();
-      },
+  const backlog = (name: string, help: string, countIn: (waiting: Waiting) => string | number) =>
+    gauge(name, help, async () => {
+      // While the database is down, the numbers are unknown.
+      const waiting = await snapshot.get();
+      return waiting && Number(countIn(waiting));
     });
   return [
-    gauge(
+    backlog(
       'portcullis_outbox_events',
       'Events waiting in the outbox; 100000 means at least that many.',
       ({ outbox }) => outbox,
     ),
-    gauge(
+    backlog(
       'portcullis_outbox_oldest_seconds',
       'Age of the oldest event in the outbox; 0 if it is empty.',
       ({ oldest }) => (oldest === null ? 0 : Math.max(0, nowMs() - Date.parse(isoFromPg(oldest))) / 1_000),
     ),
-    gauge(
+    backlog(
       'portcullis_parked_notifications',
       'Notifications waiting for their transaction to be registered; 100000 means at least that many.',
       ({ parked }) => parked,
     ),
-    gauge(
+    backlog(
       'portcullis_transactions_unregistered',
       'Unregistered transactions that have notifications waiting; 100000 means at least that many.',
       ({ unregistered }) => unregistered,
     ),
-    gauge('portcullis_migrations_running', 'File migrations in progress.', ({ running }) => running),
-    gauge('portcullis_migrations_waiting', 'File migrations waiting to start.', ({ waiting }) => waiting),
+    backlog('portcullis_migrations_running', 'File migrations in progress.', ({ running }) => running),
+    backlog('portcullis_migrations_waiting', 'File migrations waiting to start.', ({ waiting }) => waiting),
   ];
 }
 

@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Metric } from 'prom-client';
+import type { Metric } from 'prom-client';
 import { lagMetric } from '../events/bus/observed-bus.ts';
+import { counters, gauge, gauges } from '../lib/meters.ts';
 import { backlogMetrics } from './backlog.ts';
 import type { Context } from './context.ts';
 
@@ -34,41 +35,37 @@ export function metricsOf(context: Context): Metric[] {
 }
 
 function buildInfo({ config, health }: Context): Metric {
-  return gauge(
-    'portcullis_build_info',
-    'Always 1; labels have the version and the role.',
-    ['version', 'role'],
-    (metric) => metric.set({ version: health.report().version, role: config.role }, 1),
-  );
+  return gauges({
+    name: 'portcullis_build_info',
+    help: 'Always 1; labels have the version and the role.',
+    labelNames: ['version', 'role'],
+    read: () => [[{ version: health.report().version, role: config.role }, 1]],
+  });
 }
 
 function partMetrics({ health, cache, changes }: Context): Metric[] {
   return [
-    gauge(
-      'portcullis_part_up',
-      '1 if the last health check of the dependency succeeded, otherwise 0.',
-      ['part'],
-      (metric) => {
-        for (const [part, state] of Object.entries(health.report().checks))
-          metric.set({ part }, state === 'ok' ? 1 : 0);
-      },
-    ),
-    counter(
-      'portcullis_cache_connections_total',
-      'Connections to the cache that there have been, and changes of the masters of a Redis Cluster.',
-      () => cache.generation,
-    ),
+    gauges({
+      name: 'portcullis_part_up',
+      help: '1 if the last health check of the dependency succeeded, otherwise 0.',
+      labelNames: ['part'],
+      read: () => Object.entries(health.report().checks).map(([part, state]) => [{ part }, Number(state === 'ok')]),
+    }),
+    counters({
+      name: 'portcullis_cache_connections_total',
+      help: 'Connections to the cache that there have been, and changes of the masters of a Redis Cluster.',
+      labelNames: [],
+      read: () => [[{}, cache.generation]],
+    }),
     gauge(
       'portcullis_cache_refusing',
       '1 if Redis answered the last health check with an error, otherwise 0.',
-      [],
-      (metric) => metric.set(cache.isRefusing ? 1 : 0),
+      () => cache.isRefusing,
     ),
     gauge(
       'portcullis_revocation_lag_seconds',
       'Seconds since this process last started a successful read of revocations.',
-      [],
-      (metric) => metric.set(changes.ageMs / 1_000),
+      () => changes.ageMs / 1_000,
     ),
   ];
 }
@@ -79,85 +76,53 @@ function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
     gauge(
       'portcullis_audit_spool_records',
       'Audit records in the spool that are not in the database yet.',
-      [],
-      (metric) => metric.set(spool.pendingLines),
+      () => spool.pendingLines,
     ),
-    gauge('portcullis_audit_spool_bytes', 'Disk space used by the audit spool.', [], (metric) =>
-      metric.set(spool.bytesOnDisk),
-    ),
+    gauge('portcullis_audit_spool_bytes', 'Disk space used by the audit spool.', () => spool.bytesOnDisk),
     gauge(
       'portcullis_audit_spool_age_seconds',
       'Time since an audit record was last written while others wait; 0 if none wait.',
-      [],
-      (metric) => metric.set(spool.waitedMs / 1_000),
+      () => spool.waitedMs / 1_000,
     ),
     gauge(
       'portcullis_audit_spool_full',
       '1 if the audit spool is full and requests are rejected, otherwise 0.',
-      [],
-      (metric) => metric.set(spool.isFull ? 1 : 0),
+      () => spool.isFull,
     ),
-    counter(
-      'portcullis_audit_spool_damaged_records_total',
-      'Audit records that were torn by a crash, and left out.',
-      () => spool.damagedLines,
-    ),
+    counters({
+      name: 'portcullis_audit_spool_damaged_records_total',
+      help: 'Audit records that were torn by a crash, and left out.',
+      labelNames: [],
+      read: () => [[{}, spool.damagedLines]],
+    }),
     gauge(
       'portcullis_audit_writer_failing',
       '1 if the database rejected the last audit records, otherwise 0.',
-      [],
-      (metric) => metric.set(auditWriter.isFailing ? 1 : 0),
+      () => auditWriter.isFailing,
     ),
   ];
 }
 
 function streamMetrics({ streams }: Context): Metric[] {
   return [
-    gauge('portcullis_subscriptions', 'Open subscriptions, over event streams and WebSockets.', [], (metric) =>
-      metric.set(streams.load.streams),
+    gauge(
+      'portcullis_subscriptions',
+      'Open subscriptions, over event streams and WebSockets.',
+      () => streams.load.streams,
     ),
-    gauge('portcullis_subscribed_nodes', 'Nodes whose event log this process reads for subscribers.', [], (metric) =>
-      metric.set(streams.load.tailers),
+    gauge(
+      'portcullis_subscribed_nodes',
+      'Nodes whose event log this process reads for subscribers.',
+      () => streams.load.tailers,
     ),
   ];
 }
 
 function gasFeeMetric({ gasFees }: Context): Metric {
-  return gauge(
-    'portcullis_gas_fee_networks',
-    'Networks with a gas fee, by state (fresh, stale, unavailable, unasked).',
-    ['state'],
-    (metric) => {
-      for (const [state, count] of Object.entries(gasFees.states())) metric.set({ state }, count);
-    },
-  );
-}
-
-function gauge<Label extends string>(
-  name: string,
-  help: string,
-  labelNames: Label[],
-  collect: (metric: Gauge<Label>) => void,
-): Gauge<Label> {
-  return new Gauge({
-    name,
-    help,
-    labelNames,
-    registers: [],
-    collect() {
-      collect(this);
-    },
-  });
-}
-
-function counter(name: string, help: string, count: () => number): Counter {
-  return new Counter({
-    name,
-    help,
-    registers: [],
-    collect() {
-      this.reset();
-      this.inc(count());
-    },
+  return gauges({
+    name: 'portcullis_gas_fee_networks',
+    help: 'Networks with a gas fee, by state (fresh, stale, unavailable, unasked).',
+    labelNames: ['state'],
+    read: () => Object.entries(gasFees.states()).map(([state, count]) => [{ state }, count]),
   });
 }

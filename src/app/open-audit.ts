@@ -1,4 +1,3 @@
-import { Counter } from 'prom-client';
 import { AuditChain } from '../audit/audit-chain.ts';
 import { jsonOf } from '../audit/audit-record.ts';
 import { AuditStore, AuditWriter } from '../audit/audit-writer.ts';
@@ -9,6 +8,7 @@ import { AuditSpool } from '../audit/spool.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { AuditLog } from '../gateway/exchange/audit.ts';
 import type { Log } from '../lib/log.ts';
+import { counterBy } from '../lib/meters.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
@@ -46,13 +46,10 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     sink: sealSink(config, () => bus),
     onError: (error) => log.error({ err: error }, 'could not copy an audit checkpoint outside the database'),
   });
-  const lost = new Counter({
+  const lost = counterBy('reason', ['spool', 'database', 'refused'], {
     name: 'portcullis_audit_records_lost_total',
     help: 'Audit records that were never stored: the spool failed, or the database rejected them (see refused.ndjson).',
-    labelNames: ['reason'],
-    registers: [],
   });
-  for (const reason of ['spool', 'database', 'refused']) lost.inc({ reason }, 0);
   const onLost = (reason: string, message: string) => (error: unknown, line: { length: number }) => {
     lost.inc({ reason });
     log.error({ err: error, bytes: line.length }, message);

@@ -1,7 +1,8 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { Counter, Gauge, type Metric } from 'prom-client';
+import type { Metric } from 'prom-client';
 import { callerAddress, plainAddress } from '../lib/ip-address.ts';
+import { counterBy, gauge } from '../lib/meters.ts';
 import type { Exchange } from './exchange/exchange.ts';
 import type { TrustedPeers } from './exchange/request-head.ts';
 
@@ -94,28 +95,15 @@ const REASONS = ['all', 'peer', 'pipeline', 'chunks'] as const;
 
 /** Metrics of the connections of the public listener. */
 export class ConnectionMetrics {
-  readonly metrics: readonly Metric[];
-  readonly #refused = new Counter<'reason'>({
+  readonly #refused = counterBy('reason', REASONS, {
     name: 'portcullis_connections_refused_total',
     help: 'Connections closed, by reason: limit reached (all), half of the limit by one peer (peer), too many pipelined requests (pipeline), tiny chunks (chunks).',
-    labelNames: ['reason'],
-    registers: [],
   });
   #open = 0;
-
-  constructor() {
-    for (const reason of REASONS) this.#refused.inc({ reason }, 0);
-    const openNow = () => this.#open;
-    const open = new Gauge({
-      name: 'portcullis_connections',
-      help: 'Open connections to the public listener.',
-      registers: [],
-      collect() {
-        this.set(openNow());
-      },
-    });
-    this.metrics = [open, this.#refused];
-  }
+  readonly metrics: readonly Metric[] = [
+    gauge('portcullis_connections', 'Open connections to the public listener.', () => this.#open),
+    this.#refused,
+  ];
 
   /** Counts an accepted connection; the caller must call `closed` once for it. */
   opened(): void {

@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { counters } from '../../lib/meters.ts';
 import { isOverload, Refusal } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
@@ -32,27 +32,23 @@ interface GuardDependencies {
  * counts against no limit.
  */
 export class ClientGuards {
-  /** The counter of the decisions of each guard; to be registered with the metrics of the process. */
-  readonly decisions: Counter;
   readonly #clients: GuardDependencies['clients'];
   readonly #limits: GuardDependencies['limits'];
   readonly #counts = { certificate: none(), ip_allowlist: none(), rate_limit: none(), monthly_quota: none() };
+  /** The counter of the decisions of each guard; to be registered with the metrics of the process. */
+  readonly decisions = counters({
+    name: 'portcullis_guard_decisions_total',
+    help: 'Client guard decisions, by guard and outcome (passed, refused, failed).',
+    labelNames: ['guard', 'outcome'],
+    read: () =>
+      Object.entries(this.#counts).flatMap(([guard, decisions]) =>
+        Object.entries(decisions).map(([outcome, count]) => [{ guard, outcome }, count]),
+      ),
+  });
 
   constructor({ limits, clients }: GuardDependencies) {
     this.#limits = limits;
     this.#clients = clients;
-    const counts = Object.entries(this.#counts);
-    this.decisions = new Counter({
-      name: 'portcullis_guard_decisions_total',
-      help: 'Client guard decisions, by guard and outcome (passed, refused, failed).',
-      labelNames: ['guard', 'outcome'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const [guard, decisions] of counts)
-          for (const [outcome, count] of Object.entries(decisions)) this.inc({ guard, outcome }, count);
-      },
-    });
   }
 
   /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Counter } from 'prom-client';
 import { callerAddress } from '../../lib/ip-address.ts';
+import { counterBy } from '../../lib/meters.ts';
 import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts';
 import type { CountedFailure } from '../../platform/cache/counts.rules.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
@@ -16,18 +16,15 @@ interface ThrottleDependencies {
 /** Limits guessing of client secrets. While the cache is down each process counts for itself. */
 export class Throttle {
   /** The counter of wrong client secrets by outcome; to be registered with the metrics of the process. */
-  readonly wrongSecrets = new Counter({
+  readonly wrongSecrets = counterBy('outcome', ['refused', 'throttled'], {
     name: 'portcullis_wrong_secrets_total',
     help: 'Failed client authentications, by outcome (refused, throttled).',
-    labelNames: ['outcome'],
-    registers: [],
   });
   readonly #deps: ThrottleDependencies;
   readonly #alone = new MemoryFailureCounts();
 
   constructor(deps: ThrottleDependencies) {
     this.#deps = deps;
-    for (const outcome of ['refused', 'throttled']) this.wrongSecrets.inc({ outcome }, 0);
   }
 
   /**

@@ -1,11 +1,11 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
-import { Counter } from 'prom-client';
 import type { NotificationPublisher } from '../../domain/transactions/transaction-messages.ts';
 import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
+import { counterBy } from '../../lib/meters.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { BASIC_CHALLENGE, Refusal } from '../../platform/errors.ts';
@@ -103,25 +103,19 @@ interface RejectedWebhooksDependencies {
  * 429, because the statuses of the webhook are a closed list.
  */
 export class RejectedWebhooks {
-  readonly rejections = new Counter({
+  readonly rejections = counterBy('reason', REJECTIONS, {
     name: 'portcullis_webhook_rejections_total',
     help: 'Webhook requests answered 401, by reason (password, signature, stale, future, incomplete).',
-    labelNames: ['reason'],
-    registers: [],
   });
-  readonly wrongPasswords = new Counter({
+  readonly wrongPasswords = counterBy('kind', ['single', 'repeated'], {
     name: 'portcullis_webhook_wrong_passwords_total',
     help: 'Webhook requests with a wrong password; "repeated" once an address has sent 20 within a minute, otherwise "single".',
-    labelNames: ['kind'],
-    registers: [],
   });
   readonly #deps: RejectedWebhooksDependencies;
   readonly #byCaller = new MemoryFailureCounts();
 
   constructor(deps: RejectedWebhooksDependencies) {
     this.#deps = deps;
-    for (const kind of ['single', 'repeated']) this.wrongPasswords.inc({ kind }, 0);
-    for (const reason of REJECTIONS) this.rejections.inc({ reason }, 0);
   }
 
   /** Counts a notification and returns the error to reject it with. */

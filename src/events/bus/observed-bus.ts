@@ -1,6 +1,7 @@
-import { Counter, Gauge, type Metric } from 'prom-client';
-import { durations } from '../../lib/durations.ts';
+import { Counter, type Metric } from 'prom-client';
+
 import { MemoizedRead } from '../../lib/memoized-read.ts';
+import { durations, gauges } from '../../lib/meters.ts';
 import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
 import { isDeadLetterTopic } from './dead-letters.ts';
 import type {
@@ -177,16 +178,14 @@ const DEADLINE_MS = 2_000;
  */
 export function lagMetric(bus: { lag(): Promise<GroupLag[]> }): Metric {
   const snapshot = new MemoizedRead(() => bus.lag(), { maxAgeMs: MAX_AGE_MS, deadlineMs: DEADLINE_MS });
-  return new Gauge({
+  return gauges({
     name: 'portcullis_consumer_lag_messages',
     help: 'Messages that a consumer group has not consumed, by topic; each process reports the whole group.',
     labelNames: ['messaging_consumer_group_name', 'messaging_destination_name'],
-    registers: [],
-    async collect() {
-      this.reset();
-      for (const { groupId, topic, messages } of (await snapshot.get()) ?? []) {
-        this.set({ messaging_consumer_group_name: groupId, messaging_destination_name: topic }, messages);
-      }
-    },
+    read: async () =>
+      ((await snapshot.get()) ?? []).map(({ groupId, topic, messages }) => [
+        { messaging_consumer_group_name: groupId, messaging_destination_name: topic },
+        messages,
+      ]),
   });
 }

@@ -1,5 +1,5 @@
-import { Counter, Gauge, type Metric } from 'prom-client';
-import { durations } from '../../lib/durations.ts';
+import { Counter, type Metric } from 'prom-client';
+import { durations, gauge } from '../../lib/meters.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -37,7 +37,6 @@ export function methodOf(method: string | undefined): string {
  * Counts event streams and WebSockets separately, because their durations say nothing about the speed of the service.
  */
 export class RequestMetrics {
-  readonly metrics: readonly Metric[];
   readonly #durations = durations<Label>({
     name: 'http_server_request_duration_seconds',
     help: 'Request duration from the first byte received to the last byte sent, by method, endpoint and status.',
@@ -50,19 +49,15 @@ export class RequestMetrics {
     registers: [],
   });
   #active = 0;
-
-  constructor() {
-    const activeOf = () => this.#active;
-    const active = new Gauge({
-      name: 'http_server_active_requests',
-      help: 'Requests in progress, including event streams and WebSockets.',
-      registers: [],
-      collect() {
-        this.set(activeOf());
-      },
-    });
-    this.metrics = [this.#durations, active, this.#streams];
-  }
+  readonly metrics: readonly Metric[] = [
+    this.#durations,
+    gauge(
+      'http_server_active_requests',
+      'Requests in progress, including event streams and WebSockets.',
+      () => this.#active,
+    ),
+    this.#streams,
+  ];
 
   /** Counts a request that begins; the caller must call `ended` once for it. */
   begun(): void {

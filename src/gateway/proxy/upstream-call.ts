@@ -1,4 +1,4 @@
-import { durations } from '../../lib/durations.ts';
+import { durations } from '../../lib/meters.ts';
 import type { Span, Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { methodOf } from '../exchange/request-metrics.ts';

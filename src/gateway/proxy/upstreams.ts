@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Counter, Gauge, type Metric } from 'prom-client';
+import type { Metric } from 'prom-client';
 import type { AccessWatch } from '../../access/revocation/access-watch.ts';
 import type { Log } from '../../lib/log.ts';
+import { counters, gauges } from '../../lib/meters.ts';
 import { type GatewayConfig, isRemote, type RemoteService } from '../endpoints/gateway-config.ts';
 
-import { Upstream, type UpstreamCounts } from '../endpoints/upstream.ts';
+import { Upstream } from '../endpoints/upstream.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding } from './forwarding.ts';
 import { UpstreamCalls } from './upstream-call.ts';
@@ -107,48 +108,32 @@ export class Upstreams {
  * in progress at a removed or changed service are counted under its name.
  */
 export function upstreamMetrics(upstreams: Upstreams): Metric[] {
-  const labelNames = ['service'];
   return [
-    new Counter({
+    counters({
       name: 'portcullis_upstream_requests_total',
       help: 'Requests to upstream services, by outcome; a request sent twice also counts as retried.',
       labelNames: ['service', 'outcome'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const { name, counts } of upstreams.all) {
-          for (const [outcome, count] of countsOf(counts)) this.inc({ service: name, outcome }, count);
-        }
-      },
+      read: () =>
+        upstreams.all.flatMap(({ name: service, counts: { timedOut, ...others } }) =>
+          Object.entries({ ...others, timed_out: timedOut }).map(([outcome, count]) => [{ service, outcome }, count]),
+        ),
     }),
-    new Gauge({
+    gauges({
       name: 'portcullis_upstream_requests',
       help: 'Requests to upstream services in progress or queued, and open WebSockets.',
       labelNames: ['service', 'state'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const { name, requests, sockets } of [...upstreams.all, ...upstreams.retired]) {
-          this.inc({ service: name, state: 'going' }, requests.held());
-          this.inc({ service: name, state: 'waiting' }, requests.waiting());
-          this.inc({ service: name, state: 'websocket' }, sockets.held());
-        }
-      },
+      read: () =>
+        [...upstreams.all, ...upstreams.retired].flatMap(({ name: service, requests, sockets }) => [
+          [{ service, state: 'going' }, requests.held()],
+          [{ service, state: 'waiting' }, requests.waiting()],
+          [{ service, state: 'websocket' }, sockets.held()],
+        ]),
     }),
-    new Gauge({
+    gauges({
       name: 'portcullis_upstream_circuit_closed',
       help: '1 if requests are sent to the upstream service, 0 if its circuit breaker is open.',
-      labelNames,
-      registers: [],
-      collect() {
-        this.reset();
-        for (const { name, circuit } of upstreams.all) this.set({ service: name }, circuit.kind === 'closed' ? 1 : 0);
-      },
+      labelNames: ['service'],
+      read: () => upstreams.all.map(({ name: service, circuit }) => [{ service }, Number(circuit.kind === 'closed')]),
     }),
   ];
-}
-
-function countsOf(counts: UpstreamCounts): [outcome: string, count: number][] {
-  const { timedOut, ...others } = counts;
-  return Object.entries({ ...others, timed_out: timedOut });
 }

@@ -1,8 +1,8 @@
 import { finished, Writable } from 'node:stream';
 import { finished as finishes } from 'node:stream/promises';
 import { from } from 'pg-copy-streams';
-import { Gauge, type Metric } from 'prom-client';
-import { durations } from '../../lib/durations.ts';
+import type { Metric } from 'prom-client';
+import { durations, gauge, gauges } from '../../lib/meters.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import { READ_ONLY, type ServerConnection, type ServerWatch } from './server-watch.ts';
 import { sqlState } from './sql-state.ts';
@@ -53,37 +53,27 @@ export class DatabaseMetrics {
 
   /** Takes the largest number of connections, and the semaphore with a permit for each of them. */
   constructor(max: number, connections: Pick<Semaphore, 'waiting'>) {
-    const pool = () => this.#pool;
     this.metrics = [
       this.#statements,
-      new Gauge({
+      gauges({
         // OpenTelemetry calls it `db_client_connection_count`, but Prometheus reserves that suffix for histograms.
         name: 'db_client_connections',
         help: 'Connections to PostgreSQL, by state.',
         labelNames: ['db_client_connection_state'],
-        registers: [],
-        collect() {
-          const { totalCount, idleCount } = pool();
-          this.set({ db_client_connection_state: 'idle' }, idleCount);
-          this.set({ db_client_connection_state: 'used' }, totalCount - idleCount);
+        read: () => {
+          const { totalCount, idleCount } = this.#pool;
+          return [
+            [{ db_client_connection_state: 'idle' }, idleCount],
+            [{ db_client_connection_state: 'used' }, totalCount - idleCount],
+          ];
         },
       }),
-      new Gauge({
-        name: 'db_client_connection_max',
-        help: 'Maximum number of connections to PostgreSQL.',
-        registers: [],
-        collect() {
-          this.set(max);
-        },
-      }),
-      new Gauge({
-        name: 'db_client_connection_pending_requests',
-        help: 'Statements and transactions waiting for a connection to PostgreSQL.',
-        registers: [],
-        collect() {
-          this.set(connections.waiting());
-        },
-      }),
+      gauge('db_client_connection_max', 'Maximum number of connections to PostgreSQL.', () => max),
+      gauge(
+        'db_client_connection_pending_requests',
+        'Statements and transactions waiting for a connection to PostgreSQL.',
+        () => connections.waiting(),
+      ),
     ];
   }
 

@@ -1,5 +1,6 @@
-import { Counter } from 'prom-client';
+import type { Counter } from 'prom-client';
 import { type Log, withFields } from '../../lib/log.ts';
+import { counterBy } from '../../lib/meters.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import type { TracingConfig } from '../config/config.ts';
 
@@ -27,13 +28,10 @@ export async function openTracing(
   { log, version }: { log: Log; version: string },
   stack: AsyncDisposableStack,
 ): Promise<Tracing> {
-  const exported = new Counter({
+  const exported = counterBy('outcome', ['taken', 'lost'], {
     name: 'portcullis_spans_exported_total',
     help: 'Finished spans, by outcome (taken, lost).',
-    labelNames: ['outcome'],
-    registers: [],
   });
-  for (const outcome of ['taken', 'lost']) exported.inc({ outcome }, 0);
   if (!config) return { tracer: undefined, log, exported };
   const { OtelTracer } = await import('./otel-tracer.ts');
   let isRefused = false;

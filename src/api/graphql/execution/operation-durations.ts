@@ -1,4 +1,4 @@
-import { durations } from '../../../lib/durations.ts';
+import { durations } from '../../../lib/meters.ts';
 
 const OPERATION_TYPES = ['query', 'mutation', 'subscription'];
 /**
