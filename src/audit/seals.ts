@@ -1,7 +1,7 @@
 import { createPublicKey, hash, type KeyObject, sign } from 'node:crypto';
 import type { Db } from '../platform/database/database.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
-import { NO_HASH } from './audit-chain.ts';
+import { type CHAIN_FORMAT, NO_HASH } from './audit-chain.ts';
 
 /** The records of a chain with these indices, both inclusive. */
 export interface ChainRange {
@@ -15,8 +15,7 @@ export interface ChainRange {
  * `NO_HASH` where there is none.
  */
 export type Statement =
-  /** Chains of before the format 2 have none, and their records no place in a chain any more. */
-  | { kind: 'opened'; chain: string; format?: number | undefined }
+  | { kind: 'opened'; chain: string; format: typeof CHAIN_FORMAT }
   /** The spool has had records up to the index `spooled`. */
   | { kind: 'checkpoint'; chain: string; index: number; hash: string; spooled: number }
   | { kind: 'closed'; chain: string; index: number; hash: string }
@@ -24,8 +23,6 @@ export type Statement =
   | ({ kind: 'gap'; reason: 'lost' | 'refused'; hash?: string | undefined } & ChainRange)
   /** A user is erased, and with it parts of the records that have noted it. */
   | { kind: 'erasure'; user: string }
-  /** An erasure of before the format 2. */
-  | { kind: 'erased' }
   /** Records before a time that are older than the retention. `unchained` counts those without a chain. */
   | { kind: 'dropped'; before: string; ranges: ChainRange[]; unchained: number };
 

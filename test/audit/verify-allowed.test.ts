@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -132,20 +131,6 @@ describeReal('postgres', 'audit verify holds', () => {
     const counts = await Promise.all(users.map((user) => eraseNoted(database.db, user)));
     expect(counts.reduce((sum, count) => sum + count)).toBe(120);
     expect(await verified(database.db)).toMatchObject({ records: 120, findings: [] });
-  });
-
-  it('for chains of the format before, whose records have no place in one any more', async () => {
-    const chain = randomUUID();
-    const seals = sealsIn(database.db);
-    await seals.add({ kind: 'opened', chain });
-    await seals.add({ kind: 'checkpoint', chain, index: 4, hash: 'ab'.repeat(32), spooled: 4 });
-    await raw(`insert into audit_records (at, id, correlation_id, method, path, status_code, elapsed, headers,
-        remote_address, real_ip, request_bytes, response_bytes, is_api)
-      values (now(), gen_random_uuid(), 'c', 'GET', '/', 200, 1, '{}', '::1', '::1', 0, 0, false)`);
-    const process = auditProcess(database.db, folder.path);
-    process.spool(3);
-    await process.stop();
-    expect(await verified(database.db)).toMatchObject({ records: 3, unchained: 1, findings: [] });
   });
 
   it('and each seal is in the database, and the lock of seals free, before the place outside it gets one', async () => {

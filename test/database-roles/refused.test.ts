@@ -166,7 +166,6 @@ describeReal('postgres', 'the role of services', () => {
     'no body': sealOf(DROPPED, { body: null }),
     'no kind': sealOf(DROPPED, { kind: null }),
     'a kind that is not known': sealOf({ kind: 'unheard-of' }),
-    'the kind of before': sealOf({ kind: 'erased', records: [], unchained: 0 }),
     'a hash that is not that of the seal before': sealOf({ ...DROPPED, previous: 'b'.repeat(64) }),
     'a time that is none': sealOf({ ...DROPPED, at: 'yesterday' }),
     'a key that is none': sealOf({ ...DROPPED, key: {} }),
@@ -360,7 +359,7 @@ describeReal('postgres', 'the role of services', () => {
   const asOwner = (statements: string) => withPostgres(roles.owner, (client) => client.query(statements));
 
   async function addSeal(): Promise<void> {
-    await sealsIn(served.db).add({ kind: 'opened', chain: randomUUID() });
+    await sealsIn(served.db).add({ kind: 'opened', chain: randomUUID(), format: 2 });
   }
 });
 

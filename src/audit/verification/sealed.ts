@@ -16,12 +16,11 @@ const range = { chain, from: index, to: index };
 const sealBody: z.ZodType<SealBody> = z.intersection(
   z.object({ position: index, previous: hash, at: time, key: z.string().nullable() }),
   z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('opened'), chain, format: index.optional() }),
+    z.object({ kind: z.literal('opened'), chain, format: z.literal(CHAIN_FORMAT) }),
     z.object({ kind: z.literal('checkpoint'), chain, index, hash, spooled: index }),
     z.object({ kind: z.literal('closed'), chain, index, hash }),
     z.object({ kind: z.literal('gap'), ...range, reason: z.enum(['lost', 'refused']), hash: hash.optional() }),
     z.object({ kind: z.literal('erasure'), user: z.guid() }),
-    z.object({ kind: z.literal('erased') }),
     z.object({ kind: z.literal('dropped'), before: time, ranges: z.array(z.object(range)), unchained: index }),
   ]),
 );
@@ -223,7 +222,7 @@ export class SealedAudit {
   }
 
   #note(body: SealBody): void {
-    if (body.kind === 'opened' && body.format === CHAIN_FORMAT) {
+    if (body.kind === 'opened') {
       this.firstAt ??= body.at;
       const marks = [{ atMs: startOf(body.chain), spooled: -1 }];
       if (!this.chains.has(body.chain)) this.chains.set(body.chain, { last: -1, gone: [], refused: new Map(), marks });

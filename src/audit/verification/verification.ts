@@ -21,7 +21,7 @@ interface VerificationInput {
 /** What a verification has found. */
 export interface VerificationReport {
   records: number;
-  /** The number of records without a place in a chain: of release 0.1.0, and of chains of before. */
+  /** The number of records without a place in a chain: those of release 0.1.0. */
   unchained: number;
   chains: number;
   seals: number;
