@@ -31,6 +31,13 @@ export class Utf8Error extends JsonError {
   override readonly name = 'Utf8Error';
 }
 
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/** Checks whether a media type is that of JSON: `application/json`, or one that ends in `+json` (RFC 6839). */
+export function isJsonType(mediaType: string | undefined): boolean {
+  return JSON_TYPE.test(mediaType ?? '');
+}
+
 /** Returns the result of `parse`; throws what `refused` makes of a JsonError. */
 export function parsedOr<Value>(parse: () => Value, refused: (fault: JsonError) => Error): Value {
   try {
@@ -94,7 +101,7 @@ export function parseJson(text: string): unknown {
  * Parses JSON as `JSON.parse` does, digits lost included.
  * @throws JsonError that names the place of a syntax error.
  */
-export function parsePlainJson(text: string): unknown {
+function parsePlainJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -7,6 +7,7 @@ import type { TokenResponse } from '../tokens/token-issuer.ts';
 import type { Grant } from './grants.ts';
 import {
   type ClientCredentials,
+  type ClientRequest,
   clientBesideBasicInput,
   clientInput,
   parseTokenRequest,
@@ -14,11 +15,7 @@ import {
 } from './token-request.input.ts';
 
 /** A request that authenticates a client. */
-export interface ClientCall {
-  /** The parameters of the body, from JSON or a form. */
-  readonly parameters: unknown;
-  /** The credentials in HTTP Basic: undefined without it, null when no client can have them. */
-  readonly basic: ClientCredentials | null | undefined;
+export interface ClientCall extends ClientRequest {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
   /** Runs the client guards (specification section 5.3). */

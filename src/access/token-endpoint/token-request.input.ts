@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
-import { decodeUtf8, isObject, noteRepeats, parsedOr, parsePlainJson, repeatedIn } from '../../lib/json.ts';
+import { decodeUtf8, isJsonType, isObject, parsedOr, parseInput, repeatedIn } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { invalidRequest, parsed, type Refusal } from '../../platform/errors.ts';
 
@@ -129,7 +129,7 @@ function isBasic(authorization: string | undefined): boolean {
  * Reads a client's credentials from an HTTP Basic header, where id and secret are form-encoded (RFC 6749 section
  * 2.3.1). Undefined for another scheme, which is ignored; null when no client can have them.
  */
-export function basicClient(authorization: string | undefined): ClientCredentials | null | undefined {
+function basicClient(authorization: string | undefined): ClientCredentials | null | undefined {
   if (authorization === undefined || !isBasic(authorization)) return undefined;
   const base64 = BASIC.exec(authorization)?.[1];
   const text = base64 && utf8Of(Buffer.from(base64, 'base64'));
@@ -144,17 +144,16 @@ interface Headers {
   authorization?: string | undefined;
 }
 
-const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /**
  * Parses the body of a request to an OAuth endpoint, JSON or a form; an absent body has no parameters.
  * @throws Refusal `invalid_request` for another content type, a malformed body or a repeated parameter.
  */
-export function parametersOf({ 'content-type': type }: Headers, bytes: Buffer): unknown {
+function parametersOf({ 'content-type': type }: Headers, bytes: Buffer): unknown {
   if (type === undefined && bytes.length === 0) return {};
   const isForm = FORM_TYPE.test(type ?? '');
-  if (!isForm && !JSON_TYPE.test(type ?? '')) {
+  if (!isForm && !isJsonType(type)) {
     throw invalidRequest([
       { path: 'Content-Type', message: 'must be application/json or application/x-www-form-urlencoded' },
     ]);
@@ -165,13 +164,33 @@ export function parametersOf({ 'content-type': type }: Headers, bytes: Buffer): 
   );
 }
 
+/** The parameters of a request to an OAuth endpoint, and how it names its client. */
+export interface ClientRequest {
+  readonly parameters: unknown;
+  /** The credentials in HTTP Basic: undefined without it, null when no client can have them. */
+  readonly basic: ClientCredentials | null | undefined;
+  /** The client id in HTTP Basic, else in the body; it may be of no client, and the request is not authenticated by it. */
+  readonly namedId: string | undefined;
+}
+
+/**
+ * Parses a request to an OAuth endpoint.
+ * @throws Refusal `invalid_request` as `parametersOf` does.
+ */
+export function clientRequestOf(headers: Headers, bytes: Buffer): ClientRequest {
+  const parameters = parametersOf(headers, bytes);
+  const basic = basicClient(headers.authorization);
+  const named = basic === undefined && isObject(parameters) ? parameters.client_id : basic?.clientId;
+  return { parameters, basic, namedId: typeof named === 'string' ? named : undefined };
+}
+
 /** Checks whether a client sends a form or HTTP Basic, as RFC 6749 specifies. */
 export function isStandardRequest({ 'content-type': type, authorization }: Headers): boolean {
   return isBasic(authorization) || FORM_TYPE.test(type ?? '');
 }
 
 function parseJsonOnce(text: string): unknown {
-  const value = noteRepeats(text, parsePlainJson(text));
+  const value = parseInput(text);
   const [name] = repeatedIn(value) ?? [];
   if (name !== undefined) throw repeated(name);
   return value;

@@ -9,12 +9,11 @@ import {
   issueTokens,
   tokenToManage,
 } from '../../access/token-endpoint/token-endpoint.ts';
-import { basicClient, isStandardRequest, parametersOf } from '../../access/token-endpoint/token-request.input.ts';
+import { clientRequestOf, isStandardRequest } from '../../access/token-endpoint/token-request.input.ts';
 import type { TokenManagement } from '../../access/tokens/token-management.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
-import { isObject } from '../../lib/json.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
@@ -77,29 +76,15 @@ async function withClient<Result>(
   work: (call: ClientCall, audited: AuditedClient) => Promise<Result>,
 ): Promise<Result> {
   const exchange = exchangeOf(req);
-  const parameters = parametersOf(req.headers, bytesOf(req));
-  const basic = basicClient(req.headers.authorization);
+  const request = clientRequestOf(req.headers, bytesOf(req));
   const audited: AuditedClient = { client: undefined, isApi: true };
   try {
     const guard = (client: ClientRecord) => guards.check(exchange, client);
-    return await work({ parameters, basic, realIp: exchange.realIp, guard }, audited);
+    return await work({ ...request, realIp: exchange.realIp, guard }, audited);
   } finally {
-    const inBody = isObject(parameters) ? parameters.client_id : undefined;
-    const clientId = basic === undefined ? inBody : basic?.clientId;
-    const client = audited.client ?? (await namedClient(directory, clientId));
+    // The request has its own error to report, if this lookup fails.
+    const client = audited.client ?? (await directory.client(request.namedId ?? '').catch(() => undefined));
     if (client) exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: audited.isApi };
-  }
-}
-
-/**
- * Returns the client with an id that a request names; undefined if it is unknown or the lookup fails, since the request
- * has its own error to report.
- */
-async function namedClient(directory: Access['directory'], clientId: unknown): Promise<ClientRecord | undefined> {
-  try {
-    return typeof clientId === 'string' ? await directory.client(clientId) : undefined;
-  } catch {
-    return undefined;
   }
 }
 

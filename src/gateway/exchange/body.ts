@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { type KnownMembers, readInput } from '../../lib/json.ts';
+import { isJsonType, type KnownMembers, readInput } from '../../lib/json.ts';
 import { invalidRequest, payloadTooLarge, type Refusal, serviceUnavailable, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { countBody, leaveBody } from './incomplete-bodies.ts';
@@ -92,7 +92,7 @@ export async function jsonBody(req: Request): Promise<unknown> {
  * @throws Refusal 400 as `jsonBody` does, and for a known member that is repeated.
  */
 export async function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMembers): Promise<unknown> {
-  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.req.headers['content-type'] ?? '')) {
+  if (!isJsonType(exchange.req.headers['content-type'])) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
   const value = await readInput(bytes, ({ message }) => invalidRequest([{ path: '', message }]), known);
