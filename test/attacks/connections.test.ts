@@ -1,4 +1,3 @@
-import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -14,17 +13,11 @@ import {
   startLastingService,
 } from '../support/gateway/lasting.ts';
 import { openSocket, request, UPGRADE } from '../support/gateway/raw.ts';
-import { encoded } from '../support/oauth/jwt.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const WITHIN_MS = 1_000;
-/** How long a token of a row that waits for its expiry is good. */
-const LIFE_SECONDS = 3;
 /** So many connections of one token end together. */
 const MANY = 200;
-const PASSWORD = 'correct horse battery staple';
-const SECRETS = { legacy: 'l'.repeat(32), discover: 'd'.repeat(32) };
-const SCOPES = ['accounts:read', 'transactions:read'];
 const UPDATES = 'subscription { transactionUpdates { cursor } }';
 const INIT = (token: string) =>
   JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } });
@@ -151,7 +144,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
       websockets: 4_000,
     };
     const file = stack.use(await gatewayFile({ lasting: remote }, LASTING_ENDPOINTS));
-    const env = { GATEWAY_CONFIG: file.path, JWT_SECRET_LEGACY: SECRETS.legacy, JWT_SECRET_DISCOVER: SECRETS.discover };
+    const env = { GATEWAY_CONFIG: file.path };
     lab = stack.use(await startLab(['gateway', 'gateway', 'worker'], { partitions: 3, stores: sharedStores, env }));
     const [one, other] = listening(lab);
     if (!one || !other) throw new Error('there are two gateways');
@@ -183,148 +176,30 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
     return data.result;
   }
 
-  const clientInput = (changes: object = {}) => ({
-    name: 'Attacker',
-    grantTypes: ['PASSWORD', 'CLIENT_CREDENTIALS', 'REFRESH_TOKEN'],
-    scopes: SCOPES,
-    ...changes,
-  });
-  async function newClient(changes: object = {}) {
+  /** The token of a new client, and what ends it at the first process. */
+  async function newToken() {
     const query =
       'mutation ($input: ClientInput!) { result: createClient(input: $input) { __typename ... on CreatedClient { clientSecret client { id } } } }';
-    const { clientSecret, client } = await mutate(query, { input: clientInput(changes) }, 'CreatedClient');
-    return { client_id: client.id as string, client_secret: clientSecret as string };
-  }
-  async function newSupervisor() {
-    const input = { username: `attacker-${randomUUID()}`, password: PASSWORD, role: 'viewer' };
-    const query =
-      'mutation ($input: SupervisorInput!) { result: createSupervisor(input: $input) { __typename ... on Supervisor { id } } }';
-    return { id: (await mutate(query, { input }, 'Supervisor')).id as string, username: input.username };
-  }
-  const ofClient = (client: object) => token({ grant_type: 'client_credentials', ...client });
-  const ofLogin = (username: string, client: object = lab.demo.client) =>
-    token({ grant_type: 'password', ...client, username, password: PASSWORD });
-
-  /** A token of another class, as the other services of the platform sign them. */
-  function foreign(tokenClass: keyof typeof SECRETS, claims: object): string {
-    const iat = Math.floor(Date.now() / 1_000);
-    const all = { sub: 'somebody', aud: lab.demo.node_id, iat, scope: SCOPES.join(' '), ...claims };
-    const input = `${encoded({ alg: 'HS256' })}.${encoded(all)}`;
-    return `${input}.${createHmac('sha256', SECRETS[tokenClass]).update(input).digest('base64url')}`;
-  }
-  const soon = () => Math.floor(Date.now() / 1_000) + LIFE_SECONDS;
-  const untilExpiry = (exp: number) => () => delay(exp * 1_000 - Date.now());
-
-  const disable = (id: string) => () =>
-    mutate(
-      'mutation ($id: ID!) { result: setClientStatus(id: $id, status: DISABLED) { __typename } }',
-      { id },
-      'Client',
-    );
-  const update = (id: string, changes: object) => () =>
-    mutate(
-      'mutation ($id: ID!, $input: ClientInput!) { result: updateClient(id: $id, input: $input) { __typename } }',
-      { id, input: clientInput(changes) },
-      'Client',
-    );
-  const supervisor = (field: string, id: string) => () =>
-    mutate(`mutation ($id: ID!) { result: ${field} { __typename } }`, { id }, 'Supervisor');
-  const revoke = (client: object, token: string) => () => post('/v2/oauth/revoke', { ...client, token });
-
-  interface Attack {
-    token: string;
-    /** Ends the token; resolves when that is known. */
-    end(): Promise<unknown>;
-    isForGraphql?: boolean;
-  }
-
-  interface Granted {
-    access_token: string;
-    refresh_token: string;
-  }
-  type Client = Awaited<ReturnType<typeof newClient>>;
-  type End = Attack['end'];
-
-  /** A token of a new client, and what ends it. */
-  const issued = (end: (client: Client, granted: Granted) => End, settings: object = {}) =>
-    async function arrange(): Promise<Attack> {
-      const client = await newClient(settings);
-      const granted = await ofClient(client);
-      return { token: granted.access_token, end: end(client, granted) };
+    const input = {
+      name: 'Attacker',
+      grantTypes: ['CLIENT_CREDENTIALS'],
+      scopes: ['accounts:read', 'transactions:read'],
     };
-  /** A token of another class that expires soon. */
-  const expiring = (tokenClass: keyof typeof SECRETS) =>
-    async function arrange(): Promise<Attack> {
-      const exp = soon();
-      return { token: foreign(tokenClass, { exp }), end: untilExpiry(exp), isForGraphql: tokenClass === 'legacy' };
-    };
-  /** A token of another class for a new client, and what ends it. */
-  const named = (
-    tokenClass: keyof typeof SECRETS,
-    claims: (clientId: string) => object,
-    end: (client: Client, token: string) => End = ({ client_id }) => disable(client_id),
-  ) =>
-    async function arrange(): Promise<Attack> {
-      const client = await newClient();
-      const token = foreign(tokenClass, claims(client.client_id));
-      return { token, end: end(client, token), isForGraphql: tokenClass === 'legacy' };
-    };
-  /** A token of a login through a new client, and what ends it. */
-  const loggedIn = (end: (id: string, client: Client, granted: Granted) => End) =>
-    async function arrange(): Promise<Attack> {
-      const [client, { id, username }] = [await newClient(), await newSupervisor()];
-      const granted = await ofLogin(username, client);
-      return { token: granted.access_token, end: end(id, client, granted) };
-    };
-  const expiryOf = ({ access_token }: Granted): number =>
-    JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString()).exp;
-
-  const ENDLESS = { tokenExpiry: { enabled: false, duration: 60 } };
-  const SHORT = { tokenExpiry: { enabled: true, duration: LIFE_SECONDS } };
-  const LONG_ID = 'j'.repeat(400);
-  const OF_SUPERVISOR = [
-    'setSupervisorStatus(id: $id, status: DISABLED)',
-    'setSupervisorPassword(id: $id, password: "another horse battery")',
-    'setSupervisorRole(id: $id, role: "operator")',
-    'revokeSessions(supervisorId: $id)',
-  ];
-  const ROWS: [why: string, arrange: () => Promise<Attack>][] = [
-    ['it expires', issued((_client, granted) => untilExpiry(expiryOf(granted)), SHORT)],
-    ['it is of the legacy class, and expires', expiring('legacy')],
-    ['it is of the discover class, and expires', expiring('discover')],
-    ['its client is disabled', issued(({ client_id }) => disable(client_id))],
-    [
-      'it is of the legacy class, and its client is disabled',
-      named('legacy', (id) => ({ client_id: id.toUpperCase(), exp: soon() + 600 })),
-    ],
-    [
-      'it is of the discover class without an expiry, and its client is disabled',
-      named('discover', (client_id) => ({ client_id })),
-    ],
-    ['the client of its login is disabled', loggedIn((_id, { client_id }) => disable(client_id))],
-    ['a scope is taken from its client', issued(({ client_id }) => update(client_id, { scopes: ['accounts:read'] }))],
-    [
-      'it has no expiry, and expiry is switched on',
-      issued(({ client_id }) => update(client_id, { tokenExpiry: { enabled: true, duration: 60 } }), ENDLESS),
-    ],
-    ['it is revoked', issued((client, { access_token }) => revoke(client, access_token), ENDLESS)],
-    [
-      'it is of the legacy class with a long id, and is revoked',
-      named('legacy', (client_id) => ({ client_id, jti: LONG_ID, exp: soon() + 600 }), revoke),
-    ],
-    ['its family is revoked', issued((client, { refresh_token }) => revoke(client, refresh_token))],
-    ['its session is revoked', loggedIn((_id, client, { refresh_token }) => revoke(client, refresh_token))],
-    ...OF_SUPERVISOR.map((field): (typeof ROWS)[number] => [`of ${field}`, loggedIn((id) => supervisor(field, id))]),
-  ];
+    const { clientSecret, client } = await mutate(query, { input }, 'CreatedClient');
+    const credentials = { client_id: client.id, client_secret: clientSecret };
+    const { access_token } = await token({ grant_type: 'client_credentials', ...credentials });
+    const disable = 'mutation ($id: ID!) { result: setClientStatus(id: $id, status: DISABLED) { __typename } }';
+    return { access_token, end: () => mutate(disable, { id: client.id }, 'Client') };
+  }
 
   /** Every kind of connection, once all of them are open. */
-  async function lastAll(bearer: string, isForGraphql = true): Promise<Held[]> {
+  async function lastAll(bearer: string): Promise<Held[]> {
     const before = service.arrived;
     const remote = LASTING.map((kind): Held => {
       const lasting = last(second.baseUrl, bearer, kind);
       return Object.assign(lasting, { destroy: () => void lasting.socket.destroy() });
     });
-    const all = [...remote, ...(isForGraphql ? local(second.baseUrl, bearer) : [])];
+    const all = [...remote, ...local(second.baseUrl, bearer)];
     await vi.waitFor(() => {
       expect(service.arrived).toBe(before + remote.length);
       for (const { kind, text } of all)
@@ -357,31 +232,24 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
   /** Beyond what is promised: what a machine under load adds to a request. */
   const allowedMs = () => WITHIN_MS + 2 * calmMs + 100;
 
-  it.each(ROWS)(
-    'D2-29 DG-15: all kinds of connections end within a second when %s, on another process; others stay',
-    async (_why, arrange) => {
-      const { token: bearer, end, isForGraphql = true } = await arrange();
-      const all = await lastAll(bearer, isForGraphql);
-      // Older than a request that is not watched yet.
-      await delay(1_100);
-      await end();
-      const closed = await closedAfter(all, performance.now());
-      expect(closed.filter(([, afterMs]) => !(afterMs <= allowedMs()))).toEqual([]);
-      for (const { kind, text, close } of all) {
-        expect([kind, text]).not.toEqual([
-          kind,
-          expect.stringMatching(/event: complete|"type":"error"|\r\n0\r\n\r\n$/),
-        ]);
-        if (close !== undefined)
-          expect([kind, close]).toEqual([kind, expect.stringMatching(/^4403 token (?:expired|revoked)$/)]);
-      }
-      expect(stay.filter(({ closedAt }) => closedAt !== undefined)).toEqual([]);
-    },
-  );
+  /** What ends a token is in test/graphql/subscription-access.test.ts, and its classes in test/gateway/upstream-tokens.test.ts. */
+  it('D2-29 DG-15: all kinds of connections end within a second of their token, on another process; others stay', async () => {
+    const { access_token, end } = await newToken();
+    const all = await lastAll(access_token);
+    // Older than a request that is not watched yet.
+    await delay(1_100);
+    await end();
+    const closed = await closedAfter(all, performance.now());
+    expect(closed.filter(([, afterMs]) => !(afterMs <= allowedMs()))).toEqual([]);
+    for (const { kind, text, close = '4403 token revoked' } of all) {
+      const complete = /event: complete|"type":"error"|\r\n0\r\n\r\n$/;
+      expect([kind, complete.test(text), close]).toEqual([kind, false, '4403 token revoked']);
+    }
+    expect(stay.filter(({ closedAt }) => closedAt !== undefined)).toEqual([]);
+  });
 
   it('D2-29: a connection that is opened just before its token ends, ends as well', async () => {
-    const client = await newClient();
-    const { access_token } = await ofClient(client);
+    const { access_token, end } = await newToken();
     const all: Held[] = [];
     const opening = (async () => {
       for (let round = 0; round < 20; round += 1) {
@@ -392,7 +260,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
       }
     })();
     await delay(250);
-    await disable(client.client_id)();
+    await end();
     const endedAt = performance.now();
     await opening;
     const closed = await closedAfter(all, endedAt);
@@ -402,8 +270,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
 
   it(`D2-29: ${MANY} connections of each kind that end together disturb nobody and leave nothing behind`, async () => {
     const before = await gauges();
-    const client = await newClient();
-    const { access_token } = await ofClient(client);
+    const { access_token, end } = await newToken();
     const all: Held[] = [];
     for (const kind of LASTING) {
       const arrived = service.arrived;
@@ -424,7 +291,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
       second.baseUrl,
       admin,
       (async () => {
-        await disable(client.client_id)();
+        await end();
         closed = await closedAfter(all, performance.now());
       })(),
     );

@@ -1,28 +1,44 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
 import {
+  SetClientStatusDocument,
   SetSupervisorPasswordDocument,
   SetSupervisorRoleDocument,
   SetSupervisorStatusDocument,
 } from '../graphql/generated/graphql.ts';
 import { server } from '../support/faults/lab.ts';
 import { REDIS_STATES, type RedisState, type TroubledRedis } from '../support/faults/redis-states.ts';
-import { grantStatus, login, operate, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
+import {
+  createdClient,
+  grantStatus,
+  login,
+  operate,
+  PASSWORD,
+  tokenStatus,
+} from '../support/graphql/administration.ts';
+import { sendRaw } from '../support/graphql/upload-requests.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 import { type Portcullis, startPortcullis, startReplica } from '../support/harness.ts';
+import { callOf, post } from '../support/mcp/agents.ts';
 import { addSupervisor } from '../support/oauth/cheap-hash.ts';
+import type { ClientCredentials } from '../support/oauth/clients.ts';
 import { faultProxy } from '../support/services/fault-proxy.ts';
 import { describeReal } from '../support/services/real.ts';
 import { startRedis } from '../support/services/redis.ts';
 
 type Login = Awaited<ReturnType<typeof login>>;
 
+/** A supervisor and a client, with all that they were given. */
 interface Person extends Login {
   id: string;
   username: string;
+  client: ClientCredentials;
+  api: Login;
 }
 
 type End = (p: Portcullis, token: string, person: Person) => Promise<unknown>;
@@ -43,6 +59,70 @@ const ENDS: readonly (readonly [name: string, end: End])[] = [
   ],
   ['a role is changed', (p, token, { id }) => operate(p, token, SetSupervisorRoleDocument, { id, role: 'operator' })],
 ];
+
+const refreshed = (at: Portcullis, client: ClientCredentials, { refresh_token }: Login) =>
+  grantStatus(at, { grant_type: 'refresh_token', ...client, refresh_token });
+const JSON_TYPE = { 'content-type': 'application/json' };
+const UPDATES = 'subscription { transactionUpdates { cursor } }';
+
+/** A socket of GraphQL, and the first message that comes on it; undefined if its token is refused. */
+async function openSocket(at: Portcullis, token: string): Promise<{ socket: WebSocket; said: string | undefined }> {
+  const socket = new WebSocket(`${at.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+  socket.on('open', () =>
+    socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } })),
+  );
+  const said = await new Promise<string | undefined>((resolve) => {
+    socket.on('message', (data) => resolve(String(data)));
+    socket.on('error', () => resolve(undefined)).on('close', () => resolve(undefined));
+  });
+  return { socket, said };
+}
+
+/** What the holder of credentials can do with them; each tells whether it has succeeded. */
+const WAYS: Record<string, (at: Portcullis, person: Person) => Promise<boolean>> = {
+  'REST, login': async (at, { access_token: token }) =>
+    (await at.call('GET', '/v1/accounts', { token })).status === 200,
+  'GraphQL, login': async (at, { access_token }) => (await tokenStatus(at, access_token)) === 200,
+  'refresh, login': async (at, person) => (await refreshed(at, at.demo.client, person)) === 200,
+  'a new socket': async (at, { access_token }) => {
+    const { socket, said } = await openSocket(at, access_token);
+    socket.terminate();
+    return said !== undefined;
+  },
+  'REST, API token': async (at, { api }) =>
+    (await at.call('GET', '/v1/accounts', { token: api.access_token })).status === 200,
+  'refresh, API token': async (at, { client, api }) => (await refreshed(at, client, api)) === 200,
+  'client credentials': async (at, { client }) =>
+    (await grantStatus(at, { grant_type: 'client_credentials', ...client })) === 200,
+  MCP: async (at, { client }) => (await post(at, client.client_secret, callOf('get_access'))).status === 200,
+};
+
+/** Requests that have begun: a socket and an event stream with a subscription, and one whose body is not complete. */
+async function begun(at: Portcullis, { access_token: token }: Login) {
+  const ended = new Set<string>();
+  const { socket } = await openSocket(at, token);
+  socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: UPDATES } }));
+  socket.on('close', () => ended.add('socket'));
+  const headers = { ...JSON_TYPE, authorization: `Bearer ${token}` };
+  const body = new PassThrough();
+  const late = sendRaw(at.url, headers, body);
+  body.write('{"query":');
+  const accept = { ...headers, accept: 'text/event-stream' };
+  const stream = fetch(`${at.url}/graphql`, {
+    method: 'POST',
+    headers: accept,
+    body: JSON.stringify({ query: UPDATES }),
+  });
+  void (await stream).text().finally(() => ended.add('stream'));
+  return {
+    ended,
+    /** Completes the body, and gives the status. */
+    async completeLate() {
+      body.end('"{ me { subject } }"}');
+      return (await late).status;
+    },
+  };
+}
 
 type Cell = [end: string, state: string, End, RedisState];
 
@@ -71,24 +151,40 @@ describeReal(['postgres', 'redis'], 'access that ends while Redis', () => {
     const supervisor = await addSupervisor(p, PASSWORD);
     // Redis may have just left another state.
     const tokens = await vi.waitFor(() => login(p, supervisor.username));
-    await expect.poll(() => statuses(tokens)).toEqual([200, 200]);
-    return { ...supervisor, ...tokens };
+    const { credentials: client } = await createdClient(p, token, { scopes: ['accounts:read'] });
+    const grant = { grant_type: 'client_credentials', ...client };
+    const api: Login = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
+    const person = { ...supervisor, ...tokens, client, api };
+    await expect.poll(() => successes(person)).toEqual(BOTH);
+    return person;
+  }
+
+  const BOTH = Object.keys(WAYS).flatMap((way) => [`${way} here`, `${way} there`]);
+  /** The ways in which somebody succeeds at either process. */
+  async function successes(person: Person): Promise<string[]> {
+    const tried = Object.entries(WAYS).flatMap(([way, attempt]) =>
+      [p, replica].map(async (at) => ((await attempt(at, person)) ? [`${way} ${at === p ? 'here' : 'there'}`] : [])),
+    );
+    return (await Promise.all(tried)).flat();
   }
 
   const statuses = ({ access_token }: Login) =>
     Promise.all([p, replica].map((process) => tokenStatus(process, access_token)));
 
   it.each(inTurn(CELLS, 18, 0))(
-    'D3-36: %s while Redis %s: it is refused here at once and by the other process, and stays so',
+    'D3-36: %s while Redis %s: nothing succeeds here at once nor at the other process, and it stays so',
     async (...cell) => {
       const [, , end, state] = cell;
       const [leaving, staying] = [await person(), await person()];
+      const open = await begun(replica, leaving);
       await state.begin(at);
       try {
+        await operate(p, token, SetClientStatusDocument, { id: leaving.client.client_id, status: 'DISABLED' });
         await end(p, token, leaving);
         expect(await tokenStatus(p, leaving.access_token)).toBe(401);
         await state.goOn?.(at);
         await expect.poll(() => statuses(leaving), { interval: 50 }).toEqual([401, 401]);
+        await expect.poll(() => open.ended.size, { interval: 50 }).toBe(2);
         if (state.reads !== undefined) {
           await expect.poll(() => statuses(staying), { interval: 50 }).toEqual([state.reads, state.reads]);
         }
@@ -103,15 +199,14 @@ describeReal(['postgres', 'redis'], 'access that ends while Redis', () => {
         // Longer than it takes a process to read again what has ended.
         for (let look = 0; look < 4; look += 1) {
           await delay(200);
-          expect(await statuses(leaving)).toEqual([401, 401]);
+          expect([await statuses(leaving), await successes(leaving)]).toEqual([[401, 401], []]);
         }
+        expect(await open.completeLate()).toBe(401);
       } finally {
         await state.end(at);
       }
-      await expect.poll(() => statuses(staying)).toEqual([200, 200]);
-      expect(await statuses(leaving)).toEqual([401, 401]);
-      const refresh = { grant_type: 'refresh_token', ...p.demo.client, refresh_token: leaving.refresh_token };
-      expect([await grantStatus(p, refresh), await grantStatus(replica, refresh)]).toEqual([401, 401]);
+      await expect.poll(() => successes(staying)).toEqual(BOTH);
+      expect([await statuses(leaving), await successes(leaving)]).toEqual([[401, 401], []]);
     },
   );
 });
