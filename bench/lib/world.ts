@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withPostgres } from '../../test/support/services/pg-client.ts';
-import { describeMissing, type ProvisionedServices, provision } from '../../test/support/services/provision.ts';
+import { type ProvisionedServices, provision } from '../../test/support/services/provision.ts';
 import type { Statement } from '../accounts/statements.ts';
 import { productEnv, ROOT, type ServerAddresses } from './product.ts';
 import { tell } from './report.ts';
@@ -80,11 +80,8 @@ async function withServices(kinds: readonly Stores[], use: (open: OpenWorld) => 
  * PostgreSQL, Redis and Kafka: those that DATABASE_URL, REDIS_URL and KAFKA_BROKERS name, the others started here.
  * @throws where one cannot be had, with the reason.
  */
-async function startServices(): Promise<ProvisionedServices> {
-  const services = await provision();
-  if (services.missing.length === 0) return services;
-  await services.stop();
-  throw new Error(`servers cannot be had:\n${describeMissing(services.missing)}`);
+function startServices(): Promise<ProvisionedServices> {
+  return provision({ ...process.env, CI: 'true' });
 }
 
 /** A folder that nothing is in; it goes when it is disposed of. */
@@ -100,14 +97,14 @@ async function emptyWorld(services: ProvisionedServices | undefined): Promise<Wo
   const removeFolder = () => folder[Symbol.asyncDispose]();
   if (!services) return { stores: 'embedded', dataDir, servers: {}, [Symbol.asyncDispose]: removeFolder };
   const name = `bench_${randomBytes(6).toString('hex')}`;
-  const { databaseUrl = '', redisUrl = '', kafkaBrokers = '' } = services;
+  const { postgres: databaseUrl = '', redis = '', kafka = '' } = services.addresses;
   await withPostgres(databaseUrl, (client) => client.query(`create database ${name}`));
   const url = new URL(databaseUrl);
   url.pathname = `/${name}`;
   const servers = {
     DATABASE_URL: url.href,
-    REDIS_URL: redisUrl,
-    KAFKA_BROKERS: kafkaBrokers,
+    REDIS_URL: redis,
+    KAFKA_BROKERS: kafka,
     TOPIC_PREFIX: `${name}-`,
   };
   return {

@@ -27,7 +27,7 @@ const everyList = Object.entries(LISTS).map(([name, list], turn) => [name, list,
 /** What a batch takes. */
 const BATCH = 10;
 
-const isEmbedded = inject('isThorough') || inject('databaseUrl') === undefined;
+const isEmbedded = inject('isThorough') || inject('addresses').postgres === undefined;
 
 let stand: Stand;
 let short: string;

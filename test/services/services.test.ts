@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { freshDatabase, freshRedis } from '../support/services/isolation.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
-import { provision } from '../support/services/provision.ts';
+import { provision, VARIABLES } from '../support/services/provision.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 async function accepts(address: string): Promise<boolean> {
@@ -31,8 +31,7 @@ async function startServices(
   started = inject('startedServices'),
 ): Promise<{ parent: ChildProcess; addresses: string[] }> {
   const elsewhere = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'x:1', CI: '' };
-  const variables = { postgres: 'DATABASE_URL', redis: 'REDIS_URL', kafka: 'KAFKA_BROKERS' } as const;
-  const names = started.map((service) => variables[service]);
+  const names = started.map((service) => VARIABLES[service]);
   const env = { ...process.env, ...elsewhere, TMPDIR: folder, ...Object.fromEntries(names.map((name) => [name, ''])) };
   const parent = spawn(process.execPath, [join(import.meta.dirname, '../support/services/run.ts')], {
     env,
@@ -90,8 +89,10 @@ describe('provisioning', () => {
   it('leaves the servers alone that the environment names, and starts none in their place', async () => {
     const given = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1,b:2' };
     const services = await provision(given);
-    expect(services).toMatchObject({ databaseUrl: 'postgresql://x/y', redisUrl: 'redis://x', kafkaBrokers: 'a:1,b:2' });
-    expect(services.missing).toEqual([]);
+    expect(services).toMatchObject({
+      addresses: { postgres: 'postgresql://x/y', redis: 'redis://x', kafka: 'a:1,b:2' },
+      missing: [],
+    });
     await services.stop();
   });
 
@@ -104,22 +105,23 @@ describe('provisioning', () => {
   });
 
   it.each([
-    ['a browser', 'chromium', 'CHROMIUM', { browser: true }],
-    ['Prometheus', 'prometheus', 'PROMETHEUS', { prometheus: true }],
-    ['Python', 'python', 'MCP_PYTHON', { python: true }],
+    ['chromium', 'CHROMIUM'],
+    ['prometheus', 'PROMETHEUS'],
+    ['python', 'MCP_PYTHON'],
   ] as const)(
     'looks for %s only for one who will use it: the one of its variable, or else it is missing as a server is',
-    async (_what, name, variable, wanted) => {
+    async (name, variable) => {
       const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
       const environment = { ...servers, TEST_SERVICES: '' };
       const unasked = await provision(environment);
-      expect(unasked).toMatchObject({ [name]: undefined, missing: [] });
-      const named = await provision({ ...environment, [variable]: '/a/program' }, wanted);
-      expect(named).toMatchObject({ [name]: '/a/program', started: [], missing: [] });
-      const lacking = await provision(environment, wanted);
+      expect(unasked).toMatchObject({ addresses: { kafka: 'a:1' }, missing: [] });
+      expect(unasked.addresses).not.toHaveProperty(name);
+      const named = await provision({ ...environment, [variable]: '/a/program' }, [name]);
+      expect(named).toMatchObject({ addresses: { [name]: '/a/program' }, started: [], missing: [] });
+      const lacking = await provision(environment, [name]);
       expect(lacking.missing).toEqual([{ name, reason: 'left out by TEST_SERVICES' }]);
       await Promise.all([unasked, named, lacking].map((services) => services.stop()));
-      const inCi = provision({ ...environment, CI: 'true' }, wanted);
+      const inCi = provision({ ...environment, CI: 'true' }, [name]);
       await expect(inCi).rejects.toThrow(`- ${name} (${variable}): left out`);
     },
   );

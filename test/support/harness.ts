@@ -64,7 +64,7 @@ export interface Answer {
  * where there is no PostgreSQL, or where `dataDir` is given.
  */
 export async function startPortcullis(options: StartOptions = {}): Promise<Portcullis> {
-  if (options.dataDir !== undefined || inject('databaseUrl') === undefined) return startEmbedded(options);
+  if (options.dataDir !== undefined || inject('addresses').postgres === undefined) return startEmbedded(options);
   const template = await startedTemplate();
   const dataDir = await folderLike(template.dataDir);
   const database = await copyOfDatabase(template.database);

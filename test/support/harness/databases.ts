@@ -62,7 +62,7 @@ export async function realDatabase(): Promise<RealDatabase> {
 
 /** A migrated, empty database for what any database serves: on the provisioned PostgreSQL, or embedded where there is none. */
 export async function scratchDatabase(): Promise<Database> {
-  return inject('databaseUrl') === undefined ? embeddedDatabase() : realDatabase();
+  return inject('addresses').postgres === undefined ? embeddedDatabase() : realDatabase();
 }
 
 /** A copy of a database on the provisioned PostgreSQL to which nobody is connected. */

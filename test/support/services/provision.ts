@@ -8,11 +8,19 @@ import { findPrometheus } from './prometheus.ts';
 import { findPython } from './python.ts';
 import { startRedis } from './redis.ts';
 
-export type ServerName = 'postgres' | 'redis' | 'kafka';
-/** What suites need of the machine: servers, and programs, which each suite starts for itself. */
-export type ServiceName = ServerName | ProgramName;
+/** What suites need of the machine, servers and programs, and the variable that names another one. */
+export const VARIABLES = {
+  postgres: 'DATABASE_URL',
+  redis: 'REDIS_URL',
+  kafka: 'KAFKA_BROKERS',
+  chromium: 'CHROMIUM',
+  prometheus: 'PROMETHEUS',
+  python: 'MCP_PYTHON',
+} as const;
 
-type ProgramName = 'chromium' | 'prometheus' | 'python';
+export type ServiceName = keyof typeof VARIABLES;
+/** The URLs of servers, Kafka's brokers separated by commas, and the paths of programs. */
+export type Addresses = Partial<Record<ServiceName, string>>;
 
 export interface MissingService {
   name: ServiceName;
@@ -20,126 +28,84 @@ export interface MissingService {
 }
 
 export interface ProvisionedServices {
-  databaseUrl: string | undefined;
-  redisUrl: string | undefined;
-  kafkaBrokers: string | undefined;
-  /** The program's path; undefined where the caller did not ask for it. */
-  chromium: string | undefined;
-  /** The path of a Prometheus that has its promtool beside it; undefined where the caller did not ask for it. */
-  prometheus: string | undefined;
-  /** The path of a Python that has the MCP client; undefined where the caller did not ask for it. */
-  python: string | undefined;
-  /** Those that run here, rather than named by the environment. */
-  started: ServerName[];
+  addresses: Addresses;
+  /** The servers that run here, rather than named by the environment. */
+  started: ServiceName[];
   missing: MissingService[];
-  /** Ends what was started and removes its data; services that were named by the environment are left alone. */
+  /** Stops the started servers and removes their data. */
   stop(): Promise<void>;
 }
 
+/** A server that runs here, or a program, which each suite starts for itself. */
 interface Service {
   address: string;
-  stop(): Promise<void>;
+  stop?(): Promise<void>;
 }
 
-interface Source {
-  variable: string;
-  start(dataDir: string): Promise<Service>;
-}
-
-const SERVERS: Record<ServerName, Source> = {
-  postgres: {
-    variable: 'DATABASE_URL',
-    start: async (dataDir) => {
-      const { url, stop } = await startPostgres({ dataDir });
-      return { address: url, stop };
-    },
+const SOURCES: Record<ServiceName, (dataDir: string) => Service | Promise<Service>> = {
+  postgres: async (dataDir) => {
+    const { url, stop } = await startPostgres({ dataDir });
+    return { address: url, stop };
   },
-  redis: {
-    variable: 'REDIS_URL',
-    start: async (dataDir) => {
-      const { url, stop } = await startRedis({ dataDir });
-      return { address: url, stop };
-    },
+  redis: async (dataDir) => {
+    const { url, stop } = await startRedis({ dataDir });
+    return { address: url, stop };
   },
-  kafka: {
-    variable: 'KAFKA_BROKERS',
-    start: async (dataDir) => {
-      const { brokers, stop } = await startKafka({ dataDir });
-      return { address: brokers, stop };
-    },
+  kafka: async (dataDir) => {
+    const { brokers, stop } = await startKafka({ dataDir });
+    return { address: brokers, stop };
   },
+  chromium: () => ({ address: findChromium() }),
+  prometheus: () => ({ address: findPrometheus() }),
+  python: async () => ({ address: await findPython() }),
 };
-
-const PROGRAMS: Record<ProgramName, { variable: string; find(): string | Promise<string> }> = {
-  chromium: { variable: 'CHROMIUM', find: findChromium },
-  prometheus: { variable: 'PROMETHEUS', find: findPrometheus },
-  python: { variable: 'MCP_PYTHON', find: findPython },
-};
+const SERVERS: readonly ServiceName[] = ['postgres', 'redis', 'kafka'];
+/** The servers, and the programs for browser tests, alerts and the Python client of MCP. */
+export const EVERYTHING: readonly ServiceName[] = [...SERVERS, 'chromium', 'prometheus', 'python'];
 
 /**
- * The three servers that the suites need: those named by DATABASE_URL, REDIS_URL and KAFKA_BROKERS, the others started
- * here; for one who will open pages, the browser of CHROMIUM or of the PATH; for one who will run the alerts, the Prometheus
- * of PROMETHEUS or of the PATH; for one who will run the Python client of MCP, the Python of MCP_PYTHON or of the PATH.
- * TEST_SERVICES, a comma-separated list of names, restricts what is started. A service that cannot be had throws with `CI=true`, and is reported in `missing`
- * elsewhere.
+ * Returns the named services: those that the environment names, the other servers started here, and the other programs
+ * of the PATH. TEST_SERVICES, a comma-separated list of names, restricts what is started. A service that cannot be had
+ * throws with `CI=true`, and is reported in `missing` elsewhere.
  */
 export async function provision(
   environment: NodeJS.ProcessEnv = process.env,
-  { browser = false, prometheus: monitor = false, python = false } = {},
+  names = SERVERS,
 ): Promise<ProvisionedServices> {
   const root = await temporaryFolder();
-  const started = new Map<ServerName, Service>();
-  const missing: MissingService[] = [];
-  const obtain = async (name: ServiceName): Promise<string | undefined> => {
-    const given = environment[variableOf(name)];
-    if (given !== undefined && given !== '') return given;
+  const wanted = environment.TEST_SERVICES?.split(',').map((name) => name.trim());
+  const running = new Map<ServiceName, () => Promise<void>>();
+  const reasons = new Map<ServiceName, string>();
+  const addresses: Addresses = {};
+  const obtain = async (name: ServiceName) => {
+    const given = environment[VARIABLES[name]];
+    if (given !== undefined && given !== '') {
+      addresses[name] = given;
+      return;
+    }
     try {
-      if (!isWanted(name, environment)) throw new Error('left out by TEST_SERVICES');
-      if (isProgram(name)) return await PROGRAMS[name].find();
-      const service = await SERVERS[name].start(join(root, name));
-      started.set(name, service);
-      return service.address;
+      if (wanted && !wanted.includes(name)) throw new Error('left out by TEST_SERVICES');
+      const { address, stop } = await SOURCES[name](join(root, name));
+      addresses[name] = address;
+      if (stop) running.set(name, stop);
     } catch (error) {
-      missing.push({ name, reason: error instanceof Error ? error.message : String(error) });
-      return undefined;
+      reasons.set(name, error instanceof Error ? error.message : String(error));
     }
   };
+  await Promise.all(names.map(obtain));
   const stop = async () => {
-    await Promise.all(Array.from(started.values(), (service) => service.stop()));
+    await Promise.all([...running.values()].map((end) => end()));
     await rm(root, { recursive: true, force: true });
   };
-  const names = ['postgres', 'redis', 'kafka', 'chromium', 'prometheus', 'python'] as const;
-  const [databaseUrl, redisUrl, kafkaBrokers, chromium, prometheus, pythonPath] = await Promise.all([
-    obtain('postgres'),
-    obtain('redis'),
-    obtain('kafka'),
-    browser ? obtain('chromium') : undefined,
-    monitor ? obtain('prometheus') : undefined,
-    python ? obtain('python') : undefined,
-  ]);
-  missing.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+  const missing = names.flatMap((name) => ({ name, reason: reasons.get(name) ?? '' })).filter(({ reason }) => reason);
   if (environment.CI === 'true' && missing.length > 0) {
     await stop();
     throw new Error(`CI=true, and services of the tests cannot be had:\n${describeMissing(missing)}`);
   }
-  const programs = { chromium, prometheus, python: pythonPath };
-  return { databaseUrl, redisUrl, kafkaBrokers, ...programs, started: [...started.keys()], missing, stop };
+  return { addresses, started: [...running.keys()], missing, stop };
 }
 
-function isWanted(name: ServiceName, environment: NodeJS.ProcessEnv): boolean {
-  const list = environment.TEST_SERVICES;
-  return list === undefined || list.split(',').some((entry) => entry.trim() === name);
-}
-
-/** One line for each missing service: its name, the variable that would name another, and the reason. */
-export function describeMissing(missing: MissingService[]): string {
-  return missing.map(({ name, reason }) => `- ${name} (${variableOf(name)}): ${reason}`).join('\n');
-}
-
-function variableOf(name: ServiceName): string {
-  return (isProgram(name) ? PROGRAMS[name] : SERVERS[name]).variable;
-}
-
-function isProgram(name: ServiceName): name is ProgramName {
-  return name in PROGRAMS;
+/** Returns a line for each missing service: its name, the variable that would name another, and the reason. */
+export function describeMissing(missing: readonly MissingService[]): string {
+  return missing.map(({ name, reason }) => `- ${name} (${VARIABLES[name]}): ${reason}`).join('\n');
 }

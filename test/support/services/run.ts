@@ -17,11 +17,8 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  print({
-    DATABASE_URL: services.databaseUrl,
-    REDIS_URL: services.redisUrl,
-    KAFKA_BROKERS: services.kafkaBrokers,
-  });
+  const { postgres, redis, kafka } = services.addresses;
+  print({ DATABASE_URL: postgres, REDIS_URL: redis, KAFKA_BROKERS: kafka });
   const awake = setInterval(() => undefined, 2 ** 30);
   onSignal = () => {
     clearInterval(awake);
