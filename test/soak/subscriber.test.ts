@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { Subscriber } from '../../tools/soak/subscriber.ts';
+import { Subscriber } from '../../tools/soak/subscribers.ts';
 
-const error = (code: string) => JSON.stringify({ type: 'error', id: '1', payload: [{ extensions: { code } }] });
+const error = (code: string) =>
+  JSON.stringify({ type: 'error', id: '1', payload: [{ message: 'ended', extensions: { code } }] });
 
 it.each<[string, (socket: WebSocket) => void, string[]]>([
   ['a stop', (socket) => socket.close(1012), []],

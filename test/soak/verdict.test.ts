@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
-import { Durations, Tally } from '../../tools/soak/tally.ts';
+import { Tally } from '../../tools/soak/caller.ts';
 import {
   cursorFault,
   endFault,
   faultsOf,
   type MemorySample,
-  median,
   memoryTrend,
   type SoakFacts,
   type StreamEnd,
@@ -67,15 +66,6 @@ it('memory is compared between the second and the last quarter, by the median, a
 });
 
 it.each([
-  [[], 0],
-  [[3], 3],
-  [[5, 1], 3],
-  [[9, 1, 5], 5],
-])('the median of %j is %d', (values, expected) => {
-  expect(median(values)).toBe(expected);
-});
-
-it.each([
   [0n, '1', undefined],
   [9n, '10', undefined],
   [2n, '4', '4 came after 2'],
@@ -110,16 +100,11 @@ it.each<[StreamEnd, string]>([
   expect(endFault(end)).toBe(fault);
 });
 
-it('durations are told to a tenth, and faults with their first example', () => {
-  const durations = new Durations();
-  for (let ms = 1; ms <= 100; ms += 1) durations.add(ms);
-  expect(durations.at(0.5) / 50).toBeCloseTo(1, 0);
-  expect(durations.at(0.99) / 99).toBeCloseTo(1, 0);
-  expect(new Durations().at(0.5)).toBe(0);
+it('a tally counts answers and faults, and keeps the first example', () => {
   const tally = new Tally();
   tally.answered('health', 2);
   tally.answered('health', 3, 'first');
   tally.failed('health', 'second');
-  expect(tally.total).toEqual({ answered: 2, unexpected: 2 });
-  expect(tally.kinds.get('health')?.example).toBe('first');
+  expect(tally.kinds.get('health')).toMatchObject({ answered: 2, unexpected: 2, example: 'first' });
+  expect(tally.kinds.get('health')?.durations.percentile(99)).toBeCloseTo(3_000, -1);
 });

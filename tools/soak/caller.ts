@@ -1,5 +1,5 @@
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { Agent, request } from 'undici';
-import type { Tally } from './tally.ts';
 
 /** The begin of the correlation ids of what is counted against the audit records. */
 export const COUNTED = 'soak-';
@@ -13,10 +13,10 @@ export interface Call {
   token?: string | undefined;
   headers?: Record<string, string>;
   json?: unknown;
-  /** What it is to be answered with. */
+  /** The expected status. */
   expected: number;
-  /** What is wrong with the body of such an answer. */
-  faultOf?: (json: Json) => string | undefined;
+  /** Returns what is wrong with the body of such an answer. */
+  faultOf?: ((json: Json) => string | undefined) | undefined;
 }
 
 export interface Reply {
@@ -25,10 +25,47 @@ export interface Reply {
   json: Json;
 }
 
-/** What stands in an answer, of many shapes. */
+/** The body of an answer, of many shapes. */
 export type Json = ReturnType<typeof JSON.parse>;
 
-/** Asks an instance and tells the tally; every request has a correlation id of its own that begins with its kind. */
+/** What was asked of one kind, and what came of it. */
+export interface KindTally {
+  answered: number;
+  unexpected: number;
+  /** The first unexpected answer. */
+  example: string | undefined;
+  /** How long answers took, in microseconds. */
+  durations: RecordableHistogram;
+}
+
+/** What was asked and answered so far, by kind. */
+export class Tally {
+  readonly kinds = new Map<string, KindTally>();
+
+  /** Counts an answer; `fault` says what was not as expected. */
+  answered(kind: string, ms: number, fault?: string): void {
+    const tally = this.#of(kind);
+    tally.answered += 1;
+    tally.durations.record(Math.max(1, Math.round(ms * 1_000)));
+    if (fault !== undefined) this.failed(kind, fault);
+  }
+
+  /** Counts a request without an answer, or with an unexpected one. */
+  failed(kind: string, fault: string): void {
+    const tally = this.#of(kind);
+    tally.unexpected += 1;
+    tally.example ??= fault;
+  }
+
+  #of(kind: string): KindTally {
+    const empty = { answered: 0, unexpected: 0, example: undefined, durations: createHistogram() };
+    const tally = this.kinds.get(kind) ?? empty;
+    this.kinds.set(kind, tally);
+    return tally;
+  }
+}
+
+/** Asks an instance and tells the tally. Each request has a correlation id of its own, which begins with its kind. */
 export class Caller implements AsyncDisposable {
   readonly #agent = new Agent({ connections: 32 });
   readonly #baseUrl: string;
@@ -40,7 +77,7 @@ export class Caller implements AsyncDisposable {
     this.#tally = tally;
   }
 
-  /** The answer; undefined where there was none, or not the one that was expected. */
+  /** Returns the answer; undefined if there was none, or an unexpected one. */
   async call(call: Call): Promise<Reply | undefined> {
     const { kind, method, path, token, headers = {}, json, expected, faultOf } = call;
     this.#count += 1;

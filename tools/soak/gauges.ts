@@ -1,15 +1,13 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Admin } from 'kafkajs';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import type { PostgresClient } from '../../test/support/services/pg-client.ts';
+import type { MemorySample } from './verdict.rules.ts';
 import type { World } from './world.ts';
 
 /** How the instance is at one time. */
-export interface Gauge {
-  residentMb: number;
-  heapMb: number;
+export interface Gauge extends MemorySample {
   /** Processor seconds so far. */
   cpuSeconds: number;
   /** Messages that the consumers have not committed. */
@@ -26,12 +24,10 @@ const COLLECTED_MS = 300;
 /** Reads how the instance of a world is: its memory from its own metrics, the queues where they are. */
 export class Gauges {
   readonly #world: World;
-  readonly #admin: Admin;
   readonly #client: PostgresClient;
 
-  constructor(world: World, admin: Admin, client: PostgresClient) {
+  constructor(world: World, client: PostgresClient) {
     this.#world = world;
-    this.#admin = admin;
     this.#client = client;
   }
 
@@ -40,7 +36,7 @@ export class Gauges {
     process.kill(this.#world.instance.pid, 'SIGUSR2');
     await delay(COLLECTED_MS);
     const [metrics, lag, outbox, spoolBytes] = await Promise.all([
-      this.#metrics(),
+      fetch(`${this.#world.instance.adminUrl}/metrics`).then((answer) => answer.text()),
       this.#lag(),
       this.number('select count(*) from outbox'),
       bytesIn(this.#world.spool),
@@ -77,17 +73,13 @@ export class Gauges {
     );
   }
 
-  async #metrics(): Promise<string> {
-    return (await fetch(`${this.#world.instance.adminUrl}/metrics`)).text();
-  }
-
   async #lag(): Promise<number> {
-    const { TOPIC_PREFIX: prefix } = this.#world.env;
+    const { admin, prefix } = this.#world;
     const lags = await Promise.all(
       GROUPS.map(async ({ topic, groupId }) => {
         const [ends, [committed]] = await Promise.all([
-          this.#admin.fetchTopicOffsets(prefix + topic),
-          this.#admin.fetchOffsets({ groupId: prefix + groupId, topics: [prefix + topic] }),
+          admin.fetchTopicOffsets(prefix + topic),
+          admin.fetchOffsets({ groupId: prefix + groupId, topics: [prefix + topic] }),
         ]);
         const sum = (offsets: readonly { offset: string }[]) =>
           offsets.reduce((total, { offset }) => total + Math.max(0, Number(offset)), 0);

@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type PostgresClient, withPostgres } from '../../test/support/services/pg-client.ts';
-import { Caller, COUNTED } from './caller.ts';
+import { Caller, COUNTED, Tally } from './caller.ts';
 import { type Gauge, Gauges } from './gauges.ts';
-import { paced } from './pace.ts';
 import { progressLines, summaryPage } from './report.ts';
-import { Subscriptions } from './subscriptions.ts';
-import { Tally } from './tally.ts';
-import { Traffic } from './traffic.ts';
+import { type Subscriber, Subscriptions } from './subscribers.ts';
+import { paced, trafficOn } from './traffic.ts';
 import { faultsOf, type SoakFacts } from './verdict.rules.ts';
 import { startWorld, type World } from './world.ts';
 
@@ -30,7 +28,7 @@ async function main(): Promise<void> {
   process.once('SIGINT', () => ending.abort());
   process.once('SIGTERM', () => ending.abort());
   await using world = await startWorld();
-  await withPostgres(world.env.DATABASE_URL, async (client) => {
+  await withPostgres(world.databaseUrl, async (client) => {
     process.exitCode = await soak(world, client, { minutes, rate, ending });
   });
 }
@@ -44,36 +42,36 @@ interface Options {
 async function soak(world: World, client: PostgresClient, { minutes, rate, ending }: Options): Promise<number> {
   await using stack = new AsyncDisposableStack();
   const tally = new Tally();
-  const caller = stack.use(new Caller(world.instance.baseUrl, tally));
-  const traffic = new Traffic(caller, world);
-  const admin = world.kafka.admin();
-  await admin.connect();
-  stack.defer(() => admin.disconnect());
-  const gauges = new Gauges(world, admin, client);
-  const logged = () =>
-    gauges.number('select coalesce(max(seq), 0) from transaction_events where node_id = $1', world.demo.node_id);
-  const before = await logged();
+  const traffic = trafficOn(stack.use(new Caller(world.instance.baseUrl, tally)), world);
+  const gauges = new Gauges(world, client);
+  const ofNode = (sql: string) => gauges.number(`${sql} where node_id = $1`, world.demo.node_id);
+  const logged = () => ofNode('select coalesce(max(seq), 0) from transaction_events');
   const rowsOf = async () => ({
-    users: await gauges.number('select count(*) from users where node_id = $1', world.demo.node_id),
-    rules: await gauges.number('select count(*) from wallet_rules where node_id = $1', world.demo.node_id),
+    users: await ofNode('select count(*) from users'),
+    rules: await ofNode('select count(*) from wallet_rules'),
   });
-  const rowsBefore = await rowsOf();
-  await traffic.clientToken('token.client');
-  const token = () => traffic.token;
+  const before = { log: await logged(), rows: await rowsOf() };
+  await traffic.renewToken();
   const { baseUrl } = world.instance;
-  const subscriptions = stack.use(new Subscriptions({ baseUrl, token, tally, after: BigInt(before) }));
+  const subscriptions = stack.use(
+    new Subscriptions({ baseUrl, token: () => traffic.token, tally, after: BigInt(before.log) }),
+  );
+  const { followers } = subscriptions;
   const samples: Gauge[] = [];
-  const kinds = [...traffic.kinds(), ...subscriptions.kinds()];
+  const kinds = [...traffic.kinds, ...subscriptions.kinds];
   const deadline = setTimeout(() => ending.abort(), minutes * 60_000);
-  const watching = watch({ tally, gauges, subscriptions, samples, signal: ending.signal });
   const startedAt = performance.now();
+  const watching = watch({ tally, gauges, followers, samples, signal: ending.signal });
   await Promise.all([paced(kinds, rate, ending.signal), watching]);
-  const endedAt = performance.now();
+  const seconds = (performance.now() - startedAt) / 1_000;
   clearTimeout(deadline);
-  const told = () => subscriptions.followers.map(({ name, count }) => ({ subscriber: name, count }));
+  const told = () => [
+    { subscriber: 'the log, of what was notified,', count: traffic.changes },
+    ...followers.map(({ name, count }) => ({ subscriber: name, count })),
+  ];
   const settled = async () => {
-    const [log, audit] = [(await logged()) - before, await auditOf(tally, gauges)];
-    const isDone = [traffic.changes, ...told().map(({ count }) => count)].every((count) => count === log);
+    const [log, audit] = [(await logged()) - before.log, await auditOf(tally, gauges)];
+    const isDone = told().every(({ count }) => count === log);
     return { log, audit, isDone: isDone && audit.every(({ answered, records }) => answered === records) };
   };
   let end = await settled();
@@ -83,54 +81,43 @@ async function soak(world: World, client: PostgresClient, { minutes, rate, endin
   }
   const { lag, outbox } = await gauges.read();
   const rows = await rowsOf();
-  const seconds = (endedAt - startedAt) / 1_000;
   const facts: SoakFacts = {
     paced: { planned: seconds * rate, answered: [...counts(tally).values()].reduce((sum, count) => sum + count, 0) },
-    silent: kinds.map(({ name }) => name.replaceAll(' ', '.')).filter((kind) => !tally.kinds.get(kind)?.answered),
+    silent: kinds.map(({ name }) => name).filter((kind) => !tally.kinds.get(kind)?.answered),
     left: { lag, outbox },
     unexpected: [...tally.kinds]
       .filter(([, { unexpected }]) => unexpected > 0)
       .map(([kind, { unexpected, example = '' }]) => ({ kind, count: unexpected, example })),
-    events: subscriptions.followers.flatMap(({ name, faults }) => faults.map((fault) => ({ subscriber: name, fault }))),
+    events: followers.flatMap(({ name, faults }) => faults.map((fault) => ({ subscriber: name, fault }))),
     logged: end.log,
-    told: [{ subscriber: 'the log, of what was notified,', count: traffic.changes }, ...told()],
+    told: told(),
     made: (['users', 'rules'] as const).map((what) => ({
       what,
       acknowledged: traffic.made[what],
-      rows: rows[what] - rowsBefore[what],
+      rows: rows[what] - before.rows[what],
     })),
     audit: end.audit,
     errorLines: errorLines(world.instance.stdout()),
     memory: samples,
   };
   const faults = faultsOf(facts);
-  const sum = (name: 'answered' | 'records') => end.audit.reduce((total, each) => total + each[name], 0);
-  process.stdout.write(
-    `\n${summaryPage({
-      minutes,
-      rate,
-      kinds: tally.kinds,
-      gauges: samples,
-      subscribers: subscriptions.followers.length,
-      logged: end.log,
-      resumed: subscriptions.followers.reduce((total, { resumed }) => total + resumed, 0),
-      audit: [sum('answered'), sum('records')],
-      faults,
-    })}\n${faults.map((fault) => `FAULT ${fault}\n`).join('')}${faults.length === 0 ? 'The soak has passed.\n' : ''}`,
-  );
+  const resumed = followers.reduce((total, follower) => total + follower.resumed, 0);
+  process.stdout.write(summaryPage({ facts, kinds: tally.kinds, gauges: samples, resumed, seconds }));
+  process.stdout.write(`\n${faults.map((fault) => `FAULT ${fault}\n`).join('')}`);
+  if (faults.length === 0) process.stdout.write('The soak has passed.\n');
   return faults.length === 0 ? 0 : 1;
 }
 
 interface Watched {
   tally: Tally;
   gauges: Gauges;
-  subscriptions: Subscriptions;
+  followers: readonly Subscriber[];
   samples: Gauge[];
   signal: AbortSignal;
 }
 
 /** Reads how the instance is every few seconds, and tells it. */
-async function watch({ tally, gauges, subscriptions, samples, signal }: Watched): Promise<void> {
+async function watch({ tally, gauges, followers, samples, signal }: Watched): Promise<void> {
   const startedAt = performance.now();
   let last = { at: startedAt, counts: counts(tally), gauge: await gauges.read() };
   while (!signal.aborted) {
@@ -139,15 +126,13 @@ async function watch({ tally, gauges, subscriptions, samples, signal }: Watched)
     samples.push(gauge);
     const seconds = (at - last.at) / 1_000;
     const rates = new Map([...now].map(([kind, count]) => [kind, (count - (last.counts.get(kind) ?? 0)) / seconds]));
-    const told = subscriptions.followers.map(({ count }) => count);
     process.stdout.write(
       progressLines({
         seconds: (at - startedAt) / 1_000,
-        rate: [...rates.values()].reduce((sum, each) => sum + each, 0),
-        unexpected: tally.total.unexpected,
+        unexpected: [...tally.kinds.values()].reduce((sum, { unexpected }) => sum + unexpected, 0),
         gauge,
         cpu: (gauge.cpuSeconds - last.gauge.cpuSeconds) / seconds,
-        told: [Math.max(...told), Math.min(...told)],
+        told: followers.map(({ count }) => count),
         rates,
       }),
     );

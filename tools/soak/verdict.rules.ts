@@ -93,7 +93,7 @@ function memoryFaults(samples: readonly MemorySample[]): string[] {
 }
 
 /** The middle value; of an even number the mean of the middle two. 0 for none. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
