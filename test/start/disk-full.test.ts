@@ -1,8 +1,7 @@
 import { cp } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { emptyFolder, startedFolder } from '../support/start/folders.ts';
-import { lossesAfterRestart, prepare } from '../support/start/kills.ts';
-import { loadUntilDeath, newJournal } from '../support/start/load.ts';
+import { acknowledgedIn, loadUntilDeath, lossesAfterRestart, NO_LOSSES, prepare } from '../support/start/kills.ts';
 import { startInstance } from '../support/start/process.ts';
 import { smallDisk, whyNoSmallDisk } from '../support/start/small-disk.ts';
 
@@ -10,7 +9,6 @@ const MIB = 1024 * 1024;
 const DISK_BYTES = 160 * MIB;
 /** Less than a segment of the write-ahead log and some rows; more than none, so that most writes would still succeed. */
 const LEFT_BYTES = 12 * MIB;
-const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
 
 const reason = whyNoSmallDisk();
 
@@ -18,23 +16,22 @@ describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${
   it('7.3-01: refuses what it cannot keep, goes on by itself when there is room, and has lost nothing', async () => {
     await using folder = await startedFolder();
     await using spool = await emptyFolder();
-    const { demo, webhook, registered } = await prepare(folder.path);
+    const told = await prepare(folder.path);
     await using disk = await smallDisk(DISK_BYTES);
     await cp(folder.path, disk.path, { recursive: true });
     const env = { DATA_DIR: disk.inside, AUDIT_SPOOL_DIR: spool.path };
     await using instance = await startInstance(env, undefined, disk.through);
-    const journal = newJournal();
-    const load = loadUntilDeath({ instance, demo, webhook, registered, journal });
-    const acknowledged = () => journal.notifications.filter(({ isAcknowledged }) => isAcknowledged).length;
+    const load = loadUntilDeath(instance.baseUrl, told);
+    const acknowledged = () => acknowledgedIn(told);
     const health = async () => (await fetch(`${instance.adminUrl}/readyz`)).status;
 
     await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(20));
     await disk.fill(LEFT_BYTES);
     await vi.waitFor(async () => expect(await health()).toBe(503));
     // What was on its way by then may be taken.
-    const sent = journal.notifications.length;
-    await vi.waitFor(() => expect(journal.notifications.length).toBeGreaterThan(sent + 60));
-    expect(journal.notifications.slice(sent).filter(({ isAcknowledged }) => isAcknowledged)).toEqual([]);
+    const sent = told.notifications.length;
+    await vi.waitFor(() => expect(told.notifications.length).toBeGreaterThan(sent + 60));
+    expect(told.notifications.slice(sent).filter(({ isAcknowledged }) => isAcknowledged)).toEqual([]);
 
     const before = acknowledged();
     await disk.empty();
@@ -44,7 +41,7 @@ describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${
     await load;
     await using after = await emptyFolder();
     await cp(disk.path, after.path, { recursive: true });
-    const losses = await lossesAfterRestart(after.path, journal, registered, { AUDIT_SPOOL_DIR: spool.path });
-    expect(losses).toEqual(NOTHING);
+    const losses = await lossesAfterRestart(after.path, told, { AUDIT_SPOOL_DIR: spool.path });
+    expect(losses).toEqual(NO_LOSSES);
   });
 });

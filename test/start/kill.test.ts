@@ -6,43 +6,41 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, inject, it } from 'vitest';
 import { demoSchema } from '../../src/app/demo/demo.ts';
 import { readDemo } from '../../src/app/demo/demo-file.ts';
+import { Journal } from '../support/audit/kill-journal.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { emptyFolder, startedFolder } from '../support/start/folders.ts';
-import { killUnderLoad } from '../support/start/kills.ts';
-import { countLosses } from '../support/start/losses.ts';
+import { killUnderLoad, lossesIn, NO_LOSSES } from '../support/start/kills.ts';
 import { spawnInstance } from '../support/start/process.ts';
 
-/** test/long/kill.test.ts kills often. */
-const ROUNDS = { kills: 1, mostAnswers: 100 };
-const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
+const ROUNDS = inject('isThorough') ? { kills: 20, mostAnswers: 400 } : { kills: 1, mostAnswers: 100 };
 
 it('D1-01: kill -9 under load loses nothing that was acknowledged and invents nothing', async () => {
   await using folder = await startedFolder();
   const report = await killUnderLoad(folder.path, ROUNDS);
-  expect(report.losses).toEqual(NOTHING);
+  expect(report.losses).toEqual(NO_LOSSES);
   expect(report.acknowledged).toBeGreaterThan(ROUNDS.kills);
 });
 
 it('the comparison finds what is missing', async () => {
   await using database = await scratchDatabase();
-  const notify = (id: string) => ({
+  const requests = new Journal();
+  requests.answer(requests.begin('killed-asked', 'a request'), 200);
+  requests.begin('killed-cut', 'a request');
+  const notifications = ['lost', 'stranger-1'].map((id) => ({
     correlationId: id,
-    body: Buffer.from(
-      `{"id":"${id}","type":1,"status":1,"created_at":"2026-11-21T10:30:00Z","updated_at":"2026-11-21T10:30:00Z"}`,
-    ),
+    id,
+    status: 1,
     isAcknowledged: true,
-  });
-  const notifications = [notify('lost'), notify('stranger-1')];
-  const journal = { notifications, sent: new Set(['asked', 'cut']), answered: new Set(['asked']) };
-  expect(await countLosses(database.db, journal, ['lost'])).toEqual({
-    published: ['lost: ', 'stranger-1: '],
-    rows: ['lost'],
-    events: [],
+  }));
+  const { audit, ...losses } = await lossesIn(database.db, { notifications, requests });
+  expect(losses).toEqual({
+    published: ['lost: undefined', 'stranger-1: undefined'],
+    changes: ['lost'],
+    parked: ['stranger-1'],
     sequences: [],
-    parked: [notifications[1]?.body.toString()],
-    audit: ['asked: 0'],
   });
+  expect(audit).toMatchObject({ lost: [expect.stringMatching(/^killed-asked /)], twice: [], invented: [] });
 });
 
 /** The steps at which a first start is killed: in a quick run one of two in turn, beginning with another one at each, and the last. */
