@@ -1,18 +1,17 @@
 import { readdir } from 'node:fs/promises';
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { Journal } from '../support/audit/kill-journal.ts';
 import { killUnderAudit } from '../support/audit/kill-rounds.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder } from '../support/start/folders.ts';
 
-/** test/long/audit-kill.test.ts has many more, and kills again and again. */
-const ANSWERS = 300;
+const [ANSWERS, KILLS] = inject('isThorough') ? [100_000, 8] : [300, 1];
 const AGREED = { lost: [], twice: [], invented: [], untrue: [] };
 
 describeReal(['postgres', 'redis', 'kafka'], 'an instance that is killed under load', () => {
   it('D2-07 D2-20: has recorded each answered request once, across kills and outages of PostgreSQL', async () => {
     await using folder = await emptyFolder();
-    const report = await killUnderAudit({ spoolDir: folder.path, answers: ANSWERS, kills: 1 });
+    const report = await killUnderAudit({ spoolDir: folder.path, answers: ANSWERS, kills: KILLS });
     expect(report.disagreements).toEqual(AGREED);
     expect(report.findings).toEqual([]);
     expect(report.answered).toBeGreaterThanOrEqual(ANSWERS);

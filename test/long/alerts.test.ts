@@ -15,7 +15,7 @@ it('every alert is fired by a fault, and what follows has a reason', () => {
   const fired = new Set(FAULTS.flatMap(({ fires }) => fires));
   const names = alerts().map(({ alert }) => alert);
   expect([...fired].sort()).toEqual(names.toSorted());
-  const following = FAULTS.flatMap(({ follows }) => Object.keys(follows));
+  const following = FAULTS.flatMap(({ follows }) => Object.keys(follows ?? {}));
   expect(following.filter((alert) => !names.includes(alert))).toEqual([]);
 });
 
@@ -87,7 +87,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
         const seconds = [endedAtMs - beganAtMs, Date.now() - endedAtMs].map((ms) => (ms / 1_000).toFixed(0));
         const names = new Set(fired.map(({ alertname }) => alertname.replace('Portcullis', '')));
         reports.push([name, ...seconds, [...names].sort().join(', ')]);
-        const allowed = [...fault.fires, ...Object.keys(fault.follows)];
+        const allowed = [...fault.fires, ...Object.keys(fault.follows ?? {})];
         expect(fired.filter(({ alertname }) => !allowed.includes(alertname))).toEqual([]);
       },
     );

@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  cut,
-  delayed,
-  type Fault,
-  type FaultReport,
-  frozen,
-  killed,
-  rollingRestart,
-  underFault,
-} from '../support/faults/faults.ts';
-import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { afterAll, beforeAll, it } from 'vitest';
+import { cut, delayed, type Fault, frozen, killed, rollingRestart } from '../support/faults/faults.ts';
 import { type Lab, type Role, startLab } from '../support/faults/lab.ts';
-import { tableOf } from '../support/faults/table.ts';
+import { faultTable } from '../support/faults/table.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const READERS = 3;
 const PARTITIONS = 12;
 
 const LABS: { roles: Role[]; faults: Fault[] }[] = [
@@ -42,8 +31,7 @@ const LABS: { roles: Role[]; faults: Fault[] }[] = [
   { roles: ['all', 'all', 'all'], faults: [killed('all'), frozen('all', 30_000), rollingRestart] },
 ];
 
-const reports: FaultReport[] = [];
-afterAll(() => process.stdout.write(`\n${tableOf(reports)}\n`));
+const expectNothingAmissAfter = faultTable();
 
 for (const { roles, faults } of LABS) {
   describeReal(['postgres', 'redis', 'kafka'], `replicas in the roles ${roles.join(', ')}`, () => {
@@ -54,9 +42,7 @@ for (const { roles, faults } of LABS) {
     afterAll(() => lab?.[Symbol.asyncDispose]());
 
     it.each(faults)('D6-10 D6-16 D6-18: $name: nothing is lost, nothing comes twice', async (fault) => {
-      const report = await underFault(lab, fault);
-      reports.push(report);
-      expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+      await expectNothingAmissAfter(lab, fault);
     });
   });
 }

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Fault, type FaultReport, underFault } from '../support/faults/faults.ts';
-import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import type { Fault } from '../support/faults/faults.ts';
 import { type Lab, type ServerName, startLab } from '../support/faults/lab.ts';
 import { badLine, misnamed, moved } from '../support/faults/line.ts';
 import { type Network, networkRefusal, startNetwork } from '../support/faults/network.ts';
-import { tableOf } from '../support/faults/table.ts';
+import { faultTable } from '../support/faults/table.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const READERS = 3;
 const PARTITIONS = 4;
 const PACE = { restMs: 100 };
 const LIMIT_MS = 150_000;
@@ -28,8 +26,7 @@ const FAULTS: Fault[] = [
 ];
 
 const refusal = networkRefusal();
-const reports: FaultReport[] = [];
-afterAll(() => void (reports.length > 0 && process.stdout.write(`\n${tableOf(reports)}\n`)));
+const expectNothingAmissAfter = faultTable();
 
 describe.skipIf(refusal !== undefined)(`a network of its own${refusal === undefined ? '' : ` [${refusal}]`}`, () => {
   describeReal(STORES, 'whose packets pass a relay', () => {
@@ -47,9 +44,7 @@ describe.skipIf(refusal !== undefined)(`a network of its own${refusal === undefi
     it.each(FAULTS)(
       'D6-10 D6-16 D6-18: $name: nothing is lost, nothing comes twice',
       async (fault) => {
-        const report = await underFault(lab, fault, PACE);
-        reports.push(report);
-        expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+        await expectNothingAmissAfter(lab, fault, PACE);
       },
       LIMIT_MS,
     );

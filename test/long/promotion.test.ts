@@ -1,18 +1,14 @@
-import { afterAll, expect, it } from 'vitest';
-import { type FaultReport, underFault } from '../support/faults/faults.ts';
-import { NOTHING_AMISS } from '../support/faults/findings.ts';
+import { it } from 'vitest';
 import { startLab } from '../support/faults/lab.ts';
 import { misled, type Promotion, promoted } from '../support/faults/promotion.ts';
-import { tableOf } from '../support/faults/table.ts';
+import { faultTable } from '../support/faults/table.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const READERS = 3;
 const PARTITIONS = 6;
 const PACE = { restMs: 100 };
 const LIMIT_MS = 180_000;
 
-const reports: FaultReport[] = [];
-afterAll(() => process.stdout.write(`\n${tableOf(reports)}\n`));
+const expectNothingAmissAfter = faultTable();
 
 describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its streaming replica', () => {
   it.each<Promotion>([
@@ -23,9 +19,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its stre
     'D6-10 D6-16 D6-18: $leave, synchronous $isSynchronous: nothing that was acknowledged is lost',
     async (promotion) => {
       await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
-      const report = await underFault(lab, promoted(promotion), PACE);
-      reports.push(report);
-      expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+      await expectNothingAmissAfter(lab, promoted(promotion), PACE);
     },
     LIMIT_MS,
   );
@@ -34,9 +28,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its stre
     'D6-10 D6-18: an address that names a replica for a while ends in nothing lost',
     async () => {
       await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
-      const report = await underFault(lab, misled(4_000), PACE);
-      reports.push(report);
-      expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+      await expectNothingAmissAfter(lab, misled(4_000), PACE);
     },
     LIMIT_MS,
   );

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withPostgres } from '../services/pg-client.ts';
-import { type Findings, findings } from './findings.ts';
+import { type Findings, findings, READERS } from './findings.ts';
 import type { Lab, Replica, Role, ServerName, Victim } from './lab.ts';
 import { type Journal, startLoad, warmUp } from './load.ts';
 import { startReader } from './reader.ts';
@@ -28,7 +28,6 @@ export interface FaultReport {
   after: bigint;
 }
 
-const READERS = 3;
 const REGISTERED = 100_000;
 const BEFORE_MS = 1_000;
 const AFTER_MS = 1_500;

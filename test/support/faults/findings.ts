@@ -29,7 +29,10 @@ export interface Findings {
   wrong: string[];
 }
 
-export const NOTHING_AMISS = (readers: number): Findings => ({
+/** How many subscribers `underFault` has. */
+export const READERS = 3;
+
+export const NOTHING_AMISS: Findings = {
   lost: [],
   doubled: [],
   parked: 0,
@@ -37,10 +40,10 @@ export const NOTHING_AMISS = (readers: number): Findings => ({
   deadLetters: 0,
   usersLost: [],
   usersWithoutEvent: [],
-  missed: Array.from({ length: readers }, () => 0),
-  repeated: Array.from({ length: readers }, () => 0),
+  missed: Array(READERS).fill(0),
+  repeated: Array(READERS).fill(0),
   wrong: [],
-});
+};
 
 interface Told {
   lab: Lab;
