@@ -28,88 +28,45 @@ describeReal('postgres', 'the faults of a command', () => {
     await folder?.[Symbol.asyncDispose]();
   });
 
-  const rows: [name: string, args: () => string[], fault: RegExp, answer: RegExp, inDocument: boolean][] = [
-    [
-      'reference load, no JSON',
-      () => ['reference', 'load', file('no.json')],
-      /^line 1: must be JSON, and is malformed at line 1 column 1$/m,
-      /^1 lines: /,
-      true,
-    ],
-    [
-      'users import, a bad line',
-      () => ['users', 'import', file('bad.csv'), '--node', NODE],
-      /has 3 fields/,
-      /^1 rows: /,
-      true,
-    ],
-    [
-      'users import, other columns',
-      () => ['users', 'import', file('other.csv'), '--node', NODE],
-      /the file/,
-      /^$/,
-      false,
-    ],
-    ['users import, no file', () => ['users', 'import', file('absent'), '--node', NODE], /cannot be read/, /^$/, false],
-    ['reference load, no file', () => ['reference', 'load', file('absent')], /cannot be read/, /^$/, false],
-    ['config check', () => ['config', 'check'], /^PORT must be/m, /^$/, true],
-    ['client list', () => ['client', 'list', '--node', ABSENT], /there is no node/, /^$/, false],
-    ['client disable', () => ['client', 'disable', ABSENT], /there is no client/, /^$/, false],
-    ['client rotate-secret', () => ['client', 'rotate-secret', ABSENT], /there is no client/, /^$/, false],
-    [
-      'client create',
-      () => [
-        'client',
-        'create',
-        '--name',
-        'a',
-        '--node',
-        ABSENT,
-        '--grants',
-        'client_credentials',
-        '--scopes',
-        'accounts:read',
-      ],
-      /there is no node/,
-      /^$/,
-      false,
-    ],
-    [
-      'supervisor create',
-      () => ['supervisor', 'create', '--username', 'a', '--node', ABSENT, '--role', 'admin'],
-      /there is no node/,
-      /^$/,
-      false,
-    ],
-    ['supervisor disable', () => ['supervisor', 'disable', ABSENT], /there is no supervisor/, /^$/, false],
-    ['supervisor set-password', () => ['supervisor', 'set-password', ABSENT], /there is no supervisor/, /^$/, false],
-    ['supervisor unlock', () => ['supervisor', 'unlock', ABSENT], /there is no supervisor/, /^$/, false],
-    ['users erase', () => ['users', 'erase', ABSENT], /there is no user/, /^$/, false],
-    ['node create', () => ['node', 'create', '--name', 'A', '--id', NODE], /there is a node/, /^$/, false],
-    ['transactions replay', () => ['transactions', 'replay'], /give either/, /^$/, false],
-    ['audit list', () => ['audit', 'list', '--limit', '0'], /--limit/, /^$/, false],
-    ['seed', () => ['seed', '--colour'], /--colour/, /^$/, false],
-    ['migrate', () => ['migrate', 'now'], /wanted: /, /^$/, false],
-    ['completion', () => ['completion', 'cmd'], /wanted: portcullis completion/, /^$/, false],
+  /** A command, `@` before its files; its fault, and what it answers beside that: in one document with --json. */
+  const rows: [command: string, fault: RegExp, answer?: RegExp][] = [
+    ['reference load @no.json', /^line 1: must be JSON, and is malformed at line 1 column 1$/m, /^1 lines: /],
+    [`users import @bad.csv --node ${NODE}`, /has 3 fields/, /^1 rows: /],
+    [`users import @other.csv --node ${NODE}`, /the file/],
+    [`users import @absent --node ${NODE}`, /cannot be read/],
+    ['reference load @absent', /cannot be read/],
+    ['config check', /^PORT must be/m, /^$/],
+    [`client list --node ${ABSENT}`, /there is no node/],
+    [`client disable ${ABSENT}`, /there is no client/],
+    [`client rotate-secret ${ABSENT}`, /there is no client/],
+    [`client create --name a --node ${ABSENT} --grants password --scopes accounts:read`, /there is no node/],
+    [`supervisor create --username a --node ${ABSENT} --role admin`, /there is no node/],
+    [`supervisor disable ${ABSENT}`, /there is no supervisor/],
+    [`supervisor set-password ${ABSENT}`, /there is no supervisor/],
+    [`supervisor unlock ${ABSENT}`, /there is no supervisor/],
+    [`users erase ${ABSENT}`, /there is no user/],
+    [`node create --name A --id ${NODE}`, /there is a node/],
+    ['transactions replay', /give either/],
+    ['audit list --limit 0', /--limit/],
+    ['seed --colour', /--colour/],
+    ['migrate now', /wanted: /],
+    ['completion cmd', /wanted: portcullis completion/],
   ];
-  it.each(rows)(
-    'D1-12: %s: they are on the standard error, what it answers on the output',
-    async (name, args, fault, answer) => {
-      const { code, out, err } = await portcullis(args(), envOf(name));
-      expect(code).toBeGreaterThan(0);
-      expect(err).toMatch(fault);
-      expect(out).toMatch(answer);
-      expect(out).not.toMatch(fault);
-    },
-  );
 
   it.each(rows)(
-    'D1-12: %s, with --json: the output is one document, or nothing',
-    async (name, args, fault, _answer, inDocument) => {
-      const { code, out, err } = await portcullis([...args(), '--json'], envOf(name));
+    'D1-12: %s: faults are on the standard error, what it answers on the output; with --json one document, or nothing',
+    async (command, fault, answer) => {
+      const words = command.split(' ').map((word) => (word.startsWith('@') ? file(word.slice(1)) : word));
+      const { code, out, err } = await portcullis(words, envOf(command));
       expect(code).toBeGreaterThan(0);
-      if (inDocument) expect([typeof JSON.parse(out), err]).toEqual(['object', '']);
-      else expect({ out, isTold: fault.test(err) }).toEqual({ out: '', isTold: true });
+      expect(err).toMatch(fault);
+      expect(out).toMatch(answer ?? /^$/);
+      expect(out).not.toMatch(fault);
+      if (code === 1 && !answer) expect(err).toMatch(/^portcullis: [^\n]+\n$/);
+      const json = await portcullis([...words, '--json'], envOf(command));
+      expect(json.code).toBe(code);
+      if (answer) expect([typeof JSON.parse(json.out), json.err]).toEqual(['object', '']);
+      else expect({ out: json.out, isTold: fault.test(json.err) }).toEqual({ out: '', isTold: true });
     },
   );
 });

@@ -196,11 +196,3 @@ it('an alias may be used as often as there are endpoints', () => {
   const source = `${HEAD}endpoints:\n  - {methods: &get [GET], path: /p}\n${endpoints.join('')}`;
   expect(parseGatewayConfig('gateway.yaml', source).endpoints.at(-1)?.methods).toEqual(['GET']);
 });
-
-it.each([
-  ['an empty file', ''],
-  ['a list', '- a'],
-  ['a service that is no word of ours', `${HEAD.replace('wallets: local', 'wallets: remote')}endpoints: []`],
-])('%s is no gateway configuration', (_fault, source) => {
-  expect(faults(source).length).toBeGreaterThan(0);
-});

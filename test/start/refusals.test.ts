@@ -78,15 +78,6 @@ it('D1-04: production without its variables lists all that is missing, beside wh
   ]);
 });
 
-it('D1-04: production lists a short webhook password beside all that is missing', async () => {
-  await using folder = await emptyFolder();
-  const told = await refusalOf(folder.path, { NODE_ENV: 'production', WEBHOOK_PASSWORD: 'fifteen letters' });
-  const faults = told?.split('\n');
-  expect(faults).toContain('SECRET_PEPPER is missing: production requires it');
-  expect(faults?.at(-1)).toBe('WEBHOOK_PASSWORD must have at least 16 characters in production');
-  expect(told).not.toContain('fifteen letters');
-});
-
 it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78, file, line and field', async () => {
   await using folder = await emptyFolder();
   const absent = await refusal({ GATEWAY_CONFIG: join(folder.path, 'absent.yaml') });

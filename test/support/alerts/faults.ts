@@ -20,7 +20,7 @@ export interface AlertFault {
   runbook: string;
   fires: readonly string[];
   /** What may fire with them, by necessity. */
-  follows: Readonly<Record<string, string>>;
+  follows?: Readonly<Record<string, string>>;
   /** Does it; what ends it is deferred. */
   make(stand: Stand, end: AsyncDisposableStack): Promise<void>;
 }
@@ -46,7 +46,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a gateway is killed',
     runbook: 'processes.md#a-process-is-down',
     fires: ['PortcullisDown'],
-    follows: {},
     make: killed(firstGateway),
   },
   {
@@ -67,7 +66,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a gateway has too little CPU',
     runbook: 'processes.md#a-process-is-busy',
     fires: ['PortcullisEventLoopSlow'],
-    follows: {},
     async make({ gateways: [gateway] }, end) {
       again(end, 200, async () => {
         await gateway.freeze();
@@ -87,21 +85,18 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a table of PostgreSQL is locked',
     runbook: 'postgresql.md#connections-are-used-up',
     fires: ['PortcullisPoolExhausted'],
-    follows: {},
     make: (stand, end) => held(stand, end, 'lock table accounts in access exclusive mode'),
   },
   {
     name: 'Redis is killed',
     runbook: 'redis.md#the-cache-is-down',
     fires: ['PortcullisCacheAway', 'PortcullisCountsAlone'],
-    follows: {},
     make: killed(({ lab }) => lab.servers.redis),
   },
   {
     name: 'Redis has no replica, and refuses writes',
     runbook: 'redis.md#redis-refuses-commands',
     fires: ['PortcullisCacheRefuses', 'PortcullisCountsAlone'],
-    follows: {},
     async make({ lab }, end) {
       const { redis } = lab.servers;
       end.defer(() =>
@@ -154,7 +149,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'rows are locked that many notifications are about',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisConsumerLag'],
-    follows: {},
     async make(stand, end) {
       const { lab } = stand;
       const ids = Array.from({ length: 100 }, () => randomUUID());
@@ -184,7 +178,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL takes one notification in no case',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisBatchesFail'],
-    follows: {},
     async make(stand, end) {
       const id = randomUUID();
       await diskFull(stand, end, 'parked_notifications', 'insert', `new.id = '${id}'`);
@@ -195,7 +188,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a message is no registration',
     runbook: 'kafka.md#there-are-dead-letters',
     fires: ['PortcullisDeadLetters'],
-    follows: {},
     async make(stand) {
       await publish(stand, TOPICS.registered, [{ key: 'k', value: 'no registration' }]);
     },
@@ -204,7 +196,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'the owner of transactions registers none',
     runbook: 'unregistered-transactions.md#notifications-wait-for-registrations',
     fires: ['PortcullisUnregistered'],
-    follows: {},
     async make(stand, end) {
       const ids: string[] = [];
       const strangers = async (count: number) => {
@@ -224,14 +215,12 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a remote service answers 500',
     runbook: 'errors.md#an-endpoint-fails',
     fires: ['PortcullisErrors'],
-    follows: {},
     make: (stand, end) => answering(stand, end, (_req, res) => void res.writeHead(500).end()),
   },
   {
     name: 'a table of PostgreSQL is gone',
     runbook: 'errors.md#graphql-operations-fail',
     fires: ['PortcullisGraphqlErrors', 'PortcullisToolsFail', 'PortcullisErrors'],
-    follows: {},
     async make(stand, end) {
       await sql(stand, 'alter table accounts rename to accounts_elsewhere');
       end.defer(() => sql(stand, 'alter table accounts_elsewhere rename to accounts'));
@@ -241,7 +230,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a remote service takes its time',
     runbook: 'errors.md#an-endpoint-is-slow',
     fires: ['PortcullisSlow'],
-    follows: {},
     make: (stand, end) => answering(stand, end, (_req, res) => void setTimeout(() => res.end('late'), 1_500)),
   },
   {
@@ -272,7 +260,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'the RPC provider of a network is gone',
     runbook: 'errors.md#gas-fees-are-unavailable',
     fires: ['PortcullisGasFeeUnavailable'],
-    follows: {},
     async make({ provider }, end) {
       end.defer(() => {
         provider.answers = undefined;
@@ -284,7 +271,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'the table of audit records is locked',
     runbook: 'audit.md#the-audit-spool-fills',
     fires: ['PortcullisAuditSpoolStuck'],
-    follows: {},
     make: (stand, end) => held(stand, end, 'lock table audit_records in exclusive mode'),
   },
   {
@@ -307,7 +293,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL finds a value in audit records that it does not take',
     runbook: 'audit.md#audit-records-are-lost',
     fires: ['PortcullisAuditRecordsLost'],
-    follows: {},
     async make(stand, end) {
       const isOne = `new.correlation_id = 'bad value'`;
       await refusing(stand, end, 'audit_records', 'insert', isOne, 'untranslatable_character');
@@ -318,7 +303,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a client guesses a secret',
     runbook: 'secrets.md#somebody-guesses-secrets',
     fires: ['PortcullisSecretsGuessed'],
-    follows: {},
     async make({ lab, gateways }, end) {
       const { client_id } = lab.demo.client;
       const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret: 'guess' });
@@ -331,7 +315,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: "somebody guesses the webhook's password",
     runbook: 'secrets.md#somebody-guesses-the-webhooks-password',
     fires: ['PortcullisWebhookPasswordsGuessed'],
-    follows: {},
     async make({ gateways }, end) {
       const headers = { ...JSON_TYPE, authorization: basic('laboratory', 'guess') };
       again(end, 100, async () => {
@@ -343,7 +326,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'a client sends requests on one connection and reads no answer',
     runbook: 'capacity.md#connections-are-refused',
     fires: ['PortcullisConnectionsRefused'],
-    follows: {},
     async make({ gateways }, end) {
       const { port } = new URL(gateways[0].baseUrl);
       again(end, 200, async () => {
@@ -358,7 +340,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'gateway.yaml is replaced by half a file',
     runbook: 'gateway-file.md#gatewayyaml-was-refused',
     fires: ['PortcullisGatewayFileRefused'],
-    follows: {},
     async make({ gateways: [gateway], gatewayFile }, end) {
       await rename(gatewayFile, `${gatewayFile}.good`);
       end.defer(async () => {
@@ -373,7 +354,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL lets no worker take a file of users',
     runbook: 'user-files.md#migrations-make-no-progress',
     fires: ['PortcullisMigrationsStuck'],
-    follows: {},
     async make(stand, end) {
       await diskFull(stand, end, 'migration_jobs', 'update', 'true');
       const body = browserForm(`wallet_address\n0x${randomUUID()}\n`);
@@ -385,7 +365,6 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'the collector of traces refuses them',
     runbook: 'traces.md#traces-are-lost',
     fires: ['PortcullisSpansLost'],
-    follows: {},
     async make({ collector }, end) {
       end.defer(() => {
         collector.mood = 'taking';
