@@ -12,9 +12,9 @@ import {
   isUnionType,
 } from 'graphql';
 import { schemaFile } from './coverage.ts';
-import type { Recorder } from './recorder.ts';
+import type { Messages, Recorder } from './recorder.ts';
 import type { Callers } from './rest-cases.ts';
-import { CONSOLE, DEMO, forged, JWT_SECRETS, NOBODY, spoilt } from './values.ts';
+import { basic, CONSOLE, DEMO, forged, JWT_SECRETS, NOBODY, spoilt, WEBHOOK } from './values.ts';
 
 const schema = buildSchema(schemaFile('schema.graphql'));
 type Field = GraphQLField<unknown, unknown>;
@@ -114,21 +114,13 @@ interface Made {
 
 export async function graphqlCases(r: Recorder, callers: Callers): Promise<void> {
   const { token } = callers;
-  const [rule, migration] = [
-    (
-      await r.graphql('a rule', `{ walletRules(walletId: "${DEMO.wallet_id}", first: 1) { edges { node { id } } } }`, {
-        token,
-      })
-    ).json.data.walletRules,
-    (await r.graphql('a migration', '{ migrations(last: 1) { edges { node { id } } } }', { token })).json.data
-      .migrations,
-  ];
-  const made = {
-    rule: rule.edges[0].node.id,
-    migration: migration.edges[0].node.id,
-    client: NOBODY,
-    supervisor: NOBODY,
+  const first = async (name: string, field: string) => {
+    const { json } = await r.graphql(name, `{ ${field} { edges { node { id } } } }`, { token });
+    return json.data[field.replace(/\(.*/, '')].edges[0].node.id as string;
   };
+  const rule = await first('a rule', `walletRules(walletId: "${DEMO.wallet_id}", first: 1)`);
+  const migration = await first('a migration', 'migrations(last: 1)');
+  const made = { rule, migration, client: NOBODY, supervisor: NOBODY };
   await queries(r, callers, made);
   await mutations(r, callers, made);
   await requests(r, callers);
@@ -191,23 +183,18 @@ async function queries(r: Recorder, callers: Callers, made: Made): Promise<void>
     const type = getNamedType(field.args.find(({ name: arg }) => arg === 'filter')?.type);
     if (!isInputObjectType(type)) continue;
     for (const member of Object.keys(type.getFields())) {
-      for (const value of FILTERS[member] ?? [])
-        await ask(
-          `filter ${member} ${JSON.stringify(value)?.slice(0, 40)}`,
-          { ...good, filter: { ...filter.filter, [member]: value } },
-          token,
-          0,
-        );
+      for (const value of FILTERS[member] ?? []) {
+        const what = `filter ${member} ${JSON.stringify(value)?.slice(0, 40)}`;
+        await ask(what, { ...good, filter: { ...filter.filter, [member]: value } }, token, 0);
+      }
     }
   }
   const preview = schema.getQueryType()?.getFields().previewWalletRule;
-  const rows = preview ? [...spoilt({ ...PREVIEW, ruleId: made.rule, rule: undefined }), ...spoilt(PREVIEW)] : [];
+  if (!preview) throw new Error('there is no previewWalletRule');
+  const rows = [...spoilt({ ...PREVIEW, ruleId: made.rule, rule: undefined }), ...spoilt(PREVIEW)];
   for (const [index, [what, input]] of rows.entries()) {
-    if (preview)
-      await r.graphql(`preview ${index} ${what}`, operation('query', preview, { input }), {
-        token,
-        variables: { input },
-      });
+    const options = { token, variables: { input } };
+    await r.graphql(`preview ${index} ${what}`, operation('query', preview, { input }), options);
   }
   await r.graphql(
     'every list of a wallet',
@@ -291,18 +278,14 @@ async function mutations(r: Recorder, callers: Callers, made: Made): Promise<voi
     if (name === 'eraseUser' || name === 'startUserMigration') continue;
     for (const [what, given] of spoilt({ ...variables })) await ask(what, given);
   }
-  const ifVersion = { walletId: DEMO.wallet_id, id: made.rule, input: PREVIEW_RULE };
-  const replace = fields.replaceWalletRule;
-  if (replace)
-    await r.graphql('mutation replaceWalletRule of any version', operation('mutation', replace, ifVersion), {
-      token,
-      variables: ifVersion,
-    });
-  for (const id of [NOBODY, 'x', DEMO.other_node.wallet_id]) {
-    const field = fields.eraseUser;
-    if (field)
-      await r.graphql(`mutation eraseUser ${id}`, operation('mutation', field, { id }), { token, variables: { id } });
-  }
+  const { replaceWalletRule, eraseUser } = fields;
+  if (!replaceWalletRule || !eraseUser) throw new Error('a mutation has gone');
+  const more: [what: string, field: Field, variables: Variables][] = [
+    ['of any version', replaceWalletRule, { walletId: DEMO.wallet_id, id: made.rule, input: PREVIEW_RULE }],
+    ...[NOBODY, 'x', DEMO.other_node.wallet_id].map((id): [string, Field, Variables] => [id, eraseUser, { id }]),
+  ];
+  for (const [what, field, variables] of more)
+    await r.graphql(`mutation ${field.name} ${what}`, operation('mutation', field, variables), { token, variables });
 }
 
 /** How operations come: methods, types, batches, limits, forms, persisted ones, pages. */
@@ -442,18 +425,12 @@ async function uploads(r: Recorder, token: string): Promise<void> {
   for (const [what, parts] of Object.entries(forms)) {
     const { json } = await r.call(`upload ${what}`, 'POST', '/graphql', { token, ...formOf(parts) });
     const id = json?.data?.startUserMigration?.id;
-    if (id)
-      await r.until(
-        token,
-        `{ migration(id: "${id}") { finishedAt } }`,
-        ({ migration }) => migration.finishedAt !== null,
-      );
-    if (id)
-      await r.graphql(
-        `upload ${what} afterwards`,
-        `{ migration(id: "${id}") { status total success skipped failed rows(first: 9) { edges { node { index status reason email externalId } } } } }`,
-        { token },
-      );
+    if (!id) continue;
+    const ofIt = `migration(id: "${id}")`;
+    await r.until(token, `{ ${ofIt} { finishedAt } }`, ({ migration }) => migration.finishedAt !== null);
+    const rows = 'rows(first: 9) { edges { node { index status reason email externalId } } }';
+    const after = `{ ${ofIt} { status total success skipped failed ${rows} } }`;
+    await r.graphql(`upload ${what} afterwards`, after, { token });
   }
   await r.call('upload without a token', 'POST', '/graphql', formOf({ operations, map, 0: csv }));
 }
@@ -493,11 +470,8 @@ async function subscriptions(r: Recorder, { token, poor, neighbour, login }: Cal
   for (const [name, asker, document, variables, events] of cases) {
     await r.stream(`stream ${name}`, { token: asker, ...json(document, variables) }, { events });
   }
-  await r.stream(
-    'stream from a last event',
-    { token, ...json(UPDATES, {}), headers: { 'last-event-id': '3' } },
-    { events: 3 },
-  );
+  const resumed = { token, ...json(UPDATES, {}), headers: { 'last-event-id': '3' } };
+  await r.stream('stream from a last event', resumed, { events: 3 });
   const wanted = 'live-1';
   await r.graphql(
     'register for a stream',
@@ -528,7 +502,7 @@ async function notify(r: Recorder, id: string, statuses: readonly number[], toke
       created_at: '2025-03-01T10:30:00Z',
       updated_at: `2025-03-01T11:0${status}:00Z`,
     };
-    const authorization = `Basic ${Buffer.from('chain-processor:password-of-the-webhook').toString('base64')}`;
+    const authorization = basic(WEBHOOK.username, WEBHOOK.password);
     await r.call(`notify ${id} ${status}`, 'POST', '/v2/webhooks/custodial', { json, headers: { authorization } });
     await r.until(
       token,
@@ -546,40 +520,28 @@ async function sockets(r: Recorder, { token, poor, neighbour }: Callers): Promis
     type: 'subscribe',
     payload: { query, variables },
   });
+  const me = subscribe('1', '{ me { nodeId } }');
+  const bare = { type: 'connection_init' };
+  const after = (message: string | object): Messages => [
+    [init(token), 1],
+    [message, 1],
+  ];
+  const tokenless: Messages = [
+    [bare, 1],
+    [me, 2],
+  ];
   await r.socket('socket of no protocol', [], { protocol: '' });
   await r.socket('socket of another protocol', [], { protocol: 'graphql-ws' });
   await r.socket('socket for another service', [], { headers: { 'x-target-server': 'accounts' } });
   await r.socket('socket with a broken token', [[init('x'), 1]]);
-  await r.socket('socket without a token', [
-    [{ type: 'connection_init' }, 1],
-    [subscribe('1', '{ me { nodeId } }'), 2],
-  ]);
-  await r.socket(
-    'socket with a header',
-    [
-      [{ type: 'connection_init' }, 1],
-      [subscribe('1', '{ me { nodeId } }'), 2],
-    ],
-    { headers: { authorization: `Bearer ${token}` } },
-  );
-  await r.socket('socket without init', [[subscribe('1', '{ me { nodeId } }'), 1]]);
-  await r.socket('socket of two inits', [
-    [init(token), 1],
-    [init(token), 1],
-  ]);
+  await r.socket('socket without a token', tokenless);
+  await r.socket('socket with a header', tokenless, { headers: { authorization: `Bearer ${token}` } });
+  await r.socket('socket without init', [[me, 1]]);
+  await r.socket('socket of two inits', after(init(token)));
   await r.socket('socket of no JSON', [['x', 1]]);
-  await r.socket('socket of an unknown message', [
-    [init(token), 1],
-    [{ type: 'x' }, 1],
-  ]);
-  await r.socket('socket that pings', [
-    [init(token), 1],
-    [{ type: 'ping', payload: { a: 1 } }, 1],
-  ]);
-  await r.socket('socket of a long frame', [
-    [init(token), 1],
-    [`"${'x'.repeat(70_000)}"`, 1],
-  ]);
+  await r.socket('socket of an unknown message', after({ type: 'x' }));
+  await r.socket('socket that pings', after({ type: 'ping', payload: { a: 1 } }));
+  await r.socket('socket of a long frame', after(`"${'x'.repeat(70_000)}"`));
   for (const [what, asker] of Object.entries({ good: token, poor, neighbour })) {
     await r.socket(`socket ${what}`, [
       [init(asker), 1],

@@ -1,7 +1,7 @@
 import { schemaFile } from './coverage.ts';
 import type { Recorder } from './recorder.ts';
-import { type Callers, LIMIT_RULE, TRANSFER_RULE } from './rest-cases.ts';
-import { CONSOLE, DEMO, NOBODY, spoilt } from './values.ts';
+import { type Callers, JSON_TYPE, LIMIT_RULE, LONG_ID, TRANSFER_RULE } from './rest-cases.ts';
+import { basic, CONSOLE, DEMO, NOBODY, spoilt } from './values.ts';
 
 type Arguments = Record<string, unknown>;
 
@@ -191,16 +191,13 @@ async function messages(r: Recorder, poorSecret: string): Promise<void> {
     'a type': { 'content-type': 'text/plain' },
     'accept JSON alone': { accept: 'application/json' },
     'accept nothing': { accept: 'image/png' },
-    'a long correlation id': { 'x-correlation-id': 'x'.repeat(1025) },
+    'a long correlation id': LONG_ID,
   };
   for (const path of ['/v2/mcp', '/v2/mcp/any/thing']) {
     for (const [what, given] of Object.entries(headers)) {
       for (const method of ['POST', 'GET', 'DELETE']) {
-        await r.call(`${method} ${path} with ${what}`, method, path, {
-          token: SECRET,
-          ...(method === 'POST' && { json: ping }),
-          headers: given,
-        });
+        const options = { token: SECRET, ...(method === 'POST' && { json: ping }), headers: given };
+        await r.call(`${method} ${path} with ${what}`, method, path, options);
       }
     }
     for (const method of ['POST', 'GET', 'DELETE', 'PUT', 'OPTIONS']) {
@@ -208,22 +205,13 @@ async function messages(r: Recorder, poorSecret: string): Promise<void> {
       await r.call(`${method} ${path} good`, method, path, { token: SECRET, ...body });
       await r.call(`${method} ${path} without a secret`, method, path, body);
       await r.call(`${method} ${path} with a wrong secret`, method, path, { token: 'wrong', ...body });
-      await r.call(`${method} ${path} by Basic`, method, path, {
-        headers: { authorization: `Basic ${Buffer.from(`${DEMO.client.client_id}:${SECRET}`).toString('base64')}` },
-        ...body,
-      });
+      const headers = { authorization: basic(DEMO.client.client_id, SECRET) };
+      await r.call(`${method} ${path} by Basic`, method, path, { headers, ...body });
     }
+    const deep = `${'['.repeat(101)}${']'.repeat(101)}`;
     await r.call(`notification at ${path}`, 'POST', path, { token: SECRET, json: all.initialized });
-    await r.call(`no JSON at ${path}`, 'POST', path, {
-      token: SECRET,
-      body: '{',
-      headers: { 'content-type': 'application/json' },
-    });
-    await r.call(`deep JSON at ${path}`, 'POST', path, {
-      token: SECRET,
-      body: `${'['.repeat(101)}${']'.repeat(101)}`,
-      headers: { 'content-type': 'application/json' },
-    });
+    await r.call(`no JSON at ${path}`, 'POST', path, { token: SECRET, body: '{', headers: JSON_TYPE });
+    await r.call(`deep JSON at ${path}`, 'POST', path, { token: SECRET, body: deep, headers: JSON_TYPE });
     const head = `POST ${path} HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer ${SECRET}\r\nContent-Type: application/json\r\nConnection: close`;
     await r.raw(`${path} declared too long`, `${head}\r\nContent-Length: 3000000\r\n\r\n`);
   }

@@ -1,12 +1,15 @@
 import { createHmac } from 'node:crypto';
 import type { Options, Recorder } from './recorder.ts';
-import type { Callers } from './rest-cases.ts';
+import { type Callers, JSON_TYPE, LONG_ID } from './rest-cases.ts';
 import { basic, DEMO, forged, JWT_SECRETS, NOBODY, SIGNING_SECRET, spoilt, WEBHOOK } from './values.ts';
 
 const TOKEN = '/v2/oauth/token';
+const INTROSPECT = '/v2/oauth/introspect';
+const FORM_TYPE = 'application/x-www-form-urlencoded';
 const { client, supervisor, other_node: other } = DEMO;
 const CREDENTIALS = { grant_type: 'client_credentials' };
 const PASSWORD = { grant_type: 'password', ...supervisor };
+const WRONG = { client_id: client.client_id, client_secret: 'wrong' };
 
 /** Asks for a token of a client, recorded. */
 export async function tokenOf(
@@ -43,56 +46,50 @@ export async function oauthCases(r: Recorder, { token, login, limited }: Callers
   const form = { ...CREDENTIALS, ...client };
   const byBasic = { authorization: basic(client.client_id, client.client_secret) };
   const issued = await post('token by form', TOKEN, { form });
-  await post('token by Basic', TOKEN, { form: CREDENTIALS, headers: byBasic });
-  await post('token by Basic and JSON', TOKEN, { json: CREDENTIALS, headers: byBasic });
-  await post('token by Basic and body', TOKEN, { form, headers: byBasic });
-  await post('token by Basic with its id', TOKEN, {
-    form: { ...CREDENTIALS, client_id: client.client_id },
-    headers: byBasic,
-  });
-  await post('token by broken Basic', TOKEN, { form: CREDENTIALS, headers: { authorization: 'Basic !' } });
-  await post('token by another scheme', TOKEN, { form: CREDENTIALS, headers: { authorization: 'Digest x' } });
-  await post('token with a scope', TOKEN, { form: { ...form, scope: 'accounts:read' } });
-  await post('token with a parameter twice', TOKEN, {
-    body: 'grant_type=client_credentials&grant_type=password',
-    headers: { ...byBasic, 'content-type': 'application/x-www-form-urlencoded' },
-  });
-  await post('token with a member twice', TOKEN, {
-    body: '{"grant_type":"x","grant_type":"client_credentials"}',
-    headers: { ...byBasic, 'content-type': 'application/json' },
-  });
+  const twice = 'grant_type=client_credentials&grant_type=password';
+  const twiceInJson = '{"grant_type":"x","grant_type":"client_credentials"}';
+  for (const [what, options] of Object.entries<Options>({
+    'by Basic': { form: CREDENTIALS, headers: byBasic },
+    'by Basic and JSON': { json: CREDENTIALS, headers: byBasic },
+    'by Basic and body': { form, headers: byBasic },
+    'by Basic with its id': { form: { ...CREDENTIALS, client_id: client.client_id }, headers: byBasic },
+    'by broken Basic': { form: CREDENTIALS, headers: { authorization: 'Basic !' } },
+    'by another scheme': { form: CREDENTIALS, headers: { authorization: 'Digest x' } },
+    'with a scope': { form: { ...form, scope: 'accounts:read' } },
+    'with a parameter twice': { body: twice, headers: { ...byBasic, 'content-type': FORM_TYPE } },
+    'with a member twice': { body: twiceInJson, headers: { ...byBasic, ...JSON_TYPE } },
+  })) {
+    await post(`token ${what}`, TOKEN, options);
+  }
   for (const grant of ['implicit', 'authorization_code', 'urn:x', '']) {
     await post(`token grant ${grant}`, TOKEN, { json: { ...client, grant_type: grant } });
     await post(`token form grant ${grant}`, TOKEN, { form: { ...client, grant_type: grant } });
   }
   for (const path of [TOKEN, '/v2/oauth/revoke', '/v2/oauth/introspect']) {
-    await post(`${path} wrong secret`, path, {
-      json: { ...CREDENTIALS, token: 'x', client_id: client.client_id, client_secret: 'wrong' },
-    });
-    await post(`${path} wrong secret by Basic`, path, {
-      form: { ...CREDENTIALS, token: 'x' },
-      headers: { authorization: basic(client.client_id, 'wrong') },
-    });
-    await post(`${path} unknown client`, path, {
-      json: { ...CREDENTIALS, token: 'x', client_id: NOBODY, client_secret: 'x' },
-    });
-    await post(`${path} no client`, path, { json: { ...CREDENTIALS, token: 'x' } });
-    await post(`${path} for another service`, path, {
-      json: { ...CREDENTIALS, ...client, token: 'x' },
-      headers: { 'x-target-server': 'wallets' },
-    });
-    await post(`${path} nothing`, path, {});
-    await post(`${path} text`, path, { body: 'x', headers: { 'content-type': 'text/plain' } });
-    await post(`${path} no JSON`, path, { body: '{', headers: { 'content-type': 'application/json' } });
-    await post(`${path} too long`, path, { json: { ...client, grant_type: 'x'.repeat(70_000) } });
-    await post(`${path} a long correlation id`, path, { json: {}, headers: { 'x-correlation-id': 'x'.repeat(1025) } });
+    const asked = { ...CREDENTIALS, token: 'x' };
+    for (const [what, options] of Object.entries<Options>({
+      'wrong secret': { json: { ...asked, ...WRONG } },
+      'wrong secret by Basic': { form: asked, headers: { authorization: basic(client.client_id, 'wrong') } },
+      'unknown client': { json: { ...asked, client_id: NOBODY, client_secret: 'x' } },
+      'no client': { json: asked },
+      'for another service': {
+        json: { ...CREDENTIALS, ...client, token: 'x' },
+        headers: { 'x-target-server': 'wallets' },
+      },
+      nothing: {},
+      text: { body: 'x', headers: { 'content-type': 'text/plain' } },
+      'no JSON': { body: '{', headers: JSON_TYPE },
+      'too long': { json: { ...client, grant_type: 'x'.repeat(70_000) } },
+      'a long correlation id': { json: {}, headers: LONG_ID },
+    })) {
+      await post(`${path} ${what}`, path, options);
+    }
     for (const method of ['GET', 'PUT', 'HEAD', 'OPTIONS']) await r.call(`${path} as ${method}`, method, path);
   }
   // A login, its refresh, and the same twice.
-  const first = (await post('login', TOKEN, { json: { ...PASSWORD, ...client } })).json;
-  const second = (
-    await post('login in capitals by form', TOKEN, { form: { ...PASSWORD, ...client, username: 'ADMIN' } })
-  ).json;
+  const byPassword = { ...PASSWORD, ...client };
+  const first = (await post('login', TOKEN, { json: byPassword })).json;
+  const second = (await post('login in capitals by form', TOKEN, { form: { ...byPassword, username: 'ADMIN' } })).json;
   const refresh = (refresh_token: string, who: object = client) => ({
     json: { grant_type: 'refresh_token', refresh_token, ...who },
   });
@@ -103,11 +100,8 @@ export async function oauthCases(r: Recorder, { token, login, limited }: Callers
   await post('refresh with an access token', TOKEN, refresh(first.access_token));
   await post('refresh with nothing good', TOKEN, refresh('x'));
   await post('refresh by another client', TOKEN, refresh(first.refresh_token, other.client));
-  await post(
-    'refresh forged without iat',
-    TOKEN,
-    refresh(forged({ token_use: 'refresh', iat: undefined, sub: NOBODY })),
-  );
+  const undated = forged({ token_use: 'refresh', iat: undefined, sub: NOBODY });
+  await post('refresh forged without iat', TOKEN, refresh(undated));
   await post('refresh expired', TOKEN, refresh(forged({ token_use: 'refresh', exp: 1_700_000_000 })));
   for (const [what, json] of spoilt(refresh('x').json)) await post(`refresh ${what}`, TOKEN, { json });
   for (const [what, given] of Object.entries({
@@ -119,14 +113,10 @@ export async function oauthCases(r: Recorder, { token, login, limited }: Callers
     none: 'x',
     expired: forged({ exp: 1_700_000_000 }),
   })) {
-    await post(`introspect ${what}`, '/v2/oauth/introspect', { json: { token: given, ...client } });
-    await post(`introspect ${what} by another node`, '/v2/oauth/introspect', {
-      form: { token: given, ...other.client },
-    });
-    await post(`introspect ${what} with a hint`, '/v2/oauth/introspect', {
-      form: { token: given, token_type_hint: 'refresh_token' },
-      headers: byBasic,
-    });
+    const hinted = { token: given, token_type_hint: 'refresh_token' };
+    await post(`introspect ${what}`, INTROSPECT, { json: { token: given, ...client } });
+    await post(`introspect ${what} by another node`, INTROSPECT, { form: { token: given, ...other.client } });
+    await post(`introspect ${what} with a hint`, INTROSPECT, { form: hinted, headers: byBasic });
   }
   const revoked = {
     access: second.access_token,
@@ -138,7 +128,7 @@ export async function oauthCases(r: Recorder, { token, login, limited }: Callers
   for (const [what, given] of Object.entries(revoked)) {
     await post(`revoke ${what}`, '/v2/oauth/revoke', { form: { token: given, ...client } });
     await post(`revoke ${what} again`, '/v2/oauth/revoke', { json: { token: given, ...client } });
-    await post(`introspect revoked ${what}`, '/v2/oauth/introspect', { json: { token: given, ...client } });
+    await post(`introspect revoked ${what}`, INTROSPECT, { json: { token: given, ...client } });
     await r.call(`accounts with revoked ${what}`, 'GET', '/v1/accounts?limit=1', { token: given });
   }
   for (const path of ['/v2/oauth/revoke', '/v2/oauth/introspect']) {
@@ -153,17 +143,12 @@ export async function oauthCases(r: Recorder, { token, login, limited }: Callers
     json: { ...other.client, grant_type: 'password', ...other.supervisor },
   });
   await untilMinuteIsYoung();
+  const headers = { 'x-forwarded-for': '203.0.113.200' };
   for (let turn = 1; turn <= 22; turn += 1) {
-    await r.call(`wrong secret ${turn} of one address`, 'POST', TOKEN, {
-      json: { ...CREDENTIALS, client_id: client.client_id, client_secret: 'wrong' },
-      headers: { 'x-forwarded-for': '203.0.113.200' },
-    });
+    await r.call(`wrong secret ${turn} of one address`, 'POST', TOKEN, { json: { ...CREDENTIALS, ...WRONG }, headers });
   }
   for (const path of ['/v2/oauth/revoke', '/v2/oauth/introspect']) {
-    await r.call(`${path} throttled`, 'POST', path, {
-      json: { token: 'x', client_id: client.client_id, client_secret: 'wrong' },
-      headers: { 'x-forwarded-for': '203.0.113.200' },
-    });
+    await r.call(`${path} throttled`, 'POST', path, { json: { token: 'x', ...WRONG }, headers });
   }
   await limits(r, limited);
 }
@@ -237,10 +222,10 @@ export async function webhookCases(r: Recorder, { token }: Callers): Promise<voi
       'a bearer': { json: NOTIFICATION, token },
       'another service': { json: NOTIFICATION, headers: { authorization, 'x-target-server': 'x' } },
       'the notification service': { json: NOTIFICATION, headers: { authorization, 'x-target-server': 'notification' } },
-      'no JSON': { body: '{', headers: { authorization, 'content-type': 'application/json' } },
+      'no JSON': { body: '{', headers: { authorization, ...JSON_TYPE } },
       'no type': { body: '{}', headers: { authorization } },
       'too long': { json: { ...NOTIFICATION, error: 'x'.repeat(300_000) }, headers: { authorization } },
-      'a long correlation id': { json: NOTIFICATION, headers: { authorization, 'x-correlation-id': 'x'.repeat(1025) } },
+      'a long correlation id': { json: NOTIFICATION, headers: { authorization, ...LONG_ID } },
     };
     for (const [what, options] of Object.entries(refused)) await r.call(`${path} ${what}`, 'POST', path, options);
     for (const method of ['GET', 'PUT', 'OPTIONS']) await r.call(`${path} as ${method}`, method, path);
@@ -295,14 +280,13 @@ export async function webhookCases(r: Recorder, { token }: Callers): Promise<voi
       'webhook-timestamp': String(at),
       'webhook-signature': `v1,${signature}`,
     };
-    await r.call(`webhook signature ${what}`, 'POST', '/v2/webhooks/custodial', { body: sent, headers });
-    await r.call(`webhook signature ${what} without an id`, 'POST', '/v2/webhooks/custodial', {
-      body: sent,
-      headers: { ...headers, 'webhook-id': '' },
-    });
-    await r.call(`webhook signature ${what} without credentials`, 'POST', '/v2/webhooks/custodial', {
-      body: sent,
-      headers: { ...headers, authorization: '' },
-    });
+    for (const [how, changed] of [
+      ['', {}],
+      [' without an id', { 'webhook-id': '' }],
+      [' without credentials', { authorization: '' }],
+    ] as const) {
+      const options = { body: sent, headers: { ...headers, ...changed } };
+      await r.call(`webhook signature ${what}${how}`, 'POST', '/v2/webhooks/custodial', options);
+    }
   }
 }

@@ -2,9 +2,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { fakeNode } from '../../test/support/gas-fee/node.ts';
 import { uncovered } from './coverage.ts';
 import { graphqlCases } from './graphql-cases.ts';
-import { echo, gasNode, removeData, startInstance } from './instance.ts';
+import { echo, startInstance } from './instance.ts';
 import { mcpCases } from './mcp-cases.ts';
 import { Names } from './normalise.ts';
 import { loginOf, oauthCases, tokenOf, webhookCases } from './oauth-cases.ts';
@@ -32,8 +33,9 @@ process.stdout.write(`${lines.length} lines in ${values.out} after ${Math.round(
 
 /** Everything in one process, as an embedded instance comes. */
 async function localRecording(): Promise<Recorder> {
-  const [node, upstream] = [await gasNode(), await echo()];
-  const instance = await startInstance(project, {
+  await using node = await fakeNode();
+  using upstream = await echo();
+  await using instance = await startInstance(project, {
     CORS_ORIGINS: CONSOLE,
     GAS_RPC_URLS: `${fixedId(51)}=${node.url},${fixedId(52)}=http://127.0.0.1:1`,
     DISCOVERS_UPSTREAM_URL: upstream.url,
@@ -71,7 +73,6 @@ async function localRecording(): Promise<Recorder> {
   await keepMetrics(r, instance);
   keepLog(r, await instance.stop());
   await keepRows(r, instance);
-  await removeData(instance);
   return r;
 }
 
@@ -101,17 +102,16 @@ async function guards(r: Recorder, clients: Record<string, Credentials>): Promis
 
 /** The same table with its services elsewhere: first they answer, then they are away. */
 async function remoteRecording(): Promise<Recorder> {
-  const upstream = await echo();
+  using upstream = await echo();
   const table = readFileSync(join(project, 'gateway.yaml'), 'utf8');
   const file = join(tmpdir(), `portcullis-exchanges-${process.pid}.yaml`);
   writeFileSync(file, table.replaceAll(/^( {2}[a-z-]+): local$/gm, `$1: ${upstream.url}`));
-  const instance = await startInstance(project, { GATEWAY_CONFIG: file, WEBHOOK_SIGNATURE: 'required' });
+  await using instance = await startInstance(project, { GATEWAY_CONFIG: file, WEBHOOK_SIGNATURE: 'required' });
   const r = new Recorder(instance.url, new Names(), 'remote ');
   await remoteCases(r, upstream);
   await keepMetrics(r, instance);
   keepLog(r, await instance.stop());
   await keepRows(r, instance);
-  await removeData(instance);
   rmSync(file);
   return r;
 }

@@ -43,6 +43,9 @@ interface Place {
   place: string;
 }
 
+/** The messages of a socket, each with the number of answers to wait for, and what happens meanwhile. */
+export type Messages = readonly [send: string | object, answers: number, during?: () => Promise<unknown>][];
+
 const HOST = 'gate.example';
 /** What a browser's page cannot know and a client need not: where an answer ends. */
 const SECONDS = /^(?:retry-after|x-(?:ratelimit|monthlylimit)-reset.*)$/i;
@@ -157,7 +160,7 @@ export class Recorder {
   /** A WebSocket: sends each message once the one before has had so many answers, until it is closed or none is left. */
   async socket(
     name: string,
-    messages: readonly [send: string | object, answers: number, during?: () => Promise<unknown>][],
+    messages: Messages,
     { protocol = 'graphql-transport-ws', headers = {} }: { protocol?: string; headers?: Record<string, string> } = {},
   ): Promise<void> {
     const place = this.#begin(name);

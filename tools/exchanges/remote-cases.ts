@@ -54,7 +54,7 @@ export async function remoteCases(r: Recorder, upstream: Upstream): Promise<void
   for (const status of [undefined, '500']) {
     await every(`with ${status ?? 'nothing'}`, status === undefined ? {} : { 'x-answer-status': status });
   }
-  upstream.close();
+  upstream[Symbol.dispose]();
   await sleep(200);
   // At first each is tried; once too many have failed none is.
   for (let turn = 1; turn <= 6; turn += 1) await every(`away ${turn}`, {});

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Recorder } from './recorder.ts';
+import type { Options, Recorder } from './recorder.ts';
 import { CONSOLE, DEMO, forged, JWT_SECRETS, NOBODY, spoilt } from './values.ts';
 
 /** Who calls. */
@@ -19,6 +19,8 @@ export const RULES = `/v1/wallets/${WALLET}/rules`;
 const MIGRATE = '/v2/users/migrate/with-wallet';
 /** No body is sent: the answer comes without one. */
 const DECLARED_TOO_LONG = 3_000_000;
+export const JSON_TYPE = { 'content-type': 'application/json' };
+export const LONG_ID = { 'x-correlation-id': 'x'.repeat(1025) };
 
 export const LOGIC = { field: 'balance.available', op: 'lt', value: 100.5, network_currency_id: CURRENCY };
 export const TRANSFER_RULE = {
@@ -113,38 +115,30 @@ function tokens(): [what: string, headers: Record<string, string | string[]>][] 
 export async function restCases(r: Recorder, { token, login, poor, neighbour }: Callers): Promise<void> {
   for (const [what, headers] of tokens()) await r.call(`token ${what}`, 'GET', '/v1/accounts?limit=1', { headers });
   for (const [method, path, json] of PROTECTED) {
-    const body = json && { json };
     const name = `${method} ${path.replaceAll(/0{8}-\S{4}-4000-8000-0*/g, '')}`;
-    await r.call(`${name} no token`, method, path, body);
-    await r.call(`${name} broken token`, method, path, { token: 'x', ...body });
-    await r.call(`${name} without permission`, method, path, { token: poor, ...body });
-    await r.call(`${name} for an unknown service`, method, path, {
-      token,
-      headers: { 'x-target-server': 'x' },
-      ...body,
-    });
-    await r.call(`${name} discover token`, method, path, { token: forged({}, JWT_SECRETS.discover), ...body });
-    await r.call(`${name} with a long correlation id`, method, path, {
-      token,
-      headers: { 'x-correlation-id': 'x'.repeat(1025) },
-      ...body,
-    });
+    for (const [what, options] of Object.entries<Options>({
+      'no token': {},
+      'broken token': { token: 'x' },
+      'without permission': { token: poor },
+      'for an unknown service': { token, headers: { 'x-target-server': 'x' } },
+      'discover token': { token: forged({}, JWT_SECRETS.discover) },
+      'with a long correlation id': { token, headers: LONG_ID },
+    })) {
+      await r.call(`${name} ${what}`, method, path, { ...options, ...(json && { json }) });
+    }
     for (const other of ['PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
       await r.call(`${name} as ${other}`, other, path, { token });
     if (!json) continue;
-    for (const [what, options] of Object.entries({
-      'no JSON': { body: '{', headers: { 'content-type': 'application/json' } },
-      'no UTF-8': { body: Buffer.from('{"name":"\xff"}', 'latin1'), headers: { 'content-type': 'application/json' } },
+    for (const [what, options] of Object.entries<Options>({
+      'no JSON': { body: '{', headers: JSON_TYPE },
+      'no UTF-8': { body: Buffer.from('{"name":"\xff"}', 'latin1'), headers: JSON_TYPE },
       'no content type': { body: '{}' },
       'another content type': { body: '{}', headers: { 'content-type': 'text/plain' } },
-      'no body': { headers: { 'content-type': 'application/json' } },
+      'no body': { headers: JSON_TYPE },
       null: { json: null },
       'a list': { json: [] },
       'a text': { json: 'x' },
-      'too deep': {
-        body: `${'['.repeat(20_001)}${']'.repeat(20_001)}`,
-        headers: { 'content-type': 'application/json' },
-      },
+      'too deep': { body: `${'['.repeat(20_001)}${']'.repeat(20_001)}`, headers: JSON_TYPE },
       'a key twice': { json, headers: { 'idempotency-key': ['a', 'b'] } },
       'an empty key': { json, headers: { 'idempotency-key': '' } },
       'a long key': { json, headers: { 'idempotency-key': 'x'.repeat(256) } },
@@ -185,10 +179,9 @@ async function rules(r: Recorder, token: string, neighbour: string): Promise<voi
     const json = { ...TRANSFER_RULE, auto_transfer_rule: { ...TRANSFER_RULE.auto_transfer_rule, rule_logic } };
     await r.call(`rule logic ${what}`, 'POST', RULES, { token, json });
   }
-  const type = { 'content-type': 'application/json' };
   for (const number of ['0.123456789012345678901234567890', '1e78', '1e-79', '12345678901234567890123', '-0', '1E2']) {
     const body = JSON.stringify(TRANSFER_RULE).replace('"amount":50', `"amount":${number}`);
-    await r.call(`rule amount ${number}`, 'POST', RULES, { token, body, headers: type });
+    await r.call(`rule amount ${number}`, 'POST', RULES, { token, body, headers: JSON_TYPE });
   }
   const key = { 'idempotency-key': 'rule-1' };
   for (const [what, json] of [
@@ -199,16 +192,8 @@ async function rules(r: Recorder, token: string, neighbour: string): Promise<voi
   ] as const) {
     await r.call(`rule under a key ${what}`, 'POST', RULES, { token, json, headers: key });
   }
-  await r.call('rule under a bad body key', 'POST', RULES, {
-    token,
-    json: {},
-    headers: { 'idempotency-key': 'rule-2' },
-  });
-  await r.call('rule under a bad body key again', 'POST', RULES, {
-    token,
-    json: {},
-    headers: { 'idempotency-key': 'rule-2' },
-  });
+  const bad = { token, json: {}, headers: { 'idempotency-key': 'rule-2' } };
+  for (const what of ['', ' again']) await r.call(`rule under a bad body key${what}`, 'POST', RULES, bad);
   for (const [what, wallet] of [
     ['of nobody', NOBODY],
     ['that is no id', 'x'],
@@ -216,41 +201,26 @@ async function rules(r: Recorder, token: string, neighbour: string): Promise<voi
   ] as const) {
     await r.call(`rule in a wallet ${what}`, 'POST', `/v1/wallets/${wallet}/rules`, { token, json: LIMIT_RULE });
     for (const network of [NETWORK, 'x', NOBODY]) {
-      await r.call(
-        `network ${network.slice(-2)} of a wallet ${what}`,
-        'POST',
-        `/v1/wallets/${wallet}/networks/${network}`,
-        { token },
-      );
+      const name = `network ${network.slice(-2)} of a wallet ${what}`;
+      await r.call(name, 'POST', `/v1/wallets/${wallet}/networks/${network}`, { token });
     }
   }
   const made = await r.call('rule to replace', 'POST', RULES, { token, json: TRANSFER_RULE });
   const location = made.headers.find(([name]) => name === 'Location')?.[1] ?? '';
   const path = location.replace(/^https?:\/\/[^/]+/, '');
-  await r.call('replace', 'PUT', path, { token, json: LIMIT_RULE });
-  await r.call('replace as another node', 'PUT', path, { token: neighbour, json: LIMIT_RULE });
-  await r.call('replace in another wallet', 'PUT', path.replace(WALLET, DEMO.target_wallet_id), {
-    token,
-    json: LIMIT_RULE,
-  });
-  await r.call(
-    'replace in capitals',
-    'PUT',
-    path.replace(/[^/]+$/, (id) => id.toUpperCase()),
-    { token, json: LIMIT_RULE },
-  );
-  for (const match of ['*', '"3"', '"999"', 'W/"4"', '1', '', '"1", "4"', '"4']) {
-    await r.call(`replace if-match ${match}`, 'PUT', path, { token, json: LIMIT_RULE, headers: { 'if-match': match } });
-  }
-  await r.call('replace if-match twice', 'PUT', path, {
-    token,
-    json: LIMIT_RULE,
-    headers: { 'if-match': ['"1"', '"5"'] },
-  });
+  const replace = (what: string, to = path, options: Options = {}) =>
+    r.call(what, 'PUT', to, { token, json: LIMIT_RULE, ...options });
+  await replace('replace');
+  await replace('replace as another node', path, { token: neighbour });
+  await replace('replace in another wallet', path.replace(WALLET, DEMO.target_wallet_id));
+  const capitals = path.replace(/[^/]+$/, (id) => id.toUpperCase());
+  await replace('replace in capitals', capitals);
+  for (const match of ['*', '"3"', '"999"', 'W/"4"', '1', '', '"1", "4"', '"4'])
+    await replace(`replace if-match ${match}`, path, { headers: { 'if-match': match } });
+  await replace('replace if-match twice', path, { headers: { 'if-match': ['"1"', '"5"'] } });
   for (const [what, json] of spoilt({ name: 'Limit', type: LIMIT_RULE.type }))
-    await r.call(`replace ${what}`, 'PUT', path, { token, json });
-  for (const id of [NOBODY, 'x'])
-    await r.call(`replace the rule ${id}`, 'PUT', `${RULES}/${id}`, { token, json: LIMIT_RULE });
+    await replace(`replace ${what}`, path, { json });
+  for (const id of [NOBODY, 'x']) await replace(`replace the rule ${id}`, `${RULES}/${id}`);
   for (const [what, network] of Object.entries({
     one: DEMO.second_network_id,
     again: DEMO.second_network_id,
@@ -370,12 +340,8 @@ async function publicRoutes(r: Recorder): Promise<void> {
     await r.call(`${path} for no service`, 'GET', path, { headers: { 'x-target-server': 'x' } });
     await r.call(`${path} HEAD for no service`, 'HEAD', path, { headers: { 'x-target-server': 'x' } });
     await r.call(`${path} with a broken token`, 'GET', path, { token: 'x' });
-    await r.call(`${path} with a long correlation id`, 'GET', path, {
-      headers: { 'x-correlation-id': 'x'.repeat(1025) },
-    });
-    await r.call(`${path} HEAD with a long correlation id`, 'HEAD', path, {
-      headers: { 'x-correlation-id': 'x'.repeat(1025) },
-    });
+    await r.call(`${path} with a long correlation id`, 'GET', path, { headers: LONG_ID });
+    await r.call(`${path} HEAD with a long correlation id`, 'HEAD', path, { headers: LONG_ID });
   }
   for (const file of [
     'initializer.js',
@@ -415,22 +381,18 @@ async function publicRoutes(r: Recorder): Promise<void> {
   ]) {
     await r.call(`path ${path.slice(0, 40)}`, 'GET', path);
   }
+  const discoverToken = () => forged({}, JWT_SECRETS.discover);
   for (const method of ['GET', 'POST', 'DELETE']) {
     const headers = { 'x-custom': 'a', 'x-forwarded-for': '198.51.100.7' };
-    await r.call(`discovers ${method}`, method, '/v1/discovers/things?a=1', {
-      token: forged({}, JWT_SECRETS.discover),
-      headers,
-    });
+    await r.call(`discovers ${method}`, method, '/v1/discovers/things?a=1', { token: discoverToken(), headers });
     await r.call(`discovers ${method} with another token`, method, '/v1/discovers/things', {
       token: forged(),
       headers,
     });
   }
   for (const status of ['201', '404', '500', '304']) {
-    await r.call(`discovers ${status}`, 'GET', '/v1/discovers/x', {
-      token: forged({}, JWT_SECRETS.discover),
-      headers: { 'x-answer-status': status },
-    });
+    const headers = { 'x-answer-status': status };
+    await r.call(`discovers ${status}`, 'GET', '/v1/discovers/x', { token: discoverToken(), headers });
   }
   await r.call('discovers without a token', 'GET', '/v1/discovers/x');
 }
