@@ -1,14 +1,28 @@
-import SchemaBuilder from '@pothos/core';
+import SchemaBuilder, {
+  type FieldRef,
+  type ImplementableObjectRef,
+  type InputFieldRef,
+  type InputRef,
+  type ObjectRef,
+} from '@pothos/core';
 import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
 import type { AuthFailure } from '@pothos/plugin-scope-auth';
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth';
 import ZodPlugin from '@pothos/plugin-zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
+import { camelName } from '../../../lib/camel-name.ts';
 import type { Instant } from '../../../lib/instants.ts';
 import type { ExactNumber } from '../../../lib/json.ts';
 import type { GraphqlContext } from './graphql-context.ts';
-import { badInputError, ForbiddenError, forbiddenError, inputIssues, ValidationError } from './graphql-errors.ts';
+import {
+  badInputError,
+  ForbiddenError,
+  forbiddenError,
+  inputIssues,
+  NotFoundError,
+  ValidationError,
+} from './graphql-errors.ts';
 import type { Upload } from './upload.ts';
 
 interface SchemaTypes {
@@ -35,7 +49,13 @@ export function createBuilder() {
   return new SchemaBuilder<SchemaTypes>({
     plugins: [ErrorsPlugin, ScopeAuthPlugin, ZodPlugin, RelayPlugin],
     defaultFieldNullability: false,
-    errors: { directResult: true },
+    errors: {
+      directResult: true,
+      defaultTypes: [ValidationError, NotFoundError, ForbiddenError],
+      defaultUnionOptions: {
+        name: ({ fieldName }) => `${fieldName.charAt(0).toUpperCase()}${fieldName.slice(1)}Result`,
+      },
+    },
     scopeAuth: {
       authorizeOnSubscribe: true,
       authScopes: ({ principal }) => ({ token: true, permission: (name) => principal.permissions.has(name) }),
@@ -113,6 +133,94 @@ export function needs(permission: Permission, description: string, more = '') {
 
 /** The schema builder, to which each noun adds its types and fields. */
 export type Builder = ReturnType<typeof createBuilder>;
+
+type Types = Builder extends PothosSchemaTypes.SchemaBuilder<infer Extended> ? Extended : never;
+
+/** The scalars that can show a value. */
+type ScalarFor<Value> = Value extends string
+  ? 'ID' | 'String' | 'DateTime' | 'Decimal'
+  : Value extends number
+    ? 'Int'
+    : Value extends boolean
+      ? 'Boolean'
+      : Value extends readonly string[]
+        ? '[String]'
+        : 'JSON';
+
+type TypeFor<Value> = [Extract<Value, null | undefined>] extends [never]
+  ? ScalarFor<Value>
+  : `${ScalarFor<NonNullable<Value>>}?`;
+
+/**
+ * The members of a row that fields show, each with its type and description. A scalar has a `?` if it may be null, another
+ * type `nullable`.
+ */
+type Columns<Row> = {
+  readonly [Name in keyof Row]?:
+    | readonly [scalar: TypeFor<Row[Name]>, description: string]
+    | readonly [type: object, description: string, nullable?: 'nullable'];
+};
+
+/** Implements an object type whose fields show members of its rows, each under its name in camelCase. */
+export function implement<Row>(type: ImplementableObjectRef<Types, Row>, description: string, columns: Columns<Row>) {
+  type.implement({
+    description,
+    fields: (t) => {
+      const { expose } = t as unknown as { expose(name: string, options: object): FieldRef<Types> };
+      const shown: [column: string, described: [string | object, string, string?]][] = Object.entries(columns);
+      const fields = shown.map(([column, [given, told, nullable]]) => {
+        const name = typeof given === 'string' ? given.replace('?', '') : given;
+        const options = { type: name === '[String]' ? ['String'] : name, nullable: name !== given || !!nullable };
+        return [camelName(column), expose.call(t, column, { ...options, description: told })];
+      });
+      return Object.fromEntries(fields);
+    },
+  });
+  return type;
+}
+
+/** Adds an enum, whose names are its internal values in upper case, each with its description. */
+export function enumOf<Value extends string>(
+  builder: Builder,
+  name: string,
+  description: string,
+  values: Record<Value, string>,
+) {
+  const named = Object.entries<string>(values).map(([value, told]) => [
+    value.toUpperCase(),
+    { value: value as Value, description: told },
+  ]);
+  return builder.enumType(name, { description, values: Object.fromEntries(named) as Record<string, { value: Value }> });
+}
+
+/** The members of an input, each with its type and description. A scalar has a `!` if it is required, another type `required`. */
+type Members = Readonly<
+  Record<string, readonly [type: string | InputRef | [InputRef], description: string, required?: 'required']>
+>;
+
+/** Adds an input type that a schema of REST parses, so that the types of its members are of no use here. */
+export function inputOf(builder: Builder, name: string, description: string, members: Members): InputRef {
+  return builder.inputType(name, {
+    description,
+    fields: (t) => {
+      const { field } = t as unknown as { field(options: object): InputFieldRef<Types, unknown> };
+      const fields = Object.entries(members).map(([member, [given, told, isRequired]]) => {
+        const named = typeof given === 'string' ? given.replace('!', '') : given;
+        const type = named === '[String]' ? ['String'] : named;
+        return [member, field.call(t, { type, required: named !== given || !!isRequired, description: told })];
+      });
+      return Object.fromEntries(fields);
+    },
+  });
+}
+
+/** Adds the connection of a type, and its edge. */
+export function connectionOf<Row>(builder: Builder, type: ObjectRef<Types, Row>, page: string, edge: string) {
+  return builder.connectionObject(
+    { type, name: `${type.name}Connection`, description: page },
+    { name: `${type.name}Edge`, description: edge },
+  );
+}
 
 function missingPermission(failure: AuthFailure): string | undefined {
   if ('failures' in failure) return failure.failures.map(missingPermission).find((name) => name !== undefined);

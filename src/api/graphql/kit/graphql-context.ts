@@ -17,7 +17,7 @@ export interface GraphqlServices
 }
 
 /** The caller of an operation, on which only that operation's own result may depend. */
-export interface OperationCaller extends Principal, Caller {
+interface OperationCaller extends Principal, Caller {
   /** The `Last-Event-ID` of an SSE client that reconnects; it takes precedence over the operation's `after`. */
   lastEventId: string | undefined;
   /** Whether the domain has refused a mutation of the operation. */

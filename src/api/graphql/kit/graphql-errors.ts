@@ -131,13 +131,12 @@ export function inputIssues(error: z.ZodError): InputIssue[] {
   });
 }
 
-/** Returns the options that make the result of a mutation a union with these errors. */
-export function errorsOf<Type extends new (...given: never[]) => Error>(
-  name: string,
-  types: Type[],
-  description: string,
-) {
-  return { types, union: { name, description } };
+/**
+ * Returns the options that make the result of a mutation a union of it and its errors: `ValidationError`,
+ * `NotFoundError`, `ForbiddenError` and these.
+ */
+export function errorsOf(description: string, ...types: (typeof DuplicateError | typeof PreconditionError)[]) {
+  return { types, union: { description } };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { isUuid } from '../../../lib/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageRequest } from '../../../lib/keyset.ts';
 import { type NestedList, NO_ROWS, type PagedList } from '../../../platform/database/keyset-list.ts';
+import { withoutNulls } from './camel-input.ts';
 import type { GraphqlContext, GraphqlServices } from './graphql-context.ts';
 import { badInputError } from './graphql-errors.ts';
 import { loaderPerField, loaderPerOperation } from './loaders.ts';
@@ -37,11 +38,18 @@ function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlConte
   return { size, backward, after: keyOf('after'), before: keyOf('before') };
 }
 
-/** Returns the resolver of a connection. `name` identifies the list in its cursors. */
-export function connectionResolver<Args extends ConnectionArgs, Filter, Row>(
+interface FilteredArgs<Filter> extends ConnectionArgs {
+  filter?: { [Name in keyof Filter]?: Filter[Name] | null } | null | undefined;
+}
+
+/**
+ * Returns the resolver of a connection. `name` identifies the list in its cursors. `filterOf` returns the filter of the
+ * list; by default that is the argument `filter`, if there is one.
+ */
+export function connectionResolver<Filter, Row, Args extends ConnectionArgs = FilteredArgs<Filter>>(
   name: string,
   listOf: (services: GraphqlServices) => PagedList<Row, Filter>,
-  filterOf: (args: Args) => Filter,
+  filterOf: (args: Args) => Filter = ({ filter }: FilteredArgs<Filter>) => withoutNulls<object>(filter) as Filter,
 ) {
   return async (_root: unknown, args: Args, context: GraphqlContext): Promise<Connection<Row>> => {
     const { services, principal } = context;

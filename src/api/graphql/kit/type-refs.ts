@@ -6,13 +6,17 @@ import type { AssetRow } from '../../../domain/assets/assets.service.ts';
 import type { NetworkRow } from '../../../domain/networks/networks.service.ts';
 import type { TransactionEventRow } from '../../../domain/transactions/transaction-pages.service.ts';
 import type { TransactionView } from '../../../domain/transactions/transaction-view.ts';
+import { STATUS, type TransactionCollection } from '../../../domain/transactions/type-codes.rules.ts';
 import type { MigrationTableRow } from '../../../domain/user-migrations/migration-pages.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import type { WalletRuleRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import type { WalletRow } from '../../../domain/wallets/wallets.service.ts';
-import type { Builder } from './builder.ts';
+import { type Builder, enumOf } from './builder.ts';
 
-/** Creates the references of the object types, so that types can refer to one another; each noun implements its own. */
+/**
+ * Adds the enums, and creates the references of the object types, so that types can refer to one another; each noun
+ * implements its own.
+ */
 export function createTypeRefs(builder: Builder) {
   return {
     account: builder.objectRef<AccountRow>('Account'),
@@ -27,6 +31,52 @@ export function createTypeRefs(builder: Builder) {
     supervisor: builder.objectRef<SupervisorRow>('Supervisor'),
     auditRecord: builder.objectRef<AuditRecordRow>('AuditRecord'),
     transactionEvent: builder.objectRef<TransactionEventRow>('TransactionEvent'),
+    grantType: enumOf(builder, 'GrantType', 'A way to get a token (RFC 6749).', {
+      password: 'A supervisor logs in through the client.',
+      client_credentials: 'The client speaks for itself.',
+      refresh_token: 'Exchanges a refresh token for a new pair.',
+    }),
+    clientStatus: enumOf(builder, 'ClientStatus', 'Whether a client can be used.', {
+      active: 'It can get tokens.',
+      disabled: 'Its credentials and its tokens are refused.',
+    }),
+    supervisorStatus: enumOf(builder, 'SupervisorStatus', 'Whether a supervisor can log in.', {
+      active: 'Can log in.',
+      disabled: 'Cannot log in, and has no session.',
+    }),
+    migrationStatus: enumOf(builder, 'MigrationStatus', 'The progress of a migration of users.', {
+      running: 'Rows are still being applied.',
+      done: 'Every row has been applied.',
+      cancelled: 'It was cancelled before its last row; users that it created stay.',
+      failed: 'It could not continue; users that it created stay.',
+    }),
+    walletRuleStatus: enumOf(builder, 'WalletRuleStatus', 'Whether a rule can fire.', {
+      active: 'It fires when its conditions hold.',
+      disabled: 'It is kept and never fires.',
+    }),
+    transactionStatus: builder.enumType('TransactionStatus', {
+      description: 'The status of a transaction.',
+      values: {
+        STARTED: { value: STATUS.Started, description: 'The chain processor has queued it.' },
+        IN_PROGRESS: { value: STATUS.InProgress, description: 'It is being worked on.' },
+        DONE: { value: STATUS.Done, description: 'It is on the chain: final.' },
+        ERROR: { value: STATUS.Error, description: 'It failed: final.' },
+        PENDING_RECEIPT: { value: STATUS.PendingReceipt, description: 'It was broadcast and waits for its receipt.' },
+      } as const,
+    }),
+    transactionCollection: enumOf<TransactionCollection>(
+      builder,
+      'TransactionCollection',
+      'The collection of a transaction; it determines the meaning of the type code.',
+      {
+        token_transactions: 'Of tokenized assets.',
+        node_transactions: 'Of the node itself.',
+        currency_token_transactions: 'Of currency tokens.',
+        user_transactions: 'Of users on the primary market.',
+        secondary_market_transactions: 'Of users on the secondary market.',
+        otc_transactions: 'Of users over the counter.',
+      },
+    ),
   };
 }
 

@@ -1,29 +1,19 @@
 import { searchInput, textInput } from '../../../lib/input.ts';
-import { type Builder, needs } from '../kit/builder.ts';
-import { withoutNulls } from '../kit/camel-input.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of accounts and the queries for them. */
 export function addAccounts(builder: Builder, refs: TypeRefs): void {
-  refs.account.implement({
-    description: 'An account of a node.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      name: t.exposeString('name', { description: 'The display name.' }),
-      nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
-      type: t.exposeString('type', {
-        description: 'Such as `organisation` or `customer-segregated`; others may come.',
-      }),
-      status: t.exposeInt('status', { description: '1 active, 2 suspended, 3 closed; others may come.' }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
-      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
-      deletedAt: t.expose('deleted_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it was deleted; null for one that is not.',
-      }),
-    }),
+  implement(refs.account, 'An account of a node.', {
+    id: ['ID', 'A UUID, the same as in REST.'],
+    name: ['String', 'The display name.'],
+    node_id: ['ID', 'The node that it belongs to.'],
+    type: ['String', 'Such as `organisation` or `customer-segregated`; others may come.'],
+    status: ['Int', '1 active, 2 suspended, 3 closed; others may come.'],
+    created_at: ['DateTime', 'When it was created.'],
+    updated_at: ['DateTime', 'When it was last changed.'],
+    deleted_at: ['DateTime?', 'When it was deleted; null for one that is not.'],
   });
   const filter = builder.inputType('AccountFilter', {
     description: 'Filters accounts; every given member must match.',
@@ -34,10 +24,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
       includeDeleted: t.boolean({ description: 'Whether to include deleted accounts; false by default.' }),
     }),
   });
-  const connection = builder.connectionObject(
-    { type: refs.account, name: 'AccountConnection', description: 'A page of accounts.' },
-    { name: 'AccountEdge', description: 'An account and its cursor.' },
-  );
+  const connection = connectionOf(builder, refs.account, 'A page of accounts.', 'An account and its cursor.');
   builder.queryFields((t) => ({
     accounts: t.field({
       type: connection,
@@ -46,11 +33,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the accounts; by default all that are not deleted.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver(
-        'accounts',
-        ({ accountPages }) => accountPages,
-        ({ filter }) => withoutNulls(filter),
-      ),
+      resolve: connectionResolver('accounts', ({ accountPages }) => accountPages),
     }),
     account: t.field({
       type: refs.account,

@@ -1,4 +1,4 @@
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, implement } from '../kit/builder.ts';
 import {
   DuplicateError,
   ForbiddenError,
@@ -16,14 +16,9 @@ export function addErrorTypes(builder: Builder): void {
       message: t.exposeString('message', { description: 'In English, for people; programs should use the type.' }),
     }),
   });
-  const issue = builder.objectRef<InputIssue>('InputIssue').implement({
-    description: 'The error of one member of an input.',
-    fields: (t) => ({
-      path: t.exposeStringList('path', {
-        description: "The path from the input's root: member names, and list positions from 0.",
-      }),
-      message: t.exposeString('message', { description: 'What to send instead.' }),
-    }),
+  const issue = implement(builder.objectRef<InputIssue>('InputIssue'), 'The error of one member of an input.', {
+    path: ['[String]', "The path from the input's root: member names, and list positions from 0."],
+    message: ['String', 'What to send instead.'],
   });
   builder.objectType(ValidationError, {
     name: 'ValidationError',

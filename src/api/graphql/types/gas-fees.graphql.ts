@@ -1,17 +1,18 @@
 import type { GasPrices } from '../../../domain/gas-fee/fee-history.rules.ts';
 import type { GasFee } from '../../../domain/gas-fee/gas-fees.service.ts';
-import type { Builder } from '../kit/builder.ts';
+import { type Builder, implement } from '../kit/builder.ts';
 
 /** Adds the query `gasFees`, which returns the price of gas on each network. */
 export function addGasFees(builder: Builder): void {
-  const priorityFee = builder.objectRef<GasPrices['priorityFee']>('PriorityFee').implement({
-    description: 'What transactions of recent blocks paid on top of the base fee, in wei.',
-    fields: (t) => ({
-      slow: t.exposeString('slow', { description: 'In wei: more than a tenth of them paid.' }),
-      standard: t.exposeString('standard', { description: 'In wei: more than half of them paid.' }),
-      fast: t.exposeString('fast', { description: 'In wei: more than nine tenths of them paid.' }),
-    }),
-  });
+  const priorityFee = implement(
+    builder.objectRef<GasPrices['priorityFee']>('PriorityFee'),
+    'What transactions of recent blocks paid on top of the base fee, in wei.',
+    {
+      slow: ['String', 'In wei: more than a tenth of them paid.'],
+      standard: ['String', 'In wei: more than half of them paid.'],
+      fast: ['String', 'In wei: more than nine tenths of them paid.'],
+    },
+  );
   const gasFee = builder.objectRef<GasFee>('GasFee').implement({
     description: 'The price of gas on a network, in wei. If it is unavailable, only `error` is given.',
     fields: (t) => ({

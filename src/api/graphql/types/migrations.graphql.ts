@@ -3,27 +3,16 @@ import type { MigrationProgressRow } from '../../../domain/user-migrations/migra
 import type { SkipReason } from '../../../domain/user-migrations/migration-outcome.rules.ts';
 import type { MigrationRowRow } from '../../../domain/user-migrations/migration-pages.service.ts';
 import { notFound } from '../../../platform/errors.ts';
-import { type Builder, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, implement, inputOf, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
-import {
-  DuplicateError,
-  errorsOf,
-  ForbiddenError,
-  NotFoundError,
-  orMember,
-  PreconditionError,
-  ValidationError,
-} from '../kit/graphql-errors.ts';
+import { DuplicateError, errorsOf, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of the rows of a user migration, and the field of user migrations that lists them. */
 function addMigrationRows(builder: Builder, refs: TypeRefs): void {
-  const connection = builder.connectionObject(
-    { type: rowType(builder), name: 'MigrationRowConnection', description: 'A page of rows.' },
-    { name: 'MigrationRowEdge', description: 'A row and its cursor.' },
-  );
+  const connection = connectionOf(builder, rowType(builder), 'A page of rows.', 'A row and its cursor.');
   builder.objectField(refs.migration, 'rows', (t) =>
     t.field({
       type: connection,
@@ -35,57 +24,50 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
 }
 
 function rowType(builder: Builder) {
-  return builder.objectRef<MigrationRowRow>('MigrationRow').implement({
-    description: 'A row of a migration: its identifier and its outcome.',
-    fields: (t) => ({
-      index: t.exposeInt('index', {
-        description: 'Its number among the rows, from 1; the header of a CSV file is not counted.',
-      }),
-      email: t.exposeString('email', { nullable: true, description: 'The email as sent; null if there was none.' }),
-      externalId: t.exposeString('external_id', {
-        nullable: true,
-        description: 'The external id as sent; null if there was none.',
-      }),
-      userId: t.exposeID('user_id', {
-        nullable: true,
-        description: 'The user that it created; null if it created none.',
-      }),
-      status: t.exposeString('status', { description: '`created`, `skipped` or `failed`.' }),
-      reason: t.exposeString('reason', {
-        nullable: true,
-        description:
-          'Why it became no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet`, or of a failed row what was wrong with it, in a file after `line N`. Null for one that did.',
-      }),
-    }),
-  });
+  return implement(
+    builder.objectRef<MigrationRowRow>('MigrationRow'),
+    'A row of a migration: its identifier and its outcome.',
+    {
+      index: ['Int', 'Its number among the rows, from 1; the header of a CSV file is not counted.'],
+      email: ['String?', 'The email as sent; null if there was none.'],
+      external_id: ['String?', 'The external id as sent; null if there was none.'],
+      user_id: ['ID?', 'The user that it created; null if it created none.'],
+      status: ['String', '`created`, `skipped` or `failed`.'],
+      reason: [
+        'String?',
+        'Why it became no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet`, or of a failed row what was wrong with it, in a file after `line N`. Null for one that did.',
+      ],
+    },
+  );
 }
 
 /** Adds the subscription to the progress of a user migration. */
 function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
-  const progress = builder.objectRef<MigrationProgressRow>('MigrationProgress').implement({
-    description: 'The progress of a migration of users.',
-    fields: (t) => ({
-      migration: t.field({
-        type: refs.migration,
-        ...needs('users:read', 'The migration as it is now.'),
-        resolve: (row) => row.migration,
-      }),
-      processed: t.exposeInt('processed', { description: 'How many rows have an outcome.' }),
-      total: t.exposeInt('total', { nullable: true, description: 'How many rows it has; null while that is unknown.' }),
-      success: t.int({ description: 'How many rows created a user.', resolve: (row) => row.migration.success }),
-      skipped: t.int({
-        description: 'How many rows had no identifier, or were duplicates.',
-        resolve: (row) => row.migration.skipped,
-      }),
-      failed: t.int({
-        description: 'How many rows were not valid.',
-        resolve: (row) => row.migration.failed,
-      }),
-      done: t.exposeBoolean('done', {
-        description: 'Whether this is the last value: the migration is DONE, CANCELLED or FAILED.',
-      }),
+  const progress = implement(
+    builder.objectRef<MigrationProgressRow>('MigrationProgress'),
+    'The progress of a migration of users.',
+    {
+      processed: ['Int', 'How many rows have an outcome.'],
+      total: ['Int?', 'How many rows it has; null while that is unknown.'],
+      done: ['Boolean', 'Whether this is the last value: the migration is DONE, CANCELLED or FAILED.'],
+    },
+  );
+  builder.objectFields(progress, (t) => ({
+    migration: t.field({
+      type: refs.migration,
+      ...needs('users:read', 'The migration as it is now.'),
+      resolve: (row) => row.migration,
     }),
-  });
+    success: t.int({ description: 'How many rows created a user.', resolve: (row) => row.migration.success }),
+    skipped: t.int({
+      description: 'How many rows had no identifier, or were duplicates.',
+      resolve: (row) => row.migration.skipped,
+    }),
+    failed: t.int({
+      description: 'How many rows were not valid.',
+      resolve: (row) => row.migration.failed,
+    }),
+  }));
   builder.subscriptionField('migrationProgress', (t) =>
     t.field({
       type: progress,
@@ -106,56 +88,28 @@ async function follow(id: string, context: GraphqlContext) {
 
 /** Adds the type of user migrations, with its queries, mutations and progress subscription. */
 export function addMigrations(builder: Builder, refs: TypeRefs): void {
-  const status = builder.enumType('MigrationStatus', {
-    description: 'The progress of a migration of users.',
-    values: {
-      RUNNING: { value: 'running' as const, description: 'Rows are still being applied.' },
-      DONE: { value: 'done' as const, description: 'Every row has been applied.' },
-      CANCELLED: {
-        value: 'cancelled' as const,
-        description: 'It was cancelled before its last row; users that it created stay.',
-      },
-      FAILED: { value: 'failed' as const, description: 'It could not continue; users that it created stay.' },
-    },
-  });
-  refs.migration.implement({
-    description: 'A request to migrate users, or a file of them.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID.' }),
-      status: t.expose('status', { type: status, description: 'Its status.' }),
-      total: t.exposeInt('total', { description: 'How many rows it has.' }),
-      success: t.exposeInt('success', { description: 'How many rows created a user.' }),
-      skipped: t.exposeInt('skipped', {
-        description: 'How many rows had no identifier, or were duplicates.',
-      }),
-      failed: t.exposeInt('failed', { description: 'How many rows were not valid.' }),
-      createdBy: t.exposeString('created_by', { description: 'The `sub` of the token that started it.' }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it began.' }),
-      finishedAt: t.expose('finished_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it ended; null while it runs.',
-      }),
-    }),
+  implement(refs.migration, 'A request to migrate users, or a file of them.', {
+    id: ['ID', 'A UUID.'],
+    status: [refs.migrationStatus, 'Its status.'],
+    total: ['Int', 'How many rows it has.'],
+    success: ['Int', 'How many rows created a user.'],
+    skipped: ['Int', 'How many rows had no identifier, or were duplicates.'],
+    failed: ['Int', 'How many rows were not valid.'],
+    created_by: ['String', 'The `sub` of the token that started it.'],
+    created_at: ['DateTime', 'When it began.'],
+    finished_at: ['DateTime?', 'When it ended; null while it runs.'],
   });
   addMigrationRows(builder, refs);
   addMigrateMutations(builder, refs);
   addFileMutations(builder, refs);
   addMigrationProgress(builder, refs);
-  const connection = builder.connectionObject(
-    { type: refs.migration, name: 'MigrationConnection', description: 'A page of migrations.' },
-    { name: 'MigrationEdge', description: 'A migration and its cursor.' },
-  );
+  const connection = connectionOf(builder, refs.migration, 'A page of migrations.', 'A migration and its cursor.');
   builder.queryFields((t) => ({
     migrations: t.field({
       type: connection,
       ...needs('users:read', "The node's migrations of users, newest first."),
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver(
-        'migrations',
-        ({ migrationPages }) => migrationPages,
-        () => ({}),
-      ),
+      resolve: connectionResolver('migrations', ({ migrationPages }) => migrationPages),
     }),
     migration: t.field({
       type: refs.migration,
@@ -169,32 +123,32 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
 
 /** Adds the mutations that migrate one user, or up to 500 users. */
 function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
-  const input = builder.inputType('MigrateUserInput', {
-    description: 'A user who has a wallet already. One of `email` and `externalId` is needed.',
-    fields: (t) => ({
-      walletAddress: t.string({ required: true, description: 'Up to 128 characters; trimmed and lower-cased.' }),
-      email: t.string({
-        description:
-          'Unique in the node in any letter case, after it is trimmed and normalised to NFC; blank counts as absent.',
-      }),
-      externalId: t.string({
-        description: 'An identifier of your own, unique in the node, compared exactly; blank counts as absent.',
-      }),
-      name: t.string({ description: 'The given name, normalised to NFC.' }),
-      surname: t.string({ description: 'The family name, normalised to NFC.' }),
-      kycSent: t.boolean({
-        description: 'Whether the KYC token was sent already: the user is verified then; false by default.',
-      }),
-    }),
-  });
+  const input = inputOf(
+    builder,
+    'MigrateUserInput',
+    'A user who has a wallet already. One of `email` and `externalId` is needed.',
+    {
+      walletAddress: ['String!', 'Up to 128 characters; trimmed and lower-cased.'],
+      email: [
+        'String',
+        'Unique in the node in any letter case, after it is trimmed and normalised to NFC; blank counts as absent.',
+      ],
+      externalId: [
+        'String',
+        'An identifier of your own, unique in the node, compared exactly; blank counts as absent.',
+      ],
+      name: ['String', 'The given name, normalised to NFC.'],
+      surname: ['String', 'The family name, normalised to NFC.'],
+      kycSent: ['Boolean', 'Whether the KYC token was sent already: the user is verified then; false by default.'],
+    },
+  );
   builder.mutationFields((t) => ({
     migrateUser: t.field({
       type: refs.user,
       ...needs('users:migrate', 'Migrates a user who has a wallet already.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
-        'MigrateUserResult',
-        [ValidationError, DuplicateError, NotFoundError, ForbiddenError],
         'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+        DuplicateError,
       ),
       args: { input: t.arg({ ...parsedArgument(input, migrateUserInput), description: 'The user.' }) },
       resolve: async (_root, { input: user }, context) => {
@@ -214,8 +168,6 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'MigrateUsersResult',
-        [ValidationError, NotFoundError, ForbiddenError],
         'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
       ),
       args: {
@@ -249,9 +201,8 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
         'Stores a CSV file of users, with any number of rows, and migrates them in the background; migrationProgress has the progress.',
       ),
       errors: errorsOf(
-        'StartUserMigrationResult',
-        [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
         'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; PreconditionError: files of the node that are being uploaded or wait to be migrated take 4 GiB; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+        PreconditionError,
       ),
       args: {
         file: t.arg({
@@ -268,9 +219,8 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
       type: refs.migration,
       ...needs('users:migrate', 'Stops a migration before its last row; the users created so far stay.'),
       errors: errorsOf(
-        'CancelUserMigrationResult',
-        [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
         'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: not returned.',
+        PreconditionError,
       ),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       resolve: (_root, { id }, { services, principal }) =>

@@ -1,5 +1,5 @@
-import { type Builder, needs } from '../kit/builder.ts';
-import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import { errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -8,29 +8,19 @@ import type { TypeRefs } from '../kit/type-refs.ts';
  * wallet.
  */
 export function addNetworks(builder: Builder, refs: TypeRefs): void {
-  refs.network.implement({
-    description: 'A network of a chain; the same for every node.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      name: t.exposeString('name', { description: 'The display name.' }),
-      chain: t.exposeString('chain', { description: "The chain's name." }),
-    }),
+  implement(refs.network, 'A network of a chain; the same for every node.', {
+    id: ['ID', 'A UUID, the same as in REST.'],
+    name: ['String', 'The display name.'],
+    chain: ['String', "The chain's name."],
   });
-  const connection = builder.connectionObject(
-    { type: refs.network, name: 'NetworkConnection', description: 'A page of networks.' },
-    { name: 'NetworkEdge', description: 'A network and its cursor.' },
-  );
+  const connection = connectionOf(builder, refs.network, 'A page of networks.', 'A network and its cursor.');
   builder.queryField('networks', (t) =>
     t.field({
       type: connection,
       description: 'Every network, in the order in which they were added. Needs any token.',
       authScopes: { token: true },
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver(
-        'networks',
-        ({ networkPages }) => networkPages,
-        () => ({}),
-      ),
+      resolve: connectionResolver('networks', ({ networkPages }) => networkPages),
     }),
   );
   builder.objectField(refs.wallet, 'networks', (t) =>
@@ -51,8 +41,6 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'AssignNetworkResult',
-        [ValidationError, NotFoundError, ForbiddenError],
         'The wallet; or ValidationError: the network is of another chain; NotFoundError: the wallet or the network; ForbiddenError: without wallets:write.',
       ),
       args: {

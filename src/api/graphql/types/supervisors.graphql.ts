@@ -1,17 +1,9 @@
 import { passwordInput, roleInput, supervisorInput } from '../../../access/administration/supervisor.input.ts';
 import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
-import { type Builder, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { tenantAndAdministrator } from '../kit/graphql-context.ts';
-import {
-  DuplicateError,
-  errorsOf,
-  ForbiddenError,
-  NotFoundError,
-  orMember,
-  PreconditionError,
-  ValidationError,
-} from '../kit/graphql-errors.ts';
+import { DuplicateError, errorsOf, orMember, PreconditionError } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -23,12 +15,11 @@ const passwordOptions = {
   description: '8 to 1024 characters, after it is normalised to NFC.',
 } as const;
 const roleOptions = { required: true, description: '`admin`, `operator` or `viewer`.' } as const;
-const errorTypes = [ValidationError, NotFoundError, ForbiddenError, PreconditionError];
 const changed =
   'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
 
 /** Adds the mutations that administer supervisors. */
-function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
+function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
   addSupervisorCreation(builder, refs);
   builder.mutationFields((t) => ({
     setSupervisorStatus: t.field({
@@ -36,10 +27,10 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       description:
         'Disabling ends the sessions and needs clients:manage only. Enabling, like setting the password, also needs every permission of the role. The last active admin cannot be disabled.',
       authScopes,
-      errors: errorsOf('SetSupervisorStatusResult', errorTypes, changed),
+      errors: errorsOf(changed, PreconditionError),
       args: {
         id: t.arg.id(idOptions),
-        status: t.arg({ type: status, required: true, description: 'The new status.' }),
+        status: t.arg({ type: refs.supervisorStatus, required: true, description: 'The new status.' }),
       },
       resolve: (_root, args, context) =>
         orMember(
@@ -51,7 +42,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       description:
         "Sets the password and ends the sessions. Needs clients:manage and every permission of the role; a client's own token cannot do it if the client has limits (addresses, certificate, rate, quota).",
       authScopes,
-      errors: errorsOf('SetSupervisorPasswordResult', errorTypes, changed),
+      errors: errorsOf(changed, PreconditionError),
       args: {
         id: t.arg.id(idOptions),
         password: t.arg.string({ ...passwordOptions, validate: { schema: passwordInput.out.shape.password } }),
@@ -66,7 +57,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       description:
         'Sets the role and ends the sessions. Needs clients:manage and every permission of both roles, as setting the password does. The last active admin stays.',
       authScopes,
-      errors: errorsOf('SetSupervisorRoleResult', errorTypes, changed),
+      errors: errorsOf(changed, PreconditionError),
       args: {
         id: t.arg.id(idOptions),
         role: t.arg.string({ ...roleOptions, validate: { schema: roleInput.out.shape.role } }),
@@ -79,7 +70,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       description:
         'Ends a lockout after wrong passwords, so that the supervisor can log in at once. Needs clients:manage and every permission of the role, as setting the password does.',
       authScopes,
-      errors: errorsOf('UnlockSupervisorResult', errorTypes, changed),
+      errors: errorsOf(changed, PreconditionError),
       args: { id: t.arg.id(idOptions) },
       resolve: (_root, { id }, context) =>
         orMember(context.services.supervisorAdministration.unlock(...tenantAndAdministrator(context), id)),
@@ -87,7 +78,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
     revokeSessions: t.field({
       type: refs.supervisor,
       ...needs('clients:manage', 'Ends every session of a supervisor at once.'),
-      errors: errorsOf('RevokeSessionsResult', errorTypes, changed),
+      errors: errorsOf(changed, PreconditionError),
       args: { supervisorId: t.arg.id(idOptions) },
       resolve: (_root, { supervisorId }, context) =>
         orMember(
@@ -117,9 +108,8 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
         'Creates an active supervisor. Needs clients:manage and every permission of the role, as setting the password does.',
       authScopes,
       errors: errorsOf(
-        'CreateSupervisorResult',
-        [ValidationError, NotFoundError, ForbiddenError, DuplicateError],
         'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: never returned today.',
+        DuplicateError,
       ),
       args: { input: t.arg({ ...parsedArgument(input, supervisorInput), description: 'The supervisor.' }) },
       resolve: (_root, { input: supervisor }, context) =>
@@ -128,12 +118,8 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
   );
 }
 
-/** The enum of a supervisor's status. */
-type SupervisorStatus = ReturnType<typeof supervisorStatus>;
-
 /** Adds the type of supervisors, with its query and mutations. */
 export function addSupervisors(builder: Builder, refs: TypeRefs): void {
-  const status = supervisorStatus(builder);
   // Not cached, so that a mutation that follows another one returns the current lockout.
   const locks = loaderPerOperation<string | null>(
     async (usernames, { services, principal }) => {
@@ -145,53 +131,33 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
     },
     { cache: false },
   );
-  refs.supervisor.implement({
-    description: 'A person who logs in by the password grant.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID: the `sub` of the tokens.' }),
-      username: t.exposeString('username', {
-        description: 'The name to log in with, in any case of its letters; unique in the node.',
-      }),
-      role: t.exposeString('role', { description: '`admin`, `operator` or `viewer`.' }),
-      permissions: t.stringList({
-        description: 'The permissions of the role, such as `accounts:read`.',
-        resolve: ({ role }) => [...permissionsOfRole(role)],
-      }),
-      status: t.expose('status', { type: status, description: 'Whether the supervisor can log in.' }),
-      lockedUntil: t.field({
-        type: 'DateTime',
-        nullable: true,
-        description: 'When the lockout after too many wrong passwords ends; null without one.',
-        resolve: ({ username }, _args, context) => locks(context).load(username),
-      }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When the supervisor was created.' }),
-    }),
+  implement(refs.supervisor, 'A person who logs in by the password grant.', {
+    id: ['ID', 'A UUID: the `sub` of the tokens.'],
+    username: ['String', 'The name to log in with, in any case of its letters; unique in the node.'],
+    role: ['String', '`admin`, `operator` or `viewer`.'],
+    status: [refs.supervisorStatus, 'Whether the supervisor can log in.'],
+    created_at: ['DateTime', 'When the supervisor was created.'],
   });
-  addSupervisorMutations(builder, refs, status);
-  const connection = builder.connectionObject(
-    { type: refs.supervisor, name: 'SupervisorConnection', description: 'A page of supervisors.' },
-    { name: 'SupervisorEdge', description: 'A supervisor and the cursor.' },
-  );
+  builder.objectFields(refs.supervisor, (t) => ({
+    permissions: t.stringList({
+      description: 'The permissions of the role, such as `accounts:read`.',
+      resolve: ({ role }) => [...permissionsOfRole(role)],
+    }),
+    lockedUntil: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the lockout after too many wrong passwords ends; null without one.',
+      resolve: ({ username }, _args, context) => locks(context).load(username),
+    }),
+  }));
+  addSupervisorMutations(builder, refs);
+  const connection = connectionOf(builder, refs.supervisor, 'A page of supervisors.', 'A supervisor and the cursor.');
   builder.queryField('supervisors', (t) =>
     t.field({
       type: connection,
       ...needs('clients:manage', "The node's supervisors, active or not, oldest first."),
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver(
-        'supervisors',
-        ({ supervisorPages }) => supervisorPages,
-        () => ({}),
-      ),
+      resolve: connectionResolver('supervisors', ({ supervisorPages }) => supervisorPages),
     }),
   );
-}
-
-function supervisorStatus(builder: Builder) {
-  return builder.enumType('SupervisorStatus', {
-    description: 'Whether a supervisor can log in.',
-    values: {
-      ACTIVE: { value: 'active' as const, description: 'Can log in.' },
-      DISABLED: { value: 'disabled' as const, description: 'Cannot log in, and has no session.' },
-    },
-  });
 }

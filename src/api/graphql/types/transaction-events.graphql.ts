@@ -6,7 +6,6 @@ import {
 } from '../../../domain/transactions/transaction-view.ts';
 import {
   isTransactionCollection,
-  STATUS,
   statusOfCode,
   type TransactionCollection,
   typeFlagged,
@@ -16,96 +15,46 @@ import type { LoggedEvent } from '../../../events/streams/event-log.ts';
 import { textInput } from '../../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../../lib/instants.ts';
 import { notFound } from '../../../platform/errors.ts';
-import { type Builder, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { badInputError } from '../kit/graphql-errors.ts';
 import { ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
-/** Adds the enums of transactions. Their internal values are the codes and names of the specification. */
-export function addTransactionEnums(builder: Builder) {
-  const status = builder.enumType('TransactionStatus', {
-    description: 'The status of a transaction.',
-    values: {
-      STARTED: { value: STATUS.Started, description: 'The chain processor has queued it.' },
-      IN_PROGRESS: { value: STATUS.InProgress, description: 'It is being worked on.' },
-      DONE: { value: STATUS.Done, description: 'It is on the chain: final.' },
-      ERROR: { value: STATUS.Error, description: 'It failed: final.' },
-      PENDING_RECEIPT: { value: STATUS.PendingReceipt, description: 'It was broadcast and waits for its receipt.' },
-    } as const,
-  });
-  const collection = builder.enumType('TransactionCollection', {
-    description: 'The collection of a transaction; it determines the meaning of the type code.',
-    values: {
-      TOKEN_TRANSACTIONS: { value: 'token_transactions', description: 'Of tokenized assets.' },
-      NODE_TRANSACTIONS: { value: 'node_transactions', description: 'Of the node itself.' },
-      CURRENCY_TOKEN_TRANSACTIONS: { value: 'currency_token_transactions', description: 'Of currency tokens.' },
-      USER_TRANSACTIONS: { value: 'user_transactions', description: 'Of users on the primary market.' },
-      SECONDARY_MARKET_TRANSACTIONS: {
-        value: 'secondary_market_transactions',
-        description: 'Of users on the secondary market.',
-      },
-      OTC_TRANSACTIONS: { value: 'otc_transactions', description: 'Of users over the counter.' },
-    } as const,
-  });
-  return { status, collection };
-}
-
-/** The enums that `addTransactionEnums` returns. */
-export type TransactionEnums = ReturnType<typeof addTransactionEnums>;
-
 /** Implements the type of transactions, except for the field of its events. */
-export function implementTransaction({ transaction }: TypeRefs, { status, collection }: TransactionEnums): void {
-  transaction.implement({
-    description: 'A registered transaction, in the state that its notifications together give it.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: "The chain processor's id." }),
-      collection: t.field({
-        type: collection,
-        description: 'The collection of the transaction.',
-        resolve: collectionOf,
-      }),
-      type: t.exposeInt('type', { description: 'A code whose meaning depends on the collection.' }),
-      typeName: t.string({
-        nullable: true,
-        description: "The type's name, where the collection gives one.",
-        resolve: (row) => typeName(collectionOf(row), row.type),
-      }),
-      typeFlagged: t.boolean({
-        description: 'Whether its collection has no such type: it needs attention.',
-        resolve: (row) => typeFlagged(collectionOf(row), row.type),
-      }),
-      status: t.expose('status', {
-        type: status,
-        nullable: true,
-        description: 'Its status; null before the first notification.',
-      }),
-      transactionHash: t.exposeString('transaction_hash', {
-        description: 'The hash on the chain; empty until broadcast.',
-      }),
-      contractAddress: t.exposeString('contract_address', {
-        description: 'The contract that it calls; empty if there is none.',
-      }),
-      gasUsed: t.exposeString('gas_used', {
-        description: 'Gas used, in units of gas: a decimal integer of any length; "0" while pending.',
-      }),
-      error: t.exposeString('error', { nullable: true, description: "The chain processor's error message." }),
-      conflict: t.exposeBoolean('conflict', {
-        description: 'Whether both DONE and ERROR were reported: it needs attention.',
-      }),
-      createdAt: t.expose('created_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When the chain processor queued it; null before the first notification.',
-      }),
-      updatedAt: t.expose('updated_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When the chain processor last updated it; null before the first notification.',
-      }),
-    }),
+export function implementTransaction(
+  builder: Builder,
+  { transaction, transactionStatus, transactionCollection }: TypeRefs,
+): void {
+  implement(transaction, 'A registered transaction, in the state that its notifications together give it.', {
+    id: ['ID', "The chain processor's id."],
+    type: ['Int', 'A code whose meaning depends on the collection.'],
+    status: [transactionStatus, 'Its status; null before the first notification.', 'nullable'],
+    transaction_hash: ['String', 'The hash on the chain; empty until broadcast.'],
+    contract_address: ['String', 'The contract that it calls; empty if there is none.'],
+    gas_used: ['String', 'Gas used, in units of gas: a decimal integer of any length; "0" while pending.'],
+    error: ['String?', "The chain processor's error message."],
+    conflict: ['Boolean', 'Whether both DONE and ERROR were reported: it needs attention.'],
+    created_at: ['DateTime?', 'When the chain processor queued it; null before the first notification.'],
+    updated_at: ['DateTime?', 'When the chain processor last updated it; null before the first notification.'],
   });
+  builder.objectFields(transaction, (t) => ({
+    collection: t.field({
+      type: transactionCollection,
+      description: 'The collection of the transaction.',
+      resolve: collectionOf,
+    }),
+    typeName: t.string({
+      nullable: true,
+      description: "The type's name, where the collection gives one.",
+      resolve: (row) => typeName(collectionOf(row), row.type),
+    }),
+    typeFlagged: t.boolean({
+      description: 'Whether its collection has no such type: it needs attention.',
+      resolve: (row) => typeFlagged(collectionOf(row), row.type),
+    }),
+  }));
 }
 
 function collectionOf({ id, collection }: TransactionView): TransactionCollection {
@@ -114,12 +63,12 @@ function collectionOf({ id, collection }: TransactionView): TransactionCollectio
 }
 
 /** Adds the filter that lists and subscriptions of transactions share. */
-export function addTransactionFilter(builder: Builder, { collection, status }: TransactionEnums) {
+export function addTransactionFilter(builder: Builder, { transactionCollection, transactionStatus }: TypeRefs) {
   return builder.inputType('TransactionFilter', {
     description: 'Filters transactions; every given member must match.',
     fields: (t) => ({
-      collection: t.field({ type: collection, description: 'In this collection.' }),
-      status: t.field({ type: status, description: 'With this status.' }),
+      collection: t.field({ type: transactionCollection, description: 'In this collection.' }),
+      status: t.field({ type: transactionStatus, description: 'With this status.' }),
       type: t.int({ description: 'With this type code.' }),
       updatedSince: t.field({
         type: 'DateTime',
@@ -148,7 +97,7 @@ function wholeMillis({ seconds, nanos }: Instant): Instant {
 }
 
 /** Adds the type of events, and the field of a transaction that lists its events. */
-export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: TransactionEnums): void {
+export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
   refs.transactionEvent.implement({
     description: 'A change that was applied to a transaction, with the transaction after it.',
     fields: (t) => ({
@@ -156,12 +105,12 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: Tr
         description: 'Its position in the event log, valid as `after` of transactionUpdates.',
       }),
       status: t.field({
-        type: enums.status,
+        type: refs.transactionStatus,
         description: 'The status after it.',
         resolve: (row) => statusOfCode(row.status),
       }),
       previousStatus: t.field({
-        type: enums.status,
+        type: refs.transactionStatus,
         nullable: true,
         description: 'The status before it; null for the first.',
         resolve: (row) => (row.previous_status === null ? null : statusOfCode(row.previous_status)),
@@ -187,10 +136,7 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: Tr
       occurredAt: t.expose('occurred_at', { type: 'DateTime', description: 'When it was applied.' }),
     }),
   });
-  const connection = builder.connectionObject(
-    { type: refs.transactionEvent, name: 'TransactionEventConnection', description: 'A page of events.' },
-    { name: 'TransactionEventEdge', description: 'An event and its cursor.' },
-  );
+  const connection = connectionOf(builder, refs.transactionEvent, 'A page of events.', 'An event and its cursor.');
   builder.objectField(refs.transaction, 'events', (t) =>
     t.field({
       type: connection,
@@ -206,14 +152,8 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: Tr
 
 const CURSOR = /^(?:0|[1-9][0-9]{0,17})$/;
 
-interface SubscriptionTypes {
-  refs: TypeRefs;
-  enums: TransactionEnums;
-  filter: TransactionFilterRef;
-}
-
 /** Adds two subscriptions: to all changes of a tenant, and to one transaction until its status is final. */
-export function addTransactionSubscriptions(builder: Builder, { refs, enums, filter }: SubscriptionTypes): void {
+export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, filter: TransactionFilterRef): void {
   const update = builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
     description: 'A change of a transaction, with the transaction after it.',
     fields: (t) => ({
@@ -231,7 +171,7 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
         resolve: (event) => viewOfLogged(event.transaction),
       }),
       previousStatus: t.field({
-        type: enums.status,
+        type: refs.transactionStatus,
         nullable: true,
         description: 'The status before the change; null for the first.',
         resolve: ({ previousStatus }) => (previousStatus === null ? null : statusOfCode(previousStatus)),

@@ -2,25 +2,15 @@ import { z } from 'zod';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
-import { type Builder, needs } from '../kit/builder.ts';
-import { withoutNulls } from '../kit/camel-input.ts';
-import {
-  DuplicateError,
-  errorsOf,
-  ForbiddenError,
-  NotFoundError,
-  orMember,
-  ValidationError,
-} from '../kit/graphql-errors.ts';
+import { type Builder, connectionOf, needs } from '../kit/builder.ts';
+import { DuplicateError, errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import {
-  addTransactionEnums,
   addTransactionEvents,
   addTransactionFilter,
   addTransactionSubscriptions,
   implementTransaction,
-  type TransactionEnums,
 } from './transaction-events.graphql.ts';
 
 const registerInput = objectInput({
@@ -31,7 +21,7 @@ const registerInput = objectInput({
 });
 
 /** Adds the mutation that registers a transaction, before or after its first notification. */
-function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
+function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
   const input = builder.inputType('RegisterTransactionInput', {
     description: 'A transaction that notifications will refer to.',
     validate: { schema: registerInput },
@@ -40,7 +30,11 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
         required: true,
         description: "The chain processor's id: 1 to 128 characters, unique across all collections.",
       }),
-      collection: t.field({ type: collection, required: true, description: 'The collection of the transaction.' }),
+      collection: t.field({
+        type: refs.transactionCollection,
+        required: true,
+        description: 'The collection of the transaction.',
+      }),
       type: t.int({ required: true, description: 'A code whose meaning depends on the collection.' }),
       assetId: t.id({ description: 'The UUID of the tokenized asset that it is about.' }),
     }),
@@ -54,9 +48,8 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'RegisterTransactionResult',
-        [ValidationError, DuplicateError, ForbiddenError, NotFoundError],
         'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write, or where REGISTRATION_BY_MUTATION is off and its owner has not registered the id; NotFoundError: it has become that of another node meanwhile.',
+        DuplicateError,
       ),
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
       resolve: (_root, { input: given }, context) => {
@@ -71,13 +64,14 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
 
 /** Adds everything about transactions: types, queries, the registration and the subscriptions. */
 export function addTransactions(builder: Builder, refs: TypeRefs): void {
-  const enums = addTransactionEnums(builder);
-  const filter = addTransactionFilter(builder, enums);
-  implementTransaction(refs, enums);
-  addTransactionEvents(builder, refs, enums);
-  const connection = builder.connectionObject(
-    { type: refs.transaction, name: 'TransactionConnection', description: 'A page of transactions.' },
-    { name: 'TransactionEdge', description: 'A transaction and its cursor.' },
+  const filter = addTransactionFilter(builder, refs);
+  implementTransaction(builder, refs);
+  addTransactionEvents(builder, refs);
+  const connection = connectionOf(
+    builder,
+    refs.transaction,
+    'A page of transactions.',
+    'A transaction and its cursor.',
   );
   builder.queryFields((t) => ({
     transactions: t.field({
@@ -87,11 +81,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the transactions; all by default.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver(
-        'transactions',
-        ({ transactionPages }) => transactionPages,
-        ({ filter: given }) => withoutNulls(given),
-      ),
+      resolve: connectionResolver('transactions', ({ transactionPages }) => transactionPages),
     }),
     transaction: t.field({
       type: refs.transaction,
@@ -104,6 +94,6 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,
     }),
   }));
-  addRegisterTransaction(builder, refs, enums);
-  addTransactionSubscriptions(builder, { refs, enums, filter });
+  addRegisterTransaction(builder, refs);
+  addTransactionSubscriptions(builder, refs, filter);
 }

@@ -2,9 +2,8 @@ import type { ErasureReceipt } from '../../../domain/users/erasure-receipt.ts';
 import type { ErasedUser } from '../../../domain/users/user-erasure.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
-import { type Builder, needs } from '../kit/builder.ts';
-import { withoutNulls } from '../kit/camel-input.ts';
-import { errorsOf, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import { errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -28,37 +27,28 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       }),
     }),
   });
-  refs.user.implement({
-    description: 'A migrated user.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      externalId: t.exposeString('external_id', {
-        nullable: true,
-        description: "The migrating system's own identifier.",
-      }),
-      name: t.exposeString('name', { description: 'The given name; empty where there is none.' }),
-      surname: t.exposeString('surname', { description: 'The family name; empty where there is none.' }),
-      email: t.exposeString('email', { description: 'The email, trimmed and in NFC; empty if there is none.' }),
-      address: t.exposeString('address', { description: "The wallet's address, lower-cased." }),
-      identityNumber: t.exposeString('identity_number', { description: 'Empty where there is none.' }),
-      kyc: t.field({
-        type: kyc,
-        nullable: true,
-        description: 'The KYC token; null where it was not sent.',
-        resolve: (row) => (row.kyc_token_sent || row.kyc_verified ? row : null),
-      }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was migrated.' }),
-    }),
+  implement(refs.user, 'A migrated user.', {
+    id: ['ID', 'A UUID, the same as in REST.'],
+    external_id: ['String?', "The migrating system's own identifier."],
+    name: ['String', 'The given name; empty where there is none.'],
+    surname: ['String', 'The family name; empty where there is none.'],
+    email: ['String', 'The email, trimmed and in NFC; empty if there is none.'],
+    address: ['String', "The wallet's address, lower-cased."],
+    identity_number: ['String', 'Empty where there is none.'],
+    created_at: ['DateTime', 'When it was migrated.'],
   });
-  const receipt = builder.objectRef<ErasureReceipt>('ErasureReceipt').implement({
-    description: 'What an erasure has done.',
-    fields: (t) => ({
-      erasedAt: t.expose('erasedAt', { type: 'DateTime', description: 'When the user was erased.' }),
-      records: t.exposeInt('records', {
-        description: 'The number of audit records that lost their bodies and URL query.',
-      }),
-      responses: t.exposeInt('responses', { description: 'The number of kept responses that were erased.' }),
+  builder.objectFields(refs.user, (t) => ({
+    kyc: t.field({
+      type: kyc,
+      nullable: true,
+      description: 'The KYC token; null where it was not sent.',
+      resolve: (row) => (row.kyc_token_sent || row.kyc_verified ? row : null),
     }),
+  }));
+  const receipt = implement(builder.objectRef<ErasureReceipt>('ErasureReceipt'), 'What an erasure has done.', {
+    erasedAt: ['DateTime', 'When the user was erased.'],
+    records: ['Int', 'The number of audit records that lost their bodies and URL query.'],
+    responses: ['Int', 'The number of kept responses that were erased.'],
   });
   builder.objectField(refs.user, 'erasure', (t) =>
     t.field({
@@ -76,8 +66,6 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
         "Erases a user's personal data for good: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user.",
       ),
       errors: errorsOf(
-        'EraseUserResult',
-        [ValidationError, NotFoundError, ForbiddenError],
         'The user, its personal data blank, with the receipt; or NotFoundError: the user; ForbiddenError: without users:erase; ValidationError: not returned.',
       ),
       args: { id: t.arg.id(idOptions) },
@@ -94,10 +82,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
     }),
   });
-  const connection = builder.connectionObject(
-    { type: refs.user, name: 'UserConnection', description: 'A page of users.' },
-    { name: 'UserEdge', description: 'A user and the cursor.' },
-  );
+  const connection = connectionOf(builder, refs.user, 'A page of users.', 'A user and the cursor.');
   builder.queryFields((t) => ({
     users: t.field({
       type: connection,
@@ -106,11 +91,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the users; all by default.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver(
-        'users',
-        ({ userPages }) => userPages,
-        ({ filter }) => withoutNulls(filter),
-      ),
+      resolve: connectionResolver('users', ({ userPages }) => userPages),
     }),
     user: t.field({
       type: refs.user,

@@ -3,10 +3,9 @@ import { hasDecimalForm } from '../../../lib/decimal.ts';
 import { ExactNumber } from '../../../lib/json.ts';
 import type { RuleLogic } from '../../../tables/wallet-rule-content.ts';
 import { versionsOfRule } from '../../shared/lists.ts';
-import { type Builder, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
-import type { WalletRuleStatusEnum } from './wallet-rule-mutations.graphql.ts';
 
 /** Returns a stored decimal as a JSON number with every digit; a text that is none as it is, so that the rule is shown. */
 function exactOf(text: string): unknown {
@@ -34,44 +33,45 @@ function restBodyOf(row: WalletRuleVersionRow): object {
   };
 }
 
-function versionType(builder: Builder, status: WalletRuleStatusEnum) {
-  return builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion').implement({
-    description: 'A version of a rule and its author.',
-    fields: (t) => ({
-      version: t.exposeInt('version', { description: 'Its number; the next one is one higher.' }),
-      rule: t.field({
-        type: 'JSON',
-        description:
-          'The rule in full, as a REST body with only the members that were sent and operators in the short form. To restore it, send it by PUT.',
-        resolve: restBodyOf,
-      }),
-      status: t.expose('status', { type: status, description: 'Whether it could fire.' }),
-      deleted: t.exposeBoolean('deleted', {
-        description: 'Whether the rule was deleted with its wallet; `rule` is its last state.',
-      }),
-      subject: t.string({
-        description:
-          'Whose token it was: the id of a supervisor or client; of legacy tokens any text. Empty where that is unknown.',
-        resolve: (row) => row.subject ?? '',
-      }),
-      clientId: t.exposeID('client_id', {
-        nullable: true,
-        description: 'The client of that token; null where it names none, or is unknown.',
-      }),
-      correlationId: t.exposeString('correlation_id', {
-        nullable: true,
-        description: 'The correlation id of the request, as in its audit record; null where that is unknown.',
-      }),
-      at: t.expose('at', { type: 'DateTime', description: 'When it was made.' }),
+function versionType(builder: Builder, { walletRuleStatus }: TypeRefs) {
+  const type = implement(
+    builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion'),
+    'A version of a rule and its author.',
+    {
+      version: ['Int', 'Its number; the next one is one higher.'],
+      status: [walletRuleStatus, 'Whether it could fire.'],
+      deleted: ['Boolean', 'Whether the rule was deleted with its wallet; `rule` is its last state.'],
+      client_id: ['ID?', 'The client of that token; null where it names none, or is unknown.'],
+      correlation_id: [
+        'String?',
+        'The correlation id of the request, as in its audit record; null where that is unknown.',
+      ],
+      at: ['DateTime', 'When it was made.'],
+    },
+  );
+  builder.objectFields(type, (t) => ({
+    rule: t.field({
+      type: 'JSON',
+      description:
+        'The rule in full, as a REST body with only the members that were sent and operators in the short form. To restore it, send it by PUT.',
+      resolve: restBodyOf,
     }),
-  });
+    subject: t.string({
+      description:
+        'Whose token it was: the id of a supervisor or client; of legacy tokens any text. Empty where that is unknown.',
+      resolve: (row) => row.subject ?? '',
+    }),
+  }));
+  return type;
 }
 
 /** Adds the type of versions, the field of rules that lists them, and the query for those of a rule that may be gone. */
-export function addWalletRuleVersions(builder: Builder, refs: TypeRefs, status: WalletRuleStatusEnum): void {
-  const connection = builder.connectionObject(
-    { type: versionType(builder, status), name: 'WalletRuleVersionConnection', description: 'A page of versions.' },
-    { name: 'WalletRuleVersionEdge', description: 'A version and its cursor.' },
+export function addWalletRuleVersions(builder: Builder, refs: TypeRefs): void {
+  const connection = connectionOf(
+    builder,
+    versionType(builder, refs),
+    'A page of versions.',
+    'A version and its cursor.',
   );
   builder.objectField(refs.walletRule, 'versions', (t) =>
     t.field({

@@ -4,97 +4,71 @@ import type {
   SignAndApproveRule,
 } from '../../../tables/wallet-rule-content.ts';
 import { rulesOfWallet } from '../../shared/lists.ts';
-import { type Builder, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import { addPreview } from './preview.graphql.ts';
-import { addWalletRuleMutations, walletRuleInputType, walletRuleStatusEnum } from './wallet-rule-mutations.graphql.ts';
+import { addWalletRuleMutations, walletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 import { addWalletRuleVersions, ruleLogicView } from './wallet-rule-versions.graphql.ts';
 
 /** Adds the types of wallet rules, their queries, the preview and the mutations. */
 export function addWalletRules(builder: Builder, refs: TypeRefs): void {
-  const status = walletRuleStatusEnum(builder);
   const input = walletRuleInputType(builder);
-  const autoTransfer = builder.objectRef<AutoTransferRule>('AutoTransferRule').implement({
-    description: 'When and what an automatic transfer moves.',
-    fields: (t) => ({
-      type: t.exposeString('type', { description: '`auto`, or `auto_with_approve`: it waits for an approval.' }),
-      ruleLogic: t.field({
-        type: 'JSON',
-        description: 'The condition tree in the shape of REST; its operators are in the short form.',
-        resolve: (rule) => ruleLogicView(rule.rule_logic),
-      }),
-      amount: t.expose('amount', { type: 'Decimal', description: 'How much is moved.' }),
-      targetWalletId: t.exposeID('target_wallet_id', { description: 'The id of the target wallet, as sent.' }),
+  const autoTransfer = implement(
+    builder.objectRef<AutoTransferRule>('AutoTransferRule'),
+    'When and what an automatic transfer moves.',
+    {
+      type: ['String', '`auto`, or `auto_with_approve`: it waits for an approval.'],
+      amount: ['Decimal', 'How much is moved.'],
+      target_wallet_id: ['ID', 'The id of the target wallet, as sent.'],
+    },
+  );
+  builder.objectFields(autoTransfer, (t) => ({
+    ruleLogic: t.field({
+      type: 'JSON',
+      description: 'The condition tree in the shape of REST; its operators are in the short form.',
+      resolve: (rule) => ruleLogicView(rule.rule_logic),
     }),
+  }));
+  const signAndApprove = implement(builder.objectRef<SignAndApproveRule>('SignAndApproveRule'), 'Who must approve.', {
+    mandatory_user_id: ['ID?', 'A user who must be among them, as sent.'],
+    min_priority: ['Int?', 'The lowest priority of an approver, 1 to 100.'],
+    max_priority: ['Int?', 'The highest priority of an approver, 1 to 100.'],
+    min_user_count: ['Int?', 'How many must approve, at least 1.'],
   });
-  const signAndApprove = builder.objectRef<SignAndApproveRule>('SignAndApproveRule').implement({
-    description: 'Who must approve.',
-    fields: (t) => ({
-      mandatoryUserId: t.exposeID('mandatory_user_id', {
-        nullable: true,
-        description: 'A user who must be among them, as sent.',
-      }),
-      minPriority: t.exposeInt('min_priority', {
-        nullable: true,
-        description: 'The lowest priority of an approver, 1 to 100.',
-      }),
-      maxPriority: t.exposeInt('max_priority', {
-        nullable: true,
-        description: 'The highest priority of an approver, 1 to 100.',
-      }),
-      minUserCount: t.exposeInt('min_user_count', {
-        nullable: true,
-        description: 'How many must approve, at least 1.',
-      }),
-    }),
-  });
-  const limit = builder.objectRef<PermissionlessTransferLimitRule>('PermissionlessTransferLimitRule').implement({
-    description: 'How much may be transferred in a window of time.',
-    fields: (t) => ({
-      maxAmount: t.expose('max_amount', { type: 'Decimal', description: 'The maximum in the window: a whole number.' }),
-      timePeriod: t.exposeString('time_period', { description: '`hour`, `day`, `week`, `month` or `year`.' }),
-      timePeriodValue: t.exposeInt('time_period_value', { description: 'How many such periods the window has.' }),
-    }),
-  });
-  refs.walletRule.implement({
-    description: 'A rule of a wallet.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      walletId: t.exposeID('wallet_id', { description: 'The wallet that it belongs to.' }),
-      name: t.exposeString('name', { description: 'The display name.' }),
-      type: t.exposeString('type', { description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
-      networkId: t.exposeID('network_id', { description: 'The network that it is for, as sent.' }),
-      networkCurrencyId: t.exposeID('network_currency_id', { description: 'The currency that it is for, as sent.' }),
-      priority: t.exposeInt('priority', { nullable: true, description: '1 to 100; kept as sent.' }),
-      status: t.expose('status', { type: status, description: 'Whether it can fire.' }),
-      version: t.exposeInt('version', { description: 'Raised by every change; the entity tag in REST.' }),
-      autoTransferRule: t.expose('auto_transfer_rule', {
-        type: autoTransfer,
-        nullable: true,
-        description: 'When and what to transfer; null where it was not sent.',
-      }),
-      signAndApproveRule: t.expose('sign_and_approve_rule', {
-        type: signAndApprove,
-        nullable: true,
-        description: 'Who must approve; null where it was not sent.',
-      }),
-      permissionlessTransferLimitRule: t.expose('permissionless_transfer_limit_rule', {
-        type: limit,
-        nullable: true,
-        description: 'How much may be transferred in a window of time; null where it was not sent.',
-      }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
-      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
-    }),
+  const limit = implement(
+    builder.objectRef<PermissionlessTransferLimitRule>('PermissionlessTransferLimitRule'),
+    'How much may be transferred in a window of time.',
+    {
+      max_amount: ['Decimal', 'The maximum in the window: a whole number.'],
+      time_period: ['String', '`hour`, `day`, `week`, `month` or `year`.'],
+      time_period_value: ['Int', 'How many such periods the window has.'],
+    },
+  );
+  implement(refs.walletRule, 'A rule of a wallet.', {
+    id: ['ID', 'A UUID, the same as in REST.'],
+    wallet_id: ['ID', 'The wallet that it belongs to.'],
+    name: ['String', 'The display name.'],
+    type: ['String', '`auto_transfer` or `permissionless_transfer_limit`.'],
+    network_id: ['ID', 'The network that it is for, as sent.'],
+    network_currency_id: ['ID', 'The currency that it is for, as sent.'],
+    priority: ['Int?', '1 to 100; kept as sent.'],
+    status: [refs.walletRuleStatus, 'Whether it can fire.'],
+    version: ['Int', 'Raised by every change; the entity tag in REST.'],
+    auto_transfer_rule: [autoTransfer, 'When and what to transfer; null where it was not sent.', 'nullable'],
+    sign_and_approve_rule: [signAndApprove, 'Who must approve; null where it was not sent.', 'nullable'],
+    permissionless_transfer_limit_rule: [
+      limit,
+      'How much may be transferred in a window of time; null where it was not sent.',
+      'nullable',
+    ],
+    created_at: ['DateTime', 'When it was created.'],
+    updated_at: ['DateTime', 'When it was last changed.'],
   });
   addPreview(builder, input);
-  addWalletRuleMutations(builder, refs, { input, status });
-  addWalletRuleVersions(builder, refs, status);
-  const connection = builder.connectionObject(
-    { type: refs.walletRule, name: 'WalletRuleConnection', description: 'A page of wallet rules.' },
-    { name: 'WalletRuleEdge', description: 'A rule and its cursor.' },
-  );
+  addWalletRuleMutations(builder, refs, input);
+  addWalletRuleVersions(builder, refs);
+  const connection = connectionOf(builder, refs.walletRule, 'A page of wallet rules.', 'A rule and its cursor.');
   builder.objectField(refs.wallet, 'rules', (t) =>
     t.field({
       type: connection,

@@ -1,7 +1,6 @@
 import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
 import { uuidInput } from '../../../lib/input.ts';
-import { type Builder, needs } from '../kit/builder.ts';
-import { withoutNulls } from '../kit/camel-input.ts';
+import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -12,23 +11,19 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
     const byId = new Map((await services.accountPages.byIds(principal.nodeId, ids)).map((row) => [row.id, row]));
     return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} is gone`));
   });
-  refs.wallet.implement({
-    description: 'A wallet of an account, on one chain.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      account: t.field({
-        type: refs.account,
-        ...needs('accounts:read', 'The account that it belongs to.'),
-        resolve: ({ account_id: id }, _args, context) => accounts(context).load(id),
-      }),
-      chain: t.exposeString('chain', { description: "The chain's name." }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
-    }),
+  implement(refs.wallet, 'A wallet of an account, on one chain.', {
+    id: ['ID', 'A UUID, the same as in REST.'],
+    chain: ['String', "The chain's name."],
+    created_at: ['DateTime', 'When it was created.'],
   });
-  const connection = builder.connectionObject(
-    { type: refs.wallet, name: 'WalletConnection', description: 'A page of wallets.' },
-    { name: 'WalletEdge', description: 'A wallet and its cursor.' },
-  );
+  builder.objectFields(refs.wallet, (t) => ({
+    account: t.field({
+      type: refs.account,
+      ...needs('accounts:read', 'The account that it belongs to.'),
+      resolve: ({ account_id: id }, _args, context) => accounts(context).load(id),
+    }),
+  }));
+  const connection = connectionOf(builder, refs.wallet, 'A page of wallets.', 'A wallet and its cursor.');
   const filter = builder.inputType('WalletFilter', {
     description: 'Filters wallets; every given member must match.',
     fields: (t) => ({
@@ -44,11 +39,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
         filter: t.arg({ type: filter, description: 'Filters the wallets; all by default.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver(
-        'wallets',
-        ({ walletPages }) => walletPages,
-        ({ filter: given }) => withoutNulls(given),
-      ),
+      resolve: connectionResolver('wallets', ({ walletPages }) => walletPages),
     }),
     wallet: t.field({
       type: refs.wallet,
