@@ -1,7 +1,5 @@
 import type { oas31 } from 'zod-openapi';
 
-type Headers = Record<string, oas31.HeaderObject | oas31.ReferenceObject>;
-
 const count = { type: 'integer', minimum: 0 } as const;
 const seconds = { type: 'integer', minimum: 1 } as const;
 
@@ -59,25 +57,6 @@ export const headers: Record<string, oas31.HeaderObject> = {
   'X-MonthlyLimit-Remaining': { description: 'Requests that are left of the month.', schema: count },
   'X-MonthlyLimit-Reset': { description: 'Whole seconds until the next month.', schema: seconds },
 };
-
-const LIMITS = Object.keys(headers).filter(
-  (name) => name.startsWith('X-Ratelimit-') || name.startsWith('X-MonthlyLimit-'),
-);
-
-/** Returns references to response headers by name, and always to `X-Correlation-ID`. */
-export function headersOf(...names: readonly string[]): Headers {
-  return Object.fromEntries(
-    ['X-Correlation-ID', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-  );
-}
-
-/**
- * Returns references to response headers as `headersOf` does, and to the rate and quota headers, each of which is sent
- * only to clients that have the limit.
- */
-export function limitedHeadersOf(...names: readonly string[]): Headers {
-  return headersOf(...names, ...LIMITS);
-}
 
 function rateHeaders(suffix: string, window: string): [string, oas31.HeaderObject][] {
   return [

@@ -2,8 +2,7 @@ import type { oas31 } from 'zod-openapi';
 import type { SkipReason } from '../../domain/user-migrations/migration-outcome.rules.ts';
 import type { ErrorMessage } from '../../gateway/exchange/refusals.ts';
 import type { OAuthErrorCode } from '../shared/oauth-errors.ts';
-import { headersOf, limitedHeadersOf } from './openapi-headers.ts';
-import { type JsonSchema, refTo } from './operation.ts';
+import { headersOf, type JsonSchema, limitedHeadersOf, refTo } from './operation.ts';
 
 type Reasons = readonly [ErrorMessage, ...ErrorMessage[]];
 
@@ -59,77 +58,59 @@ export const errorSchemas: Record<string, JsonSchema> = {
 
 /** The refusals that several operations share, by name. */
 export const responses: Record<string, oas31.ResponseObject> = {
-  BadRequest: refusal('Malformed or invalid; `errors` names what to change.', ['invalid_request'], {
-    headers: limitedHeadersOf(),
-    more: { errors: issues },
-    example: { errors: [{ path: 'name', message: 'is required: a string' }] },
-  }),
-  Unauthorized: refusal('The token is missing, malformed, expired, revoked or of another class.', ['unauthorized'], {
-    headers: headersOf('WWW-Authenticate'),
-  }),
+  BadRequest: refusal(
+    'Malformed or invalid; `errors` names what to change.',
+    ['invalid_request'],
+    limitedHeadersOf(),
+    { errors: issues },
+    { errors: [{ path: 'name', message: 'is required: a string' }] },
+  ),
+  Unauthorized: refusal(
+    'The token is missing, malformed, expired, revoked or of another class.',
+    ['unauthorized'],
+    headersOf('WWW-Authenticate'),
+  ),
   Forbidden: refusal(
     'The token lacks a permission, or a guard of the client refuses: its certificate, its address.',
     ['forbidden', 'ip_not_allowed', 'mtls_required'],
-    { headers: limitedHeadersOf('WWW-Authenticate') },
+    limitedHeadersOf('WWW-Authenticate'),
   ),
-  NotFound: refusal(
-    "The token's node has nothing with this id, or `X-Target-Server` names another service.",
-    ['not_found'],
-    { headers: limitedHeadersOf() },
-  ),
-  NotOfService: refusal('`X-Target-Server` names another service.', ['not_found'], { headers: headersOf() }),
-  Conflict: refusal(
-    'The `Idempotency-Key` belongs to another request, or to one in progress.',
-    ['idempotency_conflict'],
-    {
-      headers: limitedHeadersOf(),
-    },
-  ),
-  PreconditionFailed: refusal('The rule has another version than `If-Match` names.', ['precondition_failed'], {
-    headers: limitedHeadersOf(),
-  }),
-  PayloadTooLarge: refusal('The body is too long. The connection is closed.', ['payload_too_large'], {
-    headers: limitedHeadersOf(),
-  }),
+  NotFound: refusal("The token's node has nothing with this id, or `X-Target-Server` names another service.", [
+    'not_found',
+  ]),
+  NotOfService: refusal('`X-Target-Server` names another service.', ['not_found'], headersOf()),
+  Conflict: refusal('The `Idempotency-Key` belongs to another request, or to one in progress.', [
+    'idempotency_conflict',
+  ]),
+  PreconditionFailed: refusal('The rule has another version than `If-Match` names.', ['precondition_failed']),
+  PayloadTooLarge: refusal('The body is too long. The connection is closed.', ['payload_too_large']),
   TooManyRequests: refusal(
     'A rate or the monthly quota of the client is used up.',
     ['rate_limit_exceeded', 'monthly_limit_exceeded'],
-    { headers: limitedHeadersOf('Retry-After') },
+    limitedHeadersOf('Retry-After'),
   ),
-  InternalError: refusal('An unexpected error; only its correlation id is given.', ['internal_error'], {
-    headers: limitedHeadersOf(),
-  }),
-  ServiceUnavailable: refusal('A store or service that the request needs is down.', ['service_unavailable'], {
-    headers: limitedHeadersOf('Retry-After'),
-  }),
+  InternalError: refusal('An unexpected error; only its correlation id is given.', ['internal_error']),
+  ServiceUnavailable: refusal(
+    'A store or service that the request needs is down.',
+    ['service_unavailable'],
+    limitedHeadersOf('Retry-After'),
+  ),
 };
-
-interface RefusalDetails {
-  headers: NonNullable<oas31.ResponseObject['headers']>;
-  /** The members in addition to the three documented ones. */
-  more?: Record<string, JsonSchema>;
-  example?: object;
-}
 
 /**
  * Returns the OpenAPI response for a refusal whose body is the error envelope (specification section 2.3) with one of
- * these messages; the example has the first.
+ * these messages, and `more` members; the example has the first message.
  */
 function refusal(
   description: string,
   reasons: Reasons,
-  { headers, more, example }: RefusalDetails,
+  headers = limitedHeadersOf(),
+  more: Record<string, JsonSchema> = {},
+  example: object = {},
 ): oas31.ResponseObject {
-  return {
-    description,
-    headers,
-    content: {
-      'application/json': {
-        schema: envelope(reasons, more),
-        example: { code: -1, domain: 0, message: reasons[0], ...example },
-      },
-    },
-  };
+  const schema = envelope(reasons, more);
+  const body = { code: -1, domain: 0, message: reasons[0], ...example };
+  return { description, headers, content: { 'application/json': { schema, example: body } } };
 }
 
 /**

@@ -1,5 +1,8 @@
 import type { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
+import { headers } from './openapi-headers.ts';
+
+type Headers = Record<string, oas31.HeaderObject | oas31.ReferenceObject>;
 
 /** A JSON Schema (draft 2020-12) in the dialect of OpenAPI 3.1. */
 export type JsonSchema = oas31.SchemaObject & {
@@ -50,12 +53,31 @@ export function responseOf(name: string): oas31.ReferenceObject {
   return { $ref: `#/components/responses/${name}` };
 }
 
-/** Returns a response whose body is JSON with a named schema. */
+const LIMITS = Object.keys(headers).filter(
+  (name) => name.startsWith('X-Ratelimit-') || name.startsWith('X-MonthlyLimit-'),
+);
+
+/** Returns references to response headers by name, and always to `X-Correlation-ID`. */
+export function headersOf(...names: readonly string[]): Headers {
+  return Object.fromEntries(
+    ['X-Correlation-ID', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+/**
+ * Returns references to response headers as `headersOf` does, and to the rate and quota headers, each of which is sent
+ * only to clients that have the limit.
+ */
+export function limitedHeadersOf(...names: readonly string[]): Headers {
+  return headersOf(...names, ...LIMITS);
+}
+
+/** Returns a response whose body is JSON with a named schema, by default with the headers of `limitedHeadersOf`. */
 export function json(
   description: string,
   schema: string,
   example: unknown,
-  headers: NonNullable<oas31.ResponseObject['headers']>,
+  headers: Headers = limitedHeadersOf(),
 ): oas31.ResponseObject {
   return { description, headers, content: { 'application/json': { schema: refTo(schema), example } } };
 }

@@ -4,7 +4,6 @@ import type { Domain } from '../../domain/domain.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
-import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
 import { sendPage } from './rest-call.ts';
 import { route } from './route.ts';
@@ -34,28 +33,23 @@ export const listAccounts = route({
       },
     ],
     responses: {
-      200: json(
-        'A page of accounts, with the exact total over all pages.',
-        'AccountPage',
-        {
-          data: [
-            {
-              id: 'a7b0c9d8-1e2f-4a3b-8c5d-6e7f8a9b0c1d',
-              name: 'Treasury',
-              node_id: IDS.node_id,
-              type: 'organisation',
-              status: 1,
-              created_at: '2026-11-01T08:00:00.000Z',
-              updated_at: '2026-11-20T16:45:30.250Z',
-              deleted_at: null,
-            },
-          ],
-          page: 1,
-          per_page: 10,
-          total: 1,
-        },
-        limitedHeadersOf(),
-      ),
+      200: json('A page of accounts, with the exact total over all pages.', 'AccountPage', {
+        data: [
+          {
+            id: 'a7b0c9d8-1e2f-4a3b-8c5d-6e7f8a9b0c1d',
+            name: 'Treasury',
+            node_id: IDS.node_id,
+            type: 'organisation',
+            status: 1,
+            created_at: '2026-11-01T08:00:00.000Z',
+            updated_at: '2026-11-20T16:45:30.250Z',
+            deleted_at: null,
+          },
+        ],
+        page: 1,
+        per_page: 10,
+        total: 1,
+      }),
     },
   },
   handlers: ({ accounts }: Pick<Domain, 'accounts'>) => [

@@ -4,7 +4,6 @@ import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
-import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, responseOf } from '../openapi/operation.ts';
 import { route } from './route.ts';
 
@@ -20,23 +19,18 @@ export const getAsset = route({
     summary: 'Get a tokenized asset',
     pathParameters: assetPath,
     responses: {
-      200: json(
-        'The asset.',
-        'Asset',
-        {
-          id: IDS.asset_id,
-          name: 'Harbour Bond 2030',
-          symbol: 'HB30',
-          type: 'bond',
-          node_id: IDS.node_id,
-          network_id: IDS.network_id,
-          contract_address: null,
-          status: 'active',
-          created_at: '2026-11-01T08:00:00.000Z',
-          updated_at: '2026-11-20T16:45:30.250Z',
-        },
-        limitedHeadersOf(),
-      ),
+      200: json('The asset.', 'Asset', {
+        id: IDS.asset_id,
+        name: 'Harbour Bond 2030',
+        symbol: 'HB30',
+        type: 'bond',
+        node_id: IDS.node_id,
+        network_id: IDS.network_id,
+        contract_address: null,
+        status: 'active',
+        created_at: '2026-11-01T08:00:00.000Z',
+        updated_at: '2026-11-20T16:45:30.250Z',
+      }),
       404: responseOf('NotFound'),
     },
   },

@@ -1,8 +1,7 @@
 import type { Domain } from '../../domain/domain.ts';
 import { gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
 import { IDS } from '../openapi/examples.ts';
-import { headersOf } from '../openapi/openapi-headers.ts';
-import { json } from '../openapi/operation.ts';
+import { headersOf, json } from '../openapi/operation.ts';
 import { route } from './route.ts';
 
 /** Returns the gas fees of every network in wei, as decimal text (specification section 4.9). */

@@ -2,16 +2,12 @@ import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import type { GraphqlServer } from '../graphql/graphql-server.ts';
 import { route } from './route.ts';
 
-interface GraphqlServices {
-  graphql: Pick<GraphqlServer, 'handle' | 'upgrade'>;
-}
-
 function graphqlRoute(method: 'GET' | 'POST') {
   return route({
     method,
     path: '/graphql',
     flags: { batch: true },
-    handlers: ({ graphql }: GraphqlServices) => [
+    handlers: ({ graphql }: { graphql: Pick<GraphqlServer, 'handle' | 'upgrade'> }) => [
       (req) => {
         const exchange = exchangeOf(req);
         if (exchange.upgrade) graphql.upgrade(exchange);

@@ -1,11 +1,6 @@
 import type { Health } from '../../platform/health.ts';
-import { headersOf } from '../openapi/openapi-headers.ts';
-import { json } from '../openapi/operation.ts';
+import { headersOf, json } from '../openapi/operation.ts';
 import { route } from './route.ts';
-
-interface HealthServices {
-  health: Health;
-}
 
 const checks = { database: 'ok', cache: 'ok', bus: 'ok' };
 const example = { status: 'ok', version: '0.1.0', uptime: 3600, checks };
@@ -34,7 +29,7 @@ function healthRoutesOf(path: string, name: string) {
           ),
         },
       },
-      handlers: ({ health }: HealthServices) => [
+      handlers: ({ health }: { health: Health }) => [
         (_req, res) => {
           const report = health.report();
           res.status(report.status === 'down' ? 503 : 200).json(report);

@@ -1,12 +1,7 @@
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import type { McpServer } from '../mcp/mcp-server.ts';
-import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
-import { type JsonSchema, type Operation, refTo, responseOf } from '../openapi/operation.ts';
+import { type JsonSchema, limitedHeadersOf, type Operation, refTo, responseOf } from '../openapi/operation.ts';
 import { type Route, route } from './route.ts';
-
-interface McpRouteServices {
-  mcp: McpServer;
-}
 
 const message: JsonSchema = {
   type: 'object',
@@ -20,7 +15,7 @@ function mcpRoute(
   method: 'GET' | 'POST' | 'DELETE',
   path: string,
   operation: Pick<Operation, 'operationId' | 'summary' | 'requestBody' | 'responses'>,
-): Route<McpRouteServices> {
+): Route<{ mcp: McpServer }> {
   return route({
     method,
     path,

@@ -5,8 +5,7 @@ import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
-import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
-import { responseOf } from '../openapi/operation.ts';
+import { limitedHeadersOf, responseOf } from '../openapi/operation.ts';
 import { route } from './route.ts';
 
 const assignmentPath = z.object({

@@ -13,8 +13,7 @@ import { readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { parsed } from '../../platform/errors.ts';
 import { MIGRATED, USER } from '../openapi/examples.ts';
-import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
-import { json, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
+import { json, limitedHeadersOf, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
 import { answerOnce } from './rest-call.ts';
 import { route } from './route.ts';
 
@@ -40,7 +39,7 @@ const migrateUser = route({
       content: { 'application/json': { schema: refTo('MigrateUser'), example: USER } },
     },
     responses: {
-      201: json('The migrated user.', 'MigratedUser', MIGRATED, limitedHeadersOf()),
+      201: json('The migrated user.', 'MigratedUser', MIGRATED),
       400: json(
         'Not valid, with `errors`; or one of the documented reasons alone.',
         'MigrationRefusal',
@@ -78,21 +77,16 @@ const migrateUsers = route({
       },
     },
     responses: {
-      200: json(
-        'The outcome of every row.',
-        'BulkResult',
-        {
-          total: 2,
-          success: 1,
-          skipped: 1,
-          failed: 0,
-          results: [
-            { email: USER.email, external_id: USER.external_id, user_id: MIGRATED.id, status: 'created' },
-            { status: 'skipped', reason: 'missing_email_and_external_id' },
-          ],
-        },
-        limitedHeadersOf(),
-      ),
+      200: json('The outcome of every row.', 'BulkResult', {
+        total: 2,
+        success: 1,
+        skipped: 1,
+        failed: 0,
+        results: [
+          { email: USER.email, external_id: USER.external_id, user_id: MIGRATED.id, status: 'created' },
+          { status: 'skipped', reason: 'missing_email_and_external_id' },
+        ],
+      }),
       409: responseOf('Conflict'),
     },
   },

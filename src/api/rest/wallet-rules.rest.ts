@@ -7,8 +7,7 @@ import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { invalidRequest, parsed } from '../../platform/errors.ts';
 import { AUTO_TRANSFER, GROUPED, IDS, TRANSFER_LIMIT } from '../openapi/examples.ts';
-import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
-import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
+import { limitedHeadersOf, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
 import { answerOnce, sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 

@@ -10,9 +10,8 @@ import { nfc } from '../../lib/spelling.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { BASIC_CHALLENGE, Refusal } from '../../platform/errors.ts';
 import { NOTIFICATION } from '../openapi/examples.ts';
-import { headersOf } from '../openapi/openapi-headers.ts';
 import { responses } from '../openapi/openapi-responses.ts';
-import { type Operation, parameterOf, refTo } from '../openapi/operation.ts';
+import { headersOf, type Operation, parameterOf, refTo } from '../openapi/operation.ts';
 import { sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
