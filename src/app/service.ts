@@ -234,7 +234,7 @@ async function demoOf(context: Context): Promise<Demo | undefined> {
 }
 
 async function publishDemo({ config, secrets }: Context, demo: Demo, baseUrl: string): Promise<void> {
-  const { writeDemo } = await import('./demo/demo-file.ts');
+  const { writeDemo } = await import('./demo/demo.ts');
   const { username, password } = secrets.webhook;
   writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
 }

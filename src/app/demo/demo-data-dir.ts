@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { embeddedClusterDir, notWhole, PARTS } from '../../platform/config/data-dir.ts';
 import { bindSecrets, instanceOfSecrets } from '../../platform/config/secrets.ts';
 import { clusterIdentity, ensureCluster } from '../../platform/embedded/cluster.ts';
-import { readDemo } from './demo-file.ts';
+import { readDemo } from './demo.ts';
 
 /**
  * Creates what an embedded run's `DATA_DIR` lacks after a first start that did not finish, in the order secrets,

@@ -1,44 +1,47 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { getGraphql } from '../../api/rest/graphql.rest.ts';
+import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { TRANSACTION_COLLECTIONS } from '../../domain/transactions/type-codes.rules.ts';
+import { makeFolder, writeWhole } from '../../lib/files.ts';
+import { demoPath, notWhole, PARTS } from '../../platform/config/data-dir.ts';
 
-const login = z.object({ username: z.string(), password: z.string() });
-const client = z.object({ client_id: z.string(), client_secret: z.string() });
+const id = z.string();
+
+/** What both nodes of the demo have. */
+const nodeSchema = z.object({
+  node_id: id,
+  account_id: id,
+  wallet_id: id,
+  supervisor: z.object({ username: z.string(), password: z.string() }),
+  client: z.object({ client_id: id, client_secret: z.string() }),
+});
 
 /** The schema of what is generated once: `demo.json` without the addresses and the webhook credentials. */
-export const demoSchema = z.object({
+export const demoSchema = nodeSchema.extend({
   /** The id of the embedded database that contains the demo; undefined for a demo on a database server. */
-  instance_id: z.string().optional(),
-  node_id: z.string(),
-  account_id: z.string(),
-  wallet_id: z.string(),
-  user_id: z.string(),
-  asset_id: z.string(),
-  network_id: z.string(),
-  second_network_id: z.string(),
-  other_chain_network_id: z.string(),
-  network_currency_id: z.string(),
-  target_wallet_id: z.string(),
-  supervisor: login,
-  client,
-  transactions: z.record(z.enum(TRANSACTION_COLLECTIONS), z.string()),
-  other_node: z.object({
-    node_id: z.string(),
-    account_id: z.string(),
-    wallet_id: z.string(),
-    supervisor: login,
-    client,
-  }),
+  instance_id: id.optional(),
+  user_id: id,
+  asset_id: id,
+  network_id: id,
+  second_network_id: id,
+  other_chain_network_id: id,
+  network_currency_id: id,
+  target_wallet_id: id,
+  transactions: z.record(z.enum(TRANSACTION_COLLECTIONS), id),
+  other_node: nodeSchema,
 });
 
 export type Demo = z.output<typeof demoSchema>;
+/** One of the two nodes of the demo. */
+export type DemoNode = z.output<typeof nodeSchema>;
 
 /** Returns a new demo, with new ids and credentials. */
 export function newDemo(): Demo {
+  const transactions = TRANSACTION_COLLECTIONS.map((collection) => [collection, randomUUID()]);
   return {
-    node_id: randomUUID(),
-    account_id: randomUUID(),
-    wallet_id: randomUUID(),
+    ...newNode(),
     user_id: randomUUID(),
     asset_id: randomUUID(),
     network_id: randomUUID(),
@@ -46,30 +49,53 @@ export function newDemo(): Demo {
     other_chain_network_id: randomUUID(),
     network_currency_id: randomUUID(),
     target_wallet_id: randomUUID(),
-    supervisor: newLogin(),
-    client: newClient(),
-    transactions: {
-      token_transactions: randomUUID(),
-      node_transactions: randomUUID(),
-      currency_token_transactions: randomUUID(),
-      user_transactions: randomUUID(),
-      secondary_market_transactions: randomUUID(),
-      otc_transactions: randomUUID(),
-    },
-    other_node: {
-      node_id: randomUUID(),
-      account_id: randomUUID(),
-      wallet_id: randomUUID(),
-      supervisor: newLogin(),
-      client: newClient(),
-    },
+    transactions: demoSchema.shape.transactions.parse(Object.fromEntries(transactions)),
+    other_node: newNode(),
   };
 }
 
-function newLogin(): Demo['supervisor'] {
-  return { username: 'admin', password: randomBytes(15).toString('base64url') };
+function newNode(): DemoNode {
+  return {
+    node_id: randomUUID(),
+    account_id: randomUUID(),
+    wallet_id: randomUUID(),
+    supervisor: { username: 'admin', password: randomBytes(15).toString('base64url') },
+    client: { client_id: randomUUID(), client_secret: randomBytes(32).toString('base64url') },
+  };
 }
 
-function newClient(): Demo['client'] {
-  return { client_id: randomUUID(), client_secret: randomBytes(32).toString('base64url') };
+/**
+ * Reads the demo that was generated at the first start; undefined if there is none yet.
+ * @throws StartError for a damaged file.
+ */
+export function readDemo(dataDir: string): Demo | undefined {
+  const path = demoPath(dataDir);
+  if (!existsSync(path)) return undefined;
+  const text = readFileSync(path, 'utf8');
+  try {
+    return demoSchema.parse(JSON.parse(text));
+  } catch {
+    throw notWhole(dataDir, `${PARTS.demo} is damaged`);
+  }
+}
+
+interface InForce {
+  baseUrl: string;
+  webhook: { username: string; password: string };
+}
+
+/** Writes the file again, with mode 0600 and the current addresses and webhook credentials. */
+export function writeDemo(dataDir: string, demo: Demo, { baseUrl, webhook }: InForce): void {
+  const { transactions, other_node, ...rest } = demo;
+  const document = {
+    base_url: baseUrl,
+    graphql_url: `${baseUrl}${getGraphql.path}`,
+    mcp_url: `${baseUrl}${sendMcpMessage.path}`,
+    ...rest,
+    webhook,
+    transactions,
+    other_node,
+  };
+  makeFolder(dataDir);
+  writeWhole(demoPath(dataDir), `${JSON.stringify(document, null, 2)}\n`);
 }

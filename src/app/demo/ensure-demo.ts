@@ -9,8 +9,7 @@ import type { Config } from '../../platform/config/config.ts';
 import { notWhole, PARTS } from '../../platform/config/data-dir.ts';
 import { instanceOfSecrets, type Secrets } from '../../platform/config/secrets.ts';
 import type { Database, Db } from '../../platform/database/database.ts';
-import { type Demo, newDemo } from './demo.ts';
-import { readDemo, writeDemo } from './demo-file.ts';
+import { type Demo, type DemoNode, newDemo, readDemo, writeDemo } from './demo.ts';
 
 interface DemoDependencies {
   config: Config;
@@ -53,29 +52,27 @@ interface SeedDependencies {
   pepper: string;
 }
 
-interface NodeSeed {
-  nodeId: string;
-  name: string;
-  supervisor: Demo['supervisor'];
-  client: Demo['client'];
-}
-
 /** Inserts the demo into the database in one transaction. */
 async function seedDemo(deps: SeedDependencies, demo: Demo): Promise<void> {
-  const { db } = deps;
+  const { db, passwords, transactions } = deps;
   const other = demo.other_node;
-  const hashes = await Promise.all([demo, other].map((node) => deps.passwords.hash(node.supervisor.password)));
+  const [hash, otherHash] = await Promise.all([
+    passwords.hash(demo.supervisor.password),
+    passwords.hash(other.supervisor.password),
+  ]);
   await db.transaction(async () => {
     const chainId = await insertGlobals(db, demo);
-    const demoNode = { nodeId: demo.node_id, name: 'Demo', supervisor: demo.supervisor, client: demo.client };
-    const otherNode = { nodeId: other.node_id, name: 'Neighbour', supervisor: other.supervisor, client: other.client };
-    await insertAccess(deps, demoNode, hashes[0] ?? '');
-    await insertAccess(deps, otherNode, hashes[1] ?? '');
+    await insertAccess(deps, 'Demo', demo, hash);
+    await insertAccess(deps, 'Neighbour', other, otherHash);
     await insertDemoHoldings(db, demo, chainId);
     const neighbour = db.forNode(other.node_id);
     await neighbour.run((k) => k.insertInto('accounts').values(otherAccounts(demo)));
     await neighbour.run((k) => k.insertInto('wallets').values(wallet(other.wallet_id, other.account_id, chainId)));
-    await registerTransactions(deps.transactions, demo);
+    for (const collection of TRANSACTION_COLLECTIONS) {
+      const assetId = collection === 'token_transactions' ? demo.asset_id : null;
+      const id = demo.transactions[collection];
+      await transactions.register({ id, nodeId: demo.node_id, collection, type: 1, assetId });
+    }
   });
 }
 
@@ -99,30 +96,42 @@ async function hasDemo(db: Db): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** Inserts the rows of the demo that belong to no tenant, and returns the id of the chain of its wallets. */
 async function insertGlobals(db: Db, demo: Demo): Promise<string> {
-  const { chains, networks, network_currencies, ethereum } = globalRows(demo);
+  const [ethereum, polygon] = [randomUUID(), randomUUID()];
+  const chains = [
+    { id: ethereum, name: 'ethereum' },
+    { id: polygon, name: 'polygon' },
+  ];
+  const networks = [
+    { id: demo.network_id, chain_id: ethereum, name: 'Ethereum mainnet' },
+    { id: demo.second_network_id, chain_id: ethereum, name: 'Ethereum Sepolia' },
+    { id: demo.other_chain_network_id, chain_id: polygon, name: 'Polygon mainnet' },
+  ];
+  const currency = { id: demo.network_currency_id, network_id: demo.network_id, symbol: 'EURC' };
   const door = db.unscoped('chains and networks are global');
   await door.run((k) => k.insertInto('chains').values(chains));
   await door.run((k) => k.insertInto('networks').values(networks));
-  await door.run((k) => k.insertInto('network_currencies').values(network_currencies));
+  await door.run((k) => k.insertInto('network_currencies').values(currency));
   return ethereum;
 }
 
-async function insertAccess({ db, pepper }: SeedDependencies, node: NodeSeed, passwordHash: string): Promise<void> {
-  const { nodeId, name, supervisor } = node;
+/** Inserts a node with its supervisor and its client, which has all three grants, every permission and no limits. */
+async function insertAccess(
+  { db, pepper }: SeedDependencies,
+  name: string,
+  { node_id: nodeId, supervisor, client }: DemoNode,
+  passwordHash: string,
+): Promise<void> {
   await db.unscoped('nodes are global').run((k) => k.insertInto('nodes').values({ id: nodeId, name }));
   const door = db.forNode(nodeId);
-  await door.run((k) => k.insertInto('clients').values(clientRow(node.client.client_id, `${name} client`)));
-  const hash = hashClientSecret(pepper, node.client.client_secret);
-  await door.run((k) => k.insertInto('client_secrets').values({ hash, client_id: node.client.client_id }));
-  await door.run((k) =>
-    k.insertInto('supervisors').values({
-      id: randomUUID(),
-      username: supervisor.username,
-      password_hash: passwordHash,
-      role: 'admin',
-    }),
-  );
+  const grants = ['password', 'client_credentials', 'refresh_token'];
+  const row = { id: client.client_id, name: `${name} client`, grant_types: grants, scopes: [...PERMISSIONS] };
+  await door.run((k) => k.insertInto('clients').values(row));
+  const hash = hashClientSecret(pepper, client.client_secret);
+  await door.run((k) => k.insertInto('client_secrets').values({ hash, client_id: client.client_id }));
+  const person = { id: randomUUID(), username: supervisor.username, password_hash: passwordHash, role: 'admin' };
+  await door.run((k) => k.insertInto('supervisors').values(person));
 }
 
 async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<void> {
@@ -137,7 +146,18 @@ async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<
   await door.run((k) =>
     k.insertInto('wallet_networks').values({ wallet_id: demo.wallet_id, network_id: demo.network_id }),
   );
-  await door.run((k) => k.insertInto('assets').values(asset(demo)));
+  // The demo's token transaction sets its contract address.
+  await door.run((k) =>
+    k.insertInto('assets').values({
+      id: demo.asset_id,
+      name: 'Acme Bond 2030',
+      symbol: 'ACME30',
+      type: 'bond',
+      network_id: demo.network_id,
+      status: 'draft',
+      ...madeOn(0),
+    }),
+  );
   await door.run((k) =>
     k.insertInto('users').values({
       id: demo.user_id,
@@ -150,14 +170,6 @@ async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<
   );
 }
 
-async function registerTransactions(transactions: Transactions, demo: Demo): Promise<void> {
-  for (const collection of TRANSACTION_COLLECTIONS) {
-    const assetId = collection === 'token_transactions' ? demo.asset_id : null;
-    const id = demo.transactions[collection];
-    await transactions.register({ id, nodeId: demo.node_id, collection, type: 1, assetId });
-  }
-}
-
 const ACCOUNTS = 25;
 const DELETED_ACCOUNTS = 2;
 const OTHER_ACCOUNTS = 3;
@@ -166,25 +178,6 @@ const DAY_MS = 24 * 3600 * 1000;
 
 /** The name and time by which the demo's first account is distinguished from accounts that an operator creates. */
 const FIRST_ACCOUNT = { name: 'Acme Treasury', created_at: new Date(FIRST_DAY_MS).toISOString() };
-
-/** Returns the rows of the demo that belong to no tenant. */
-function globalRows(demo: Demo) {
-  const ethereum = randomUUID();
-  const polygon = randomUUID();
-  return {
-    chains: [
-      { id: ethereum, name: 'ethereum' },
-      { id: polygon, name: 'polygon' },
-    ],
-    networks: [
-      { id: demo.network_id, chain_id: ethereum, name: 'Ethereum mainnet' },
-      { id: demo.second_network_id, chain_id: ethereum, name: 'Ethereum Sepolia' },
-      { id: demo.other_chain_network_id, chain_id: polygon, name: 'Polygon mainnet' },
-    ],
-    network_currencies: [{ id: demo.network_currency_id, network_id: demo.network_id, symbol: 'EURC' }],
-    ethereum,
-  };
-}
 
 /** Returns the accounts of the demo tenant: 25 active ones and two deleted ones. */
 function demoAccounts(demo: Demo) {
@@ -209,36 +202,15 @@ function otherAccounts({ other_node: other }: Demo) {
 
 /** Returns a wallet row that was created on the demo's first day. */
 function wallet(id: string, accountId: string, chainId: string) {
-  const at = new Date(FIRST_DAY_MS).toISOString();
-  return { id, account_id: accountId, chain_id: chainId, created_at: at, updated_at: at };
-}
-
-/** Returns the asset whose contract address is set by the demo's token transaction. */
-function asset(demo: Demo) {
-  const at = new Date(FIRST_DAY_MS).toISOString();
-  return {
-    id: demo.asset_id,
-    name: 'Acme Bond 2030',
-    symbol: 'ACME30',
-    type: 'bond',
-    network_id: demo.network_id,
-    status: 'draft',
-    created_at: at,
-    updated_at: at,
-  };
-}
-
-/** Returns a client row with all three grants, every permission and no limits. */
-function clientRow(clientId: string, name: string) {
-  return {
-    id: clientId,
-    name,
-    grant_types: ['password', 'client_credentials', 'refresh_token'],
-    scopes: [...PERMISSIONS],
-  };
+  return { id, account_id: accountId, chain_id: chainId, ...madeOn(0) };
 }
 
 function account(id: string, day: number, name: string, type: string) {
+  return { id, name, type, status: 1, ...madeOn(day), deleted_at: null as string | null };
+}
+
+/** Returns the times of a row that was created so many days after the demo's first one, and never changed. */
+function madeOn(day: number) {
   const at = new Date(FIRST_DAY_MS + day * DAY_MS).toISOString();
-  return { id, name, type, status: 1, created_at: at, updated_at: at, deleted_at: null as string | null };
+  return { created_at: at, updated_at: at };
 }
