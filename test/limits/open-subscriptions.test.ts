@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { OpenSubscriptions } from '../../src/api/graphql/execution/open-subscriptions.ts';
+import { OpenSubscriptions } from '../../src/api/graphql/execution/engine.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { overSse } from '../support/realtime/live.ts';
 

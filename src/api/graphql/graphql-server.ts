@@ -5,7 +5,9 @@ import { noToken } from '../../platform/errors.ts';
 import { sendFile } from '../shared/served-files.ts';
 import { bringsForm } from './execution/form-type.ts';
 import { graphiqlFiles } from './execution/graphiql.ts';
-import type { GraphqlDependencies, GraphqlRuntime } from './runtime.ts';
+import type { createGraphqlRuntime, GraphqlDependencies } from './runtime.ts';
+
+type GraphqlRuntime = ReturnType<typeof createGraphqlRuntime>;
 
 /** Serves GraphQL behind the gateway. */
 export interface GraphqlServer {
@@ -30,11 +32,8 @@ export function createGraphqlServer(deps: GraphqlDependencies): GraphqlServer {
   const graphiql = deps.graphiql && graphiqlFiles(deps.graphiql);
   let loading: Promise<GraphqlRuntime> | undefined;
   async function load(): Promise<GraphqlRuntime> {
-    const [{ buildSchema }, { createGraphqlRuntime }] = await Promise.all([
-      import('./schema.ts'),
-      import('./runtime.ts'),
-    ]);
-    return createGraphqlRuntime(buildSchema(), deps);
+    const [{ buildSchema }, loaded] = await Promise.all([import('./schema.ts'), import('./runtime.ts')]);
+    return loaded.createGraphqlRuntime(buildSchema(), deps);
   }
   function runtime(): Promise<GraphqlRuntime> {
     loading ??= load();

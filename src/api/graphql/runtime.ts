@@ -64,22 +64,10 @@ export interface GraphqlDependencies extends ContextDependencies {
   graphiql: false | { endpoint?: string };
 }
 
-/** Runs operations over HTTP and WebSockets. */
-export interface GraphqlRuntime {
-  /**
-   * Answers an HTTP request of a principal.
-   * @throws Refusal 429 when the client has used up its rate or quota, unless the request is a batch; 413 when the
-   * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
-   */
-  answer(exchange: Exchange, principal: Principal): Promise<void>;
-  accept(exchange: Exchange): void;
-  stop(): Promise<void>;
-}
-
 /**
- * Creates the runtime for a schema: Yoga with the plugins of this service. Yoga's own masking and CORS are off.
+ * Creates the runtime for a schema, which runs operations over HTTP and WebSockets: Yoga with the plugins of this service. Yoga's own masking and CORS are off.
  */
-export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDependencies): GraphqlRuntime {
+export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDependencies) {
   const { services, log, introspection, jit, production, durations, tracer, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
   const sse = new SseStreams(deps.watch);
@@ -122,7 +110,12 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     log,
   });
   return {
-    async answer(exchange, bearer) {
+    /**
+     * Answers an HTTP request of a principal.
+     * @throws Refusal 429 when the client has used up its rate or quota, unless the request is a batch; 413 when the
+     * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
+     */
+    async answer(exchange: Exchange, bearer: Principal): Promise<void> {
       const { req, res } = exchange;
       audits.begin(exchange);
       const maxBytes = exchange.found.endpoint?.max_body_bytes ?? MEBIBYTE;
@@ -139,8 +132,8 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
         if (!res.destroyed) throw error;
       }
     },
-    accept: (exchange) => sockets.accept(exchange),
-    async stop() {
+    accept: (exchange: Exchange) => sockets.accept(exchange),
+    async stop(): Promise<void> {
       sse.stop();
       await sockets.stop();
       // Stopped after the sockets, so that their clients do not see their subscriptions fail.

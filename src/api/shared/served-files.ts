@@ -11,7 +11,7 @@ export interface FileContent {
 }
 
 /** A file as it is served. */
-export interface ServedFile extends FileContent {
+interface ServedFile extends FileContent {
   /** A strong entity tag, computed from the bytes, so that every process returns the same. */
   etag: string;
 }

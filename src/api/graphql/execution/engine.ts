@@ -26,7 +26,6 @@ import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { EventExecutions, type EventSource } from './event-executions.ts';
 import { executedOnce } from './keyed-execution.ts';
-import { OpenSubscriptions } from './open-subscriptions.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
 
@@ -199,4 +198,39 @@ async function execution(args: ValidatedSubscriptionArgs): Promise<ExecutionResu
   const event = { ...args, contextValue, externalAbortSignal: undefined };
   const result = await notingUsers(notes, () => executeSubscriptionEvent(event));
   return notes.notedUsers ? Object.assign(result, { [NOTED]: notes.notedUsers }) : result;
+}
+
+/** The maximum memory of one tenant's open subscriptions in this process, in bytes: 16,384 with short documents. */
+const MAX_OPEN_BYTES = 256 * 1024 * 1024;
+/** The approximate memory of a subscription without its document and variables, in bytes. */
+const SUBSCRIPTION_BYTES = 16 * 1024;
+
+/** Limits the memory of each tenant's open subscriptions. */
+export class OpenSubscriptions {
+  readonly #bytes = new Map<string, number>();
+
+  /**
+   * Opens a subscription whose document and variables are so many characters long. Returns a function that closes it.
+   * @throws GraphQLError `LIMIT_EXCEEDED` when the tenant's subscriptions would take too much.
+   */
+  open(nodeId: string, characters: number): () => void {
+    // The text is kept, and the parsed document or the request's body beside it.
+    const bytes = SUBSCRIPTION_BYTES + 2 * characters;
+    if (this.#change(nodeId, bytes) > MAX_OPEN_BYTES) {
+      this.#change(nodeId, -bytes);
+      throw limitError('the open subscriptions of this node take too much memory: end some, or use shorter documents');
+    }
+    let isOpen = true;
+    return () => {
+      if (isOpen) this.#change(nodeId, -bytes);
+      isOpen = false;
+    };
+  }
+
+  #change(nodeId: string, bytes: number): number {
+    const total = (this.#bytes.get(nodeId) ?? 0) + bytes;
+    if (total === 0) this.#bytes.delete(nodeId);
+    else this.#bytes.set(nodeId, total);
+    return total;
+  }
 }
