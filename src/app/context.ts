@@ -2,6 +2,8 @@ import { createHmac } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { buildAccess } from '../access/access.ts';
 import { Passwords } from '../access/credentials/passwords.ts';
+import { operationDurations } from '../api/graphql/execution/operation-durations.ts';
+import { toolOutcomes } from '../api/mcp/kit/tool.ts';
 import { RejectedWebhooks } from '../api/rest/webhooks.rest.ts';
 import { AuditPages } from '../audit/audit-pages.service.ts';
 import { AUDIT_DELAY_MS } from '../audit/audit-writer.ts';
@@ -9,18 +11,20 @@ import { AuditErasure } from '../audit/erasure.ts';
 import { buildDomain } from '../domain/domain.ts';
 import { RpcProvider } from '../domain/gas-fee/rpc-provider.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
+import { ObservedBus } from '../events/bus/observed-bus.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
+import { ConnectionMetrics } from '../gateway/connections.ts';
+import { RequestMetrics } from '../gateway/exchange/request-metrics.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Log } from '../lib/log.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { Health, VERSION } from '../platform/health.ts';
-import { openTracing } from '../platform/telemetry/open-tracing.ts';
+import { openTracing, type Tracing } from '../platform/telemetry/open-tracing.ts';
 import { type AuditTrail, openAudit } from './open-audit.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
-import { openTelemetry } from './telemetry.ts';
 
 /** Replacements for dependencies, for use in tests. */
 export interface Overrides {
@@ -66,7 +70,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
   ]);
   const { db, isEmbedded } = database;
   const opened = await openBus(config, db, log, stack);
-  const telemetry = openTelemetry(tracing, overrides.bus?.(opened) ?? opened);
+  const telemetry = telemetryOf(tracing, overrides.bus?.(opened) ?? opened);
   const { bus } = telemetry;
   const audit = openAudit({ config, secrets, database, bus, log, nowMs, trail: overrides.audit, stack });
   const publicPath = URL.parse(config.publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '';
@@ -151,4 +155,17 @@ export async function createContext({ config, secrets, log: given, overrides, st
  */
 function cursorKeyOf({ jwt }: Pick<Secrets, 'jwt'>): Uint8Array {
   return createHmac('sha256', jwt.user.current).update('portcullis page cursors').digest();
+}
+
+/** Makes the metrics of a process, and wraps its bus in an observer. */
+function telemetryOf({ tracer, exported }: Tracing, bus: EventBus) {
+  return {
+    tracer,
+    requests: new RequestMetrics(),
+    connections: new ConnectionMetrics(),
+    operations: operationDurations(),
+    toolOutcomes: toolOutcomes(),
+    bus: new ObservedBus(bus, tracer),
+    exported,
+  };
 }

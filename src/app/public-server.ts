@@ -1,6 +1,12 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { InvalidTokenError, unlessInvalid } from '../access/identity/invalid-token.ts';
+import { missingPermissions, type Principal } from '../access/identity/principal.ts';
 import { consoleFiles } from '../api/console/console-files.ts';
+import type { PersistedFile } from '../api/graphql/execution/persisted-file.ts';
+import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-server.ts';
+import { createMcpServer, type McpServer } from '../api/mcp/mcp-server.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
+import { getGraphql } from '../api/rest/graphql.rest.ts';
 import { getServerMetadata } from '../api/rest/oauth.rest.ts';
 import { type Route, reaches, restApplication } from '../api/rest/route.ts';
 import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
@@ -17,28 +23,16 @@ import { Gateway, ingress } from '../gateway/gateway.ts';
 import type { Upstreams } from '../gateway/proxy/upstreams.ts';
 import { EndpointTable, Services } from '../gateway/routing.ts';
 import { inRequest } from '../platform/database/tenant-db.ts';
-import { mcpOf } from './api.ts';
+import { forbidden } from '../platform/errors.ts';
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 
 /** The flags of routes that the gateway must know, by path. */
 const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));
 
-/** The public listener, and the function that replaces its endpoint table. */
-interface PublicServer {
-  server: Server;
-  /**
-   * Puts an endpoint table in force: requests that have begun use the former one to their end, and later ones only the
-   * new one.
-   */
-  use(gatewayConfig: GatewayConfig): void;
-  /** Refuses a request whose body does not come while the process stops. */
-  giveUp: Gateway['giveUp'];
-}
-
 interface Behind {
-  graphql: RouteServices['graphql'];
   upstreams: Upstreams;
+  persisted: Pick<PersistedFile, 'documents'>;
   demo: Demo | undefined;
 }
 
@@ -46,7 +40,7 @@ interface Behind {
  * Makes the public listener: the gateway in front of all services of this process. The upstreams must be those of
  * `gatewayConfig`.
  */
-export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
+export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind) {
   const { config, log, audit, spool } = context;
   const { upstreams } = behind;
   const { requests, connections, tracer } = context.telemetry;
@@ -56,7 +50,9 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     endSpan(exchange, aborted);
     withinSpan(exchange, () => audit.record(exchange, aborted, kept));
   };
-  const chainOf = chains(context, behind, onEnd);
+  let current = gatewayConfig;
+  const graphql = graphqlOf(context, behind.persisted, () => socketEndpointOf(current));
+  const chainOf = chains(context, behind, graphql, onEnd);
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints, FLAGS)),
     trusts,
@@ -78,29 +74,41 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     },
     log,
   });
+  /**
+   * Puts an endpoint table in force: requests that have begun use the former one to their end, and later ones only the
+   * new one.
+   */
   function use(next: GatewayConfig): void {
     // Whatever may throw precedes the first change.
     const table = new EndpointTable(next.endpoints, FLAGS);
     upstreams.replace(next);
     gateway.use(chainOf(next, table));
+    current = next;
   }
 
   const server = ingress(gateway);
   limitConnections(server, { max: config.maxConnections, trusts, metrics: connections });
-  return { server, use, giveUp: (req) => gateway.giveUp(req) };
+  return {
+    server,
+    use,
+    /** Refuses a request whose body does not come while the process stops. */
+    giveUp: (req: IncomingMessage) => gateway.giveUp(req),
+    /** Ends event streams and WebSockets, so that clients reconnect. */
+    stopGraphql: () => graphql.stop(),
+  };
 }
 
 /** The largest number of endpoints that a log line names. */
 const MAX_NAMED = 20;
 
 /** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
-function chains(context: Context, behind: Behind, onEnd: ChainDependencies['onEnd']) {
+function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd: ChainDependencies['onEnd']) {
   const { log, nowMs, authenticator: tokens, guards, publicUrl } = context;
   // RFC 8414 section 3.1 puts the path of an issuer behind the well-known one.
   const { path: metadata } = getServerMetadata;
   const aliases = new Map([[`${metadata}${publicUrl.path}`, metadata]]);
   const same = { tokens, aliases, guards, onEnd, nowMs };
-  const services = routeServices(context, behind);
+  const services = { ...routeServices(context, behind.demo), graphql };
   return (config: GatewayConfig, table: EndpointTable) => {
     for (const [endpoints, message] of [
       [unservedEndpoints(config, ROUTES), 'endpoints of local services without a route; they answer 503'],
@@ -120,9 +128,10 @@ function chains(context: Context, behind: Behind, onEnd: ChainDependencies['onEn
 }
 
 /**
- * Returns the services that the routes use, except the dates of the webhook's alias, which are in the endpoint table.
+ * Returns the services that the routes use, except GraphQL and the dates of the webhook's alias, which are in the endpoint
+ * table.
  */
-function routeServices(context: Context, { graphql, demo }: Behind): Omit<RouteServices, 'webhookAlias'> {
+function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServices, 'webhookAlias' | 'graphql'> {
   const { config, secrets } = context;
   const { username, password, signingKeys: keys } = secrets.webhook;
   const consoleServed = config.console ? consoleFiles() : undefined;
@@ -136,7 +145,6 @@ function routeServices(context: Context, { graphql, demo }: Behind): Omit<RouteS
     webhookSignature: { keys, isRequired: config.webhookSignature === 'required' },
     console: consoleServed,
     swagger: swaggerFiles(config.publicUrl, demo),
-    graphql,
     mcp: mcpOf(context),
   };
 }
@@ -166,4 +174,75 @@ export function unservedEndpoints(
         .filter((method) => method !== 'OPTIONS' && !routes.some((route) => reaches(method, path, route)))
         .map((method) => `${method} ${path}`),
     );
+}
+
+/**
+ * Makes the GraphQL server from the dependencies of this process. `socketEndpoint` returns the endpoint whose token
+ * classes and permissions apply to operations on a WebSocket, which pass no stage of the chain; undefined if the endpoint
+ * table has none.
+ */
+function graphqlOf(
+  context: Context,
+  persisted: Behind['persisted'],
+  socketEndpoint: () => Endpoint | undefined,
+): GraphqlServer {
+  const { config, authenticator, guards, audit, log, publicUrl } = context;
+  const acceptedTokens = () => socketEndpoint()?.tokens ?? [];
+  const requirePermissions = (principal: Principal) => {
+    const missing = missingPermissions(principal, socketEndpoint()?.permissions ?? []);
+    if (missing.length > 0) throw forbidden(missing);
+  };
+  return createGraphqlServer({
+    services: context,
+    judge: async (token, exchange) => {
+      if (token === undefined) return undefined;
+      const principal = await unlessInvalid(() => authenticator.authenticate(token, acceptedTokens()));
+      if (!principal) return undefined;
+      requirePermissions(principal);
+      await guards.check(exchange, principal, false);
+      return principal;
+    },
+    recheck: async (principal, { upgrade }) => {
+      if (upgrade && !acceptedTokens().includes(principal.tokenClass)) throw new InvalidTokenError('another_class');
+      await authenticator.check(principal);
+    },
+    watch: context.watch,
+    passGuards: async (principal, exchange) => {
+      if (exchange.upgrade) requirePermissions(principal);
+      await guards.check(exchange, principal);
+    },
+    recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
+    results: context.database.results,
+    durations: context.telemetry.operations,
+    tracer: context.telemetry.tracer,
+    log,
+    maxCost: config.graphqlMaxCost,
+    introspection: config.graphqlIntrospection,
+    jit: config.graphqlJit,
+    persistedMode: config.graphqlPersisted,
+    persistedDocuments: () => persisted.documents,
+    production: config.production,
+    graphiql: !config.production && { endpoint: `${publicUrl.path}${getGraphql.path}` },
+  });
+}
+
+/** Makes the MCP server from the dependencies of this process. */
+function mcpOf(context: Context): McpServer {
+  const { config, directory, throttle, guards, publicUrl, telemetry, log } = context;
+  return createMcpServer({
+    services: context,
+    directory,
+    throttle,
+    guards,
+    corsOrigins: config.corsOrigins,
+    publicUrl: () => publicUrl.value,
+    production: config.production,
+    outcomes: telemetry.toolOutcomes,
+    log,
+  });
+}
+
+/** Returns the endpoint by which GraphQL's WebSockets are opened; undefined if the endpoint table has none. */
+function socketEndpointOf({ endpoints }: GatewayConfig): Endpoint | undefined {
+  return endpoints.find(({ path, methods }) => path === getGraphql.path && methods.includes('GET'));
 }

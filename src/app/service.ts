@@ -4,15 +4,9 @@ import {
   PersistedFile,
   readPersistedDocuments,
 } from '../api/graphql/execution/persisted-file.ts';
-import { getGraphql } from '../api/rest/graphql.rest.ts';
 import { keyedLog } from '../audit/mask-keys.ts';
 import { withDiscovers } from '../gateway/endpoints/discovers.ts';
-import {
-  type Endpoint,
-  type GatewayConfig,
-  lookupBearer,
-  parseGatewayConfig,
-} from '../gateway/endpoints/gateway-config.ts';
+import { type GatewayConfig, lookupBearer, parseGatewayConfig } from '../gateway/endpoints/gateway-config.ts';
 import { Reloads, readTableText, watchTable } from '../gateway/endpoints/reload.ts';
 import { UpstreamCalls } from '../gateway/proxy/upstream-call.ts';
 import { Upstreams, upstreamMetrics } from '../gateway/proxy/upstreams.ts';
@@ -25,7 +19,6 @@ import { pendingSchemaMigrations } from '../platform/database/schema-migrations.
 import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
 import { readinessOf } from '../platform/health.ts';
 import { adminServer } from './admin-server.ts';
-import { graphqlOf } from './api.ts';
 import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
 import { mayChangeAudit, migrateByOwner } from './database-roles.ts';
@@ -183,29 +176,18 @@ async function startPublic(
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;
-  let table = gatewayConfig;
-  const graphql = graphqlOf(context, { persisted, socketEndpoint: () => socketEndpointOf(table) });
-  const { server, use, giveUp } = publicServer(context, gatewayConfig, { graphql, upstreams, demo });
+  const { server, use, giveUp, stopGraphql } = publicServer(context, gatewayConfig, { upstreams, persisted, demo });
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
   const baseUrl = baseUrlOf(config.host, port);
   publicUrl.value = config.publicUrl ?? baseUrl;
   stack.defer(async () => {
     const closed = closeGracefully(server, DRAIN_DEADLINE_MS, giveUp);
     upstreams.stopStreams();
-    await graphql.stop();
+    await stopGraphql();
     await closed;
   });
-  const replace = (next: GatewayConfig) => {
-    use(next);
-    table = next;
-  };
-  startReloads(config, { reloads, use: replace }, stack);
+  startReloads(config, { reloads, use }, stack);
   return baseUrl;
-}
-
-/** Returns the endpoint by which GraphQL's WebSockets are opened; undefined if the endpoint table has none. */
-function socketEndpointOf({ endpoints }: GatewayConfig): Endpoint | undefined {
-  return endpoints.find(({ path, methods }) => path === getGraphql.path && methods.includes('GET'));
 }
 
 /** Starts applying `gateway.yaml` when a reload is requested; in an embedded run also whenever the file changes. */

@@ -160,11 +160,10 @@ describe('a client that takes its time', () => {
   });
 
   it('D2-13: has a minute for a head, and the connection ends with a 400', async () => {
-    const graphql = { handle: () => expect.fail(), upgrade: () => expect.fail() };
     const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
     const { server } = publicServer(p.service.context, config, {
       demo: undefined,
-      graphql,
+      persisted: { documents: new Map() },
       upstreams: new Upstreams(config, p.service.context),
     });
     expect([server.headersTimeout, server.keepAliveTimeout > 0, server.requestTimeout > 0]).toEqual([
