@@ -56,7 +56,7 @@ export const auditList: CommandBody = {
     const limit = wholeNumber(flags, 'limit', DEFAULT_LIMIT) ?? DEFAULT_LIMIT;
     if (limit === 0) throw new UsageError('--limit must be at least 1');
     const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter }));
-    return printRows(input, { name: 'records', rows: recordsOf(db, { nodeId, filter, limit }), view, line });
+    return printRows(input, { name: 'records', rows: recordsOf(db, nodeId, filter, limit), view, line });
   },
 };
 
@@ -73,14 +73,13 @@ function time(flags: Flags, name: string): string | undefined {
   return given && pgFromInstant(given);
 }
 
-interface Wanted {
-  nodeId: string | undefined;
-  filter: AuditFilter;
-  limit: number;
-}
-
 /** Yields the audit records page by page, so that only one page is in memory. */
-async function* recordsOf(db: Db, { nodeId, filter, limit }: Wanted): AsyncGenerator<AuditRecordRow> {
+async function* recordsOf(
+  db: Db,
+  nodeId: string | undefined,
+  filter: AuditFilter,
+  limit: number,
+): AsyncGenerator<AuditRecordRow> {
   const door = db.unscoped('operators read records of all nodes');
   let last: AuditRecordRow | undefined;
   for (let left = limit; left > 0; left -= PAGE_SIZE) {

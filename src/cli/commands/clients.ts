@@ -8,8 +8,7 @@ import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type CommandBody, CommandError, type CommandInput } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { openAdministration } from '../kit/open-administration.ts';
-import { nodeOf, nodesOf, openReading, orCommandError } from '../kit/open-database.ts';
+import { nodeOf, nodesOf, openAdministration, openReading, orCommandError } from '../kit/open-database.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 import { type Advice, graphql, mutation } from '../kit/running-instance.ts';
@@ -42,20 +41,6 @@ function clientView(row: ClientRow) {
     updated_at: isoFromPg(row.updated_at),
   };
 }
-
-/** The flag that sets each member of a client. */
-const FLAG_OF = {
-  name: '--name',
-  grant_types: '--grants',
-  scopes: '--scopes',
-  token_expiry: '--token-duration',
-  allowed_ips: '--allowed-ips',
-  cert_fingerprint: '--cert-fingerprint',
-  requests_per_second: '--requests-per-second',
-  requests_per_minute: '--requests-per-minute',
-  requests_per_hour: '--requests-per-hour',
-  monthly_limit: '--monthly-limit',
-};
 
 /** `portcullis client create`: creates a client of a tenant and prints its secret. */
 export const clientCreate: CommandBody = {
@@ -93,7 +78,7 @@ export const clientCreate: CommandBody = {
   async run(input) {
     const nodeId = uuid('--node', text(input.flags, 'node'));
     const given = members(input.flags);
-    const client = checked(clientInput, given, FLAG_OF);
+    const client = checked(clientInput, given, { grant_types: '--grants', token_expiry: '--token-duration' });
     const variables = {
       input: { ...inCamelCase(given), grantTypes: client.grant_types.map((grant) => grant.toUpperCase()) },
     };

@@ -5,8 +5,7 @@ import type { SupervisorRow } from '../../access/supervisors/supervisors.service
 import { isoFromPg } from '../../lib/instants.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { openAdministration } from '../kit/open-administration.ts';
-import { nodeOf, orCommandError } from '../kit/open-database.ts';
+import { nodeOf, openAdministration, orCommandError } from '../kit/open-database.ts';
 import { printable } from '../kit/progress.ts';
 import { mutation } from '../kit/running-instance.ts';
 
@@ -51,8 +50,6 @@ const NOT_SHOWN = 'PUT THE PASSWORD HERE';
 /** What the mutations select of a supervisor. */
 const RESULT = 'Supervisor { id username role status }';
 
-const FLAG_OF = { username: '--username', role: '--role', password: 'the password' };
-
 /** `portcullis supervisor create`: creates a supervisor of a tenant. */
 export const supervisorCreate: CommandBody = {
   description: [
@@ -75,7 +72,7 @@ export const supervisorCreate: CommandBody = {
     const username = usernameOf(text(flags, 'username'), text(flags, 'name'));
     const given = await givenPassword(input);
     const members = { username, role: text(flags, 'role'), password: given.password };
-    const supervisor = checked(supervisorInput, members, FLAG_OF);
+    const supervisor = checked(supervisorInput, members, { password: 'the password' });
     const variables = { input: { ...members, password: NOT_SHOWN } };
     const advice = mutation('createSupervisor', '$input: SupervisorInput!', variables, RESULT);
     const { supervisorAdministration } = await openAdministration(input, advice);

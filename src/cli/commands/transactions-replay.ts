@@ -7,36 +7,17 @@ import { silentLog } from '../../lib/log.ts';
 import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
 import { instantMs, list } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openDomain } from '../kit/open-domain.ts';
+import { openDomain } from '../kit/open-database.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const ADVICE = () => 'stop it first, repeat this, and start it again: it applies then what was replayed';
-
-/** A replay, and what it has found so far. */
-interface OpenReplay {
-  replay: Replay;
-  /**
-   * The number of messages by topic that became dead letters again, of the topics whose messages this command applies
-   * itself.
-   */
-  deadAgain: Map<string, number>;
-  /**
-   * Messages about rows of reference data whose missing parent the replay has supplied, but which cannot be applied for
-   * another reason.
-   */
-  dropped: string[];
-}
 
 /**
  * Opens the database and the bus for a replay that needs `topics`, until `stack` is disposed of.
  * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is outdated or a topic is
  * missing.
  */
-async function openReplay(
-  env: NodeJS.ProcessEnv,
-  topics: readonly string[],
-  stack: AsyncDisposableStack,
-): Promise<OpenReplay> {
+async function openReplay(env: NodeJS.ProcessEnv, topics: readonly string[], stack: AsyncDisposableStack) {
   const { config, database, reference, dropped } = await openDomain({ env, stack }, { advice: ADVICE });
   const { openBus, openLogReader } = await import('../../app/stores.ts');
   const { db } = database;
@@ -44,6 +25,7 @@ async function openReplay(
   const missing = await bus.missingTopics(topics);
   if (missing.length > 0) throw new CommandError(`Kafka lacks ${missing.join(', ')}: run portcullis migrate first`);
   const reader = await openLogReader(config, db, silentLog);
+  // How many messages became dead letters again, by topic, of those that this command applies itself.
   const deadAgain = new Map<string, number>();
   const applying = (topic: string) => {
     if (!isCompactedTopic(topic)) return undefined;
@@ -99,7 +81,7 @@ export const transactionsReplay: CommandBody = {
       ...(span ? [] : topics.map(deadLetterTopicOf)),
     ];
     const { signal } = stack.use(new Interruption());
-    const { replay, ...report } = await openReplay(env, needed, stack);
+    const { replay, deadAgain, dropped } = await openReplay(env, needed, stack);
     const plans: ReplayPlan[] = [];
     for (const topic of new Set(topics)) {
       plans.push(await (span ? replay.between(topic, span.fromMs, span.toMs) : replay.deadLetters(topic)));
@@ -107,10 +89,10 @@ export const transactionsReplay: CommandBody = {
     // A second run must use the same end, or it would also replay what this run has published.
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
     const counts = await runAll(replay, plans, { signal, again });
-    const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
-    if (!json) complain(report.dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
+    const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, deadAgain));
+    if (!json) complain(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
     const replayed = counts.reduce((sum, count) => sum + count, 0);
-    return answer({ replayed, topics: results, dropped: report.dropped }, summary(results));
+    return answer({ replayed, topics: results, dropped }, summary(results));
   },
 };
 
@@ -159,8 +141,6 @@ async function runAll(
   return counts;
 }
 
-type Report = Omit<OpenReplay, 'replay'>;
-
 /** The result of a plan; `dead_again` is known only for the topics whose messages this command applies itself. */
 interface Result {
   from: string;
@@ -169,7 +149,7 @@ interface Result {
   dead_again?: number;
 }
 
-function resultOf({ source, topic }: ReplayPlan, replayed: number, { deadAgain }: Report): Result {
+function resultOf({ source, topic }: ReplayPlan, replayed: number, deadAgain: ReadonlyMap<string, number>): Result {
   const result = { from: source, topic, replayed };
   return isCompactedTopic(topic) ? { ...result, dead_again: deadAgain.get(topic) ?? 0 } : result;
 }

@@ -1,8 +1,7 @@
 import { receiptView } from '../../domain/users/erasure-receipt.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
-import { nodeOf, orCommandError } from '../kit/open-database.ts';
-import { openDomain } from '../kit/open-domain.ts';
+import { nodeOf, openDomain, orCommandError } from '../kit/open-database.ts';
 import { mutation } from '../kit/running-instance.ts';
 
 /** `portcullis users erase`: erases the personal data of a user. */

@@ -24,7 +24,7 @@ export interface CommandInput {
 }
 
 /** A flag of a command. It takes a value, unless it is a switch. */
-export interface Flag {
+interface Flag {
   help: string;
   /** The placeholder of the value in the synopsis, such as `ID` in `--node ID`. If present, the flag is required. */
   required?: string;

@@ -66,19 +66,20 @@ export function list(flags: Flags, name: string, known?: readonly string[]): str
 }
 
 /**
- * Parses the members that were given as flags. `flagOf` maps each member to the flag that sets it.
+ * Parses the members that were given as flags. `flagOf` maps a member to what sets it, by default the flag of its name.
  * @throws UsageError that names the invalid flags and the reasons.
  */
 export function checked<Output>(
   schema: z.ZodType<Output>,
   members: object,
-  flagOf: Readonly<Record<string, string>>,
+  flagOf: Readonly<Record<string, string>> = {},
 ): Output {
   const parsed = schema.safeParse(members);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => {
     const names = path.filter((part) => typeof part === 'string');
-    const flag = flagOf[names.at(-1) ?? ''] ?? flagOf[names[0] ?? ''] ?? names.join('.');
+    const [first = '', last = first] = [names[0], names.at(-1)];
+    const flag = flagOf[last] ?? flagOf[first] ?? `--${last.replaceAll('_', '-')}`;
     return `${flag} ${message}`;
   });
   throw new UsageError([...new Set(faults)].join('; '));

@@ -1,6 +1,11 @@
 import { existsSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { Passwords } from '../../access/credentials/passwords.ts';
+import { type Log, silentLog } from '../../lib/log.ts';
+import { MemoryCache } from '../../platform/cache/memory-cache.ts';
 import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir } from '../../platform/config/data-dir.ts';
+import { readSecrets } from '../../platform/config/secrets.ts';
 import type { Database, Db } from '../../platform/database/database.ts';
 import { lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
 import { Refusal } from '../../platform/errors.ts';
@@ -8,7 +13,7 @@ import { CommandError, type CommandInput } from './command.ts';
 import type { Advice } from './running-instance.ts';
 
 /** How a command opens the database. */
-export interface Opening {
+interface Opening {
   /** What the user can do instead while an embedded run uses the database. */
   advice: Advice;
   /**
@@ -100,4 +105,87 @@ export async function orCommandError<Result>(absent: string, work: Promise<Resul
     if (!(error instanceof Refusal)) throw error;
     throw new CommandError(error.code === 'not_found' ? absent : error.message);
   }
+}
+
+/**
+ * Opens the services that administer clients and supervisors; running processes learn of their changes from the
+ * database.
+ * @throws CommandError when the schema is older than this release.
+ */
+export async function openAdministration({ env, stack }: CommandInput, advice: Advice) {
+  const { config, env: variables } = readConfig(env);
+  const database = await openMigrated(config, { advice }, stack);
+  const { buildAdministration } = await import('../../access/access.ts');
+  const administration = buildAdministration({
+    database,
+    cache: stack.adopt(new MemoryCache(), (opened) => opened.stop()),
+    isCacheShared: false,
+    pepper: readSecrets(config, variables).pepper,
+    passwords: { hash: (password: string) => new Passwords().hash(password) },
+    maxSessions: config.maxSessions,
+    nowMs: Date.now,
+    isOwnClock: database.isEmbedded,
+    onError: () => undefined,
+  });
+  return { ...administration, db: database.db };
+}
+
+/** How commands that write reference data open the database. */
+export const REFERENCE_OPENING: Opening = {
+  advice: () => 'stop it first, repeat this, and start it again; on a PostgreSQL that servers share nobody has to stop',
+  makes: true,
+};
+
+/** Receives logs and progress while a command works. */
+interface Telling {
+  log?: Log;
+  /** Called after each row batch with the number of rows in it that have an outcome. */
+  onBatch?(rows: number): void;
+}
+
+/**
+ * Opens the database and the domain services that need no other store, until the command ends. `dropped` collects the
+ * rows of reference data that waited for a parent but cannot be applied.
+ * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is older than this release.
+ */
+export async function openDomain(
+  { env, stack }: Pick<CommandInput, 'env' | 'stack'>,
+  opening: Opening,
+  { log = silentLog, onBatch }: Telling = {},
+) {
+  const { config, env: variables } = readConfig(env);
+  const [{ openBus, sealSink }, { AUDIT_DELAY_MS }, { AuditErasure }, { AuditSeals }, { buildStored }] =
+    await Promise.all([
+      import('../../app/stores.ts'),
+      import('../../audit/audit-writer.ts'),
+      import('../../audit/erasure.ts'),
+      import('../../audit/seals.ts'),
+      import('../../domain/domain.ts'),
+    ]);
+  const database = await openMigrated(config, opening, stack);
+  const dropped: string[] = [];
+  const seals = new AuditSeals({
+    db: database.db,
+    nowMs: Date.now,
+    sink: sealSink(config, () => openBus(config, database.db, log, stack)),
+    // Read late, so that commands that erase nothing generate no secrets.
+    key: () => readSecrets(config, variables).auditKeys[0],
+    onError: () => undefined,
+  });
+  const domain = buildStored({
+    db: database.db,
+    auditErasure: new AuditErasure(database.db, seals),
+    log,
+    nowMs: Date.now,
+    registersByMutation: true,
+    // This process has no subscribers and relays no events; running processes poll for both.
+    wake: () => undefined,
+    notify: () => undefined,
+    // Waits until running processes have written the audit records that are in their spools.
+    auditSettled: () => setTimeout(AUDIT_DELAY_MS),
+    dropped: (kind, id, reason) =>
+      void dropped.push(`reference.${kind} ${id}, which had waited for its parent: ${reason}`),
+    onBatch,
+  });
+  return { ...domain, config, database, dropped };
 }
