@@ -1,15 +1,10 @@
 import type { Command, CommandBody, CommandTitle } from './kit/command.ts';
 
-interface Listed {
-  summary: string;
-  load(): Promise<CommandBody>;
-}
-
 /**
  * Every command, by name and in the order of the help. Its summary is here and the rest in a file of its own, so that
  * the help waits for no command, and a command for no other.
  */
-const LISTED: Readonly<Record<string, Listed>> = {
+const LISTED: Readonly<Record<string, { summary: string; load(): Promise<CommandBody> }>> = {
   start: {
     summary: 'run the service until SIGINT or SIGTERM',
     load: async () => (await import('./commands/start.ts')).start,

@@ -8,10 +8,10 @@ import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type CommandBody, CommandError, type CommandInput } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { nodeOf, nodesOf, openAdministration, openReading, orCommandError } from '../kit/open-database.ts';
+import { changed, nodesOf, openAdministration, openReading, orCommandError } from '../kit/open-database.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
-import { type Advice, graphql, mutation } from '../kit/running-instance.ts';
+import { graphql, mutation } from '../kit/running-instance.ts';
 
 /** Returns a client in the REST names, without its secret; null stands for a limit that is not set. */
 function clientView(row: ClientRow) {
@@ -178,20 +178,6 @@ function line({ id, node_id: nodeId, status, grant_types: grants, name }: Client
   return `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`;
 }
 
-type Administration = Awaited<ReturnType<typeof openAdministration>>['clientAdministration'];
-
-/** Changes the client that the first positional names. */
-async function changeClient<Result>(
-  input: CommandInput,
-  advice: Advice,
-  work: (clients: Administration, nodeId: string) => Promise<Result>,
-): Promise<Result> {
-  const id = uuid('CLIENT_ID', input.positionals[0]);
-  const { clientAdministration, db } = await openAdministration(input, advice);
-  const absent = `there is no client ${id}`;
-  return orCommandError(absent, work(clientAdministration, await nodeOf(db, 'clients', id, absent)));
-}
-
 /** `portcullis client rotate-secret`: adds a new secret and sets when the previous one expires. */
 export const clientRotateSecret: CommandBody = {
   description: [
@@ -211,7 +197,7 @@ export const clientRotateSecret: CommandBody = {
     const { overlap_seconds: overlap } = checked(rotationInput, members, { overlap_seconds: '--overlap' });
     const variables = { id: clientId, overlapSeconds: overlap };
     const advice = mutation('rotateClientSecret', '$id: ID!, $overlapSeconds: Int', variables, SECRET_RESULT);
-    const rotated = await changeClient(input, advice, (clients, nodeId) =>
+    const rotated = await changed(input, 'client', clientId, advice, ({ clientAdministration: clients }, nodeId) =>
       clients.rotateSecret(nodeId, OPERATOR, clientId, overlap),
     );
     const before = overlap === 0 ? 'has ended' : `ends in ${overlap} s at the latest`;
@@ -231,7 +217,7 @@ export const clientDisable: CommandBody = {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
     const variables = { id: clientId, status: 'DISABLED' };
     const advice = mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', variables, 'Client { id status }');
-    const client = await changeClient(input, advice, (clients, nodeId) =>
+    const client = await changed(input, 'client', clientId, advice, ({ clientAdministration: clients }, nodeId) =>
       clients.setStatus(nodeId, OPERATOR, clientId, 'disabled'),
     );
     return input.answer(clientView(client), `Client ${client.id} is disabled.\n`);

@@ -6,11 +6,6 @@ import { counted, Progress, printable } from '../kit/progress.ts';
 
 const KEPT_REJECTIONS = 1_000;
 
-interface Rejection {
-  line: number;
-  reason: string;
-}
-
 /** `portcullis reference load`: loads reference data from a file. */
 export const referenceLoad: CommandBody = {
   description: [
@@ -29,7 +24,7 @@ export const referenceLoad: CommandBody = {
   async run({ positionals: [file = '-'], env, json, stack, complain, answer }) {
     const { parts, size } = openInput(file);
     const { reference, dropped } = await openDomain({ env, stack }, REFERENCE_OPENING);
-    const rejections: Rejection[] = [];
+    const rejections: { line: number; reason: string }[] = [];
     const progress = new Progress(process.stderr);
     const counts = await loadReference({
       source: parts(),

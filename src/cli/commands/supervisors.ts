@@ -5,7 +5,7 @@ import type { SupervisorRow } from '../../access/supervisors/supervisors.service
 import { isoFromPg } from '../../lib/instants.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { nodeOf, openAdministration, orCommandError } from '../kit/open-database.ts';
+import { changed, openAdministration, orCommandError } from '../kit/open-database.ts';
 import { printable } from '../kit/progress.ts';
 import { mutation } from '../kit/running-instance.ts';
 
@@ -89,28 +89,6 @@ function usernameOf(username: string | undefined, name: string | undefined): str
   return given;
 }
 
-type Administration = Awaited<ReturnType<typeof openAdministration>>['supervisorAdministration'];
-
-/**
- * Changes the supervisor that the first positional names. `operation` is the GraphQL mutation that makes the same
- * change; `types` declares its variables besides the id, which are `variables`.
- */
-async function change(
-  input: CommandInput,
-  operation: string,
-  types: string,
-  variables: object,
-  work: (supervisors: Administration, nodeId: string, id: string) => Promise<SupervisorRow>,
-): Promise<SupervisorRow> {
-  const id = uuid('ID', input.positionals[0]);
-  const { supervisorAdministration, db } = await openAdministration(
-    input,
-    mutation(operation, `$id: ID!${types}`, { id, ...variables }, RESULT),
-  );
-  const absent = `there is no supervisor ${id}`;
-  return orCommandError(absent, work(supervisorAdministration, await nodeOf(db, 'supervisors', id, absent), id));
-}
-
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
 export const supervisorDisable: CommandBody = {
   description: [
@@ -120,12 +98,11 @@ export const supervisorDisable: CommandBody = {
   positionals: ['ID'],
   examples: ['portcullis supervisor disable ID', 'portcullis supervisor disable ID --json'],
   async run(input) {
-    const supervisor = await change(
-      input,
-      'setSupervisorStatus',
-      ', $status: SupervisorStatus!',
-      { status: 'DISABLED' },
-      (supervisors, nodeId, id) => supervisors.setStatus(nodeId, OPERATOR, id, 'disabled'),
+    const id = uuid('ID', input.positionals[0]);
+    const variables = { id, status: 'DISABLED' };
+    const advice = mutation('setSupervisorStatus', '$id: ID!, $status: SupervisorStatus!', variables, RESULT);
+    const supervisor = await changed(input, 'supervisor', id, advice, ({ supervisorAdministration }, nodeId) =>
+      supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'disabled'),
     );
     return input.answer(supervisorView(supervisor), `Supervisor ${supervisor.id} is disabled.\n`);
   },
@@ -140,15 +117,13 @@ export const supervisorSetPassword: CommandBody = {
   positionals: ['ID'],
   examples: ['portcullis supervisor set-password ID', 'portcullis supervisor set-password ID < password.txt'],
   async run(input) {
-    uuid('ID', input.positionals[0]);
+    const id = uuid('ID', input.positionals[0]);
     const given = await givenPassword(input);
     const { password } = checked(passwordInput, { password: given.password }, { password: 'the password' });
-    const supervisor = await change(
-      input,
-      'setSupervisorPassword',
-      ', $password: String!',
-      { password: NOT_SHOWN },
-      (supervisors, nodeId, id) => supervisors.setPassword(nodeId, OPERATOR, id, password),
+    const variables = { id, password: NOT_SHOWN };
+    const advice = mutation('setSupervisorPassword', '$id: ID!, $password: String!', variables, RESULT);
+    const supervisor = await changed(input, 'supervisor', id, advice, ({ supervisorAdministration }, nodeId) =>
+      supervisorAdministration.setPassword(nodeId, OPERATOR, id, password),
     );
     return input.answer(...withPassword(supervisor, given));
   },
@@ -163,8 +138,10 @@ export const supervisorUnlock: CommandBody = {
   positionals: ['ID'],
   examples: ['portcullis supervisor unlock ID', 'portcullis supervisor unlock ID --json'],
   async run(input) {
-    const supervisor = await change(input, 'unlockSupervisor', '', {}, (supervisors, nodeId, id) =>
-      supervisors.unlock(nodeId, OPERATOR, id),
+    const id = uuid('ID', input.positionals[0]);
+    const advice = mutation('unlockSupervisor', '$id: ID!', { id }, RESULT);
+    const supervisor = await changed(input, 'supervisor', id, advice, ({ supervisorAdministration }, nodeId) =>
+      supervisorAdministration.unlock(nodeId, OPERATOR, id),
     );
     return input.answer(supervisorView(supervisor), `Supervisor ${supervisor.id} is unlocked.\n`);
   },

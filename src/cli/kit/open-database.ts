@@ -130,6 +130,22 @@ export async function openAdministration({ env, stack }: CommandInput, advice: A
   return { ...administration, db: database.db };
 }
 
+/**
+ * Changes the client or supervisor with an id.
+ * @throws CommandError when there is none, and for a refusal.
+ */
+export async function changed<Result>(
+  input: CommandInput,
+  noun: 'client' | 'supervisor',
+  id: string,
+  advice: Advice,
+  work: (administration: Awaited<ReturnType<typeof openAdministration>>, nodeId: string) => Promise<Result>,
+): Promise<Result> {
+  const administration = await openAdministration(input, advice);
+  const absent = `there is no ${noun} ${id}`;
+  return orCommandError(absent, work(administration, await nodeOf(administration.db, `${noun}s`, id, absent)));
+}
+
 /** How commands that write reference data open the database. */
 export const REFERENCE_OPENING: Opening = {
   advice: () => 'stop it first, repeat this, and start it again; on a PostgreSQL that servers share nobody has to stop',
