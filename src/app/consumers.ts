@@ -48,20 +48,16 @@ export async function startConsumers(context: Context, stack: AsyncDisposableSta
   stack.defer(async () => {
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
   });
-  startRelay(context, stack);
+  for (const part of [context.outbox, context.migrationJobs]) {
+    part.start();
+    stack.defer(() => part.stop());
+  }
   const stopping = new AbortController();
   const housekeeping = keepHouse(context, stopping.signal);
   stack.defer(() => {
     stopping.abort();
     return housekeeping;
   });
-}
-
-function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableStack): void {
-  outbox.start();
-  stack.defer(() => outbox.stop());
-  migrationJobs.start();
-  stack.defer(() => migrationJobs.stop());
 }
 
 /**

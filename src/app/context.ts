@@ -22,7 +22,7 @@ import type { Log } from '../lib/log.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { Health, VERSION } from '../platform/health.ts';
-import { openTracing, type Tracing } from '../platform/telemetry/open-tracing.ts';
+import { openTracing } from '../platform/telemetry/open-tracing.ts';
 import { type AuditTrail, openAudit } from './open-audit.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 
@@ -70,8 +70,16 @@ export async function createContext({ config, secrets, log: given, overrides, st
   ]);
   const { db, isEmbedded } = database;
   const opened = await openBus(config, db, log, stack);
-  const telemetry = telemetryOf(tracing, overrides.bus?.(opened) ?? opened);
-  const { bus } = telemetry;
+  const bus = new ObservedBus(overrides.bus?.(opened) ?? opened, tracing.tracer);
+  const telemetry = {
+    tracer: tracing.tracer,
+    requests: new RequestMetrics(),
+    connections: new ConnectionMetrics(),
+    operations: operationDurations(),
+    toolOutcomes: toolOutcomes(),
+    bus,
+    exported: tracing.exported,
+  };
   const audit = openAudit({ config, secrets, database, bus, log, nowMs, trail: overrides.audit, stack });
   const publicPath = URL.parse(config.publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '';
   const publicUrl = { value: config.publicUrl ?? '', path: publicPath };
@@ -140,32 +148,12 @@ export async function createContext({ config, secrets, log: given, overrides, st
     ...domain,
     streams,
     rejectedWebhooks: new RejectedWebhooks({ log, nowMs }),
-    cursors: new PageCursors(cursorKeyOf(secrets)),
+    // The key is derived from a secret that all processes share, so that they accept each other's cursors.
+    cursors: new PageCursors(createHmac('sha256', secrets.jwt.user.current).update('portcullis page cursors').digest()),
     /**
      * The base of all URLs that the process gives out, and its path without a slash at the end, which stands before the
      * paths that it gives out. The base is empty until the process listens, unless it is configured.
      */
     publicUrl,
-  };
-}
-
-/**
- * Returns the key that signs page cursors. It is derived from a secret that all processes share, so that they accept
- * each other's cursors without a further secret.
- */
-function cursorKeyOf({ jwt }: Pick<Secrets, 'jwt'>): Uint8Array {
-  return createHmac('sha256', jwt.user.current).update('portcullis page cursors').digest();
-}
-
-/** Makes the metrics of a process, and wraps its bus in an observer. */
-function telemetryOf({ tracer, exported }: Tracing, bus: EventBus) {
-  return {
-    tracer,
-    requests: new RequestMetrics(),
-    connections: new ConnectionMetrics(),
-    operations: operationDurations(),
-    toolOutcomes: toolOutcomes(),
-    bus: new ObservedBus(bus, tracer),
-    exported,
   };
 }

@@ -11,13 +11,6 @@ export interface ServiceRole {
   name: string;
 }
 
-interface Migrated {
-  /** The names of the schema migrations that have run. */
-  migrations: string[];
-  /** Undefined if one role migrates and runs. */
-  service: ServiceRole | undefined;
-}
-
 interface MigrateDependencies {
   config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl' | 'auditRetentionDays'>;
   /** The database as services open it. */
@@ -29,10 +22,11 @@ const PAGE = 'see docs/operations/database-roles.md';
 
 /**
  * Migrates the schema. If the owner of the tables has a URL of its own, the owner does it, and then grants the role of
- * `DATABASE_URL` what a service needs. Sets the retention that the database enforces.
+ * `DATABASE_URL` what a service needs. Sets the retention that the database enforces. Returns the names of the
+ * migrations that have run, and the role of services; undefined if one role migrates and runs.
  * @throws ConfigError if the two URLs do not fit together, MigrationOwnerError if the database refuses something to the owner.
  */
-export async function migrateByOwner({ config, database, onMigration }: MigrateDependencies): Promise<Migrated> {
+export async function migrateByOwner({ config, database, onMigration }: MigrateDependencies) {
   const { databaseUrl = '', migrateDatabaseUrl: url, auditRetentionDays } = config;
   const migrated = async (by: Database) => {
     const migrations = await migrate(by, onMigration);

@@ -4,7 +4,7 @@ import { missingPermissions, type Principal } from '../access/identity/principal
 import { consoleFiles } from '../api/console/console-files.ts';
 import type { PersistedFile } from '../api/graphql/execution/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-server.ts';
-import { createMcpServer, type McpServer } from '../api/mcp/mcp-server.ts';
+import { createMcpServer } from '../api/mcp/mcp-server.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
 import { getServerMetadata } from '../api/rest/oauth.rest.ts';
@@ -51,7 +51,9 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     withinSpan(exchange, () => audit.record(exchange, aborted, kept));
   };
   let current = gatewayConfig;
-  const graphql = graphqlOf(context, behind.persisted, () => socketEndpointOf(current));
+  const graphql = graphqlOf(context, behind.persisted, () =>
+    current.endpoints.find(({ path, methods }) => path === getGraphql.path && methods.includes('GET')),
+  );
   const chainOf = chains(context, behind, graphql, onEnd);
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints, FLAGS)),
@@ -145,7 +147,14 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
     webhookSignature: { keys, isRequired: config.webhookSignature === 'required' },
     console: consoleServed,
     swagger: swaggerFiles(config.publicUrl, demo),
-    mcp: mcpOf(context),
+    mcp: createMcpServer({
+      ...context,
+      services: context,
+      corsOrigins: config.corsOrigins,
+      publicUrl: () => context.publicUrl.value,
+      production: config.production,
+      outcomes: context.telemetry.toolOutcomes,
+    }),
   };
 }
 
@@ -220,29 +229,8 @@ function graphqlOf(
     introspection: config.graphqlIntrospection,
     jit: config.graphqlJit,
     persistedMode: config.graphqlPersisted,
-    persistedDocuments: () => persisted.documents,
+    persistedDocuments: persisted.documents,
     production: config.production,
     graphiql: !config.production && { endpoint: `${publicUrl.path}${getGraphql.path}` },
   });
-}
-
-/** Makes the MCP server from the dependencies of this process. */
-function mcpOf(context: Context): McpServer {
-  const { config, directory, throttle, guards, publicUrl, telemetry, log } = context;
-  return createMcpServer({
-    services: context,
-    directory,
-    throttle,
-    guards,
-    corsOrigins: config.corsOrigins,
-    publicUrl: () => publicUrl.value,
-    production: config.production,
-    outcomes: telemetry.toolOutcomes,
-    log,
-  });
-}
-
-/** Returns the endpoint by which GraphQL's WebSockets are opened; undefined if the endpoint table has none. */
-function socketEndpointOf({ endpoints }: GatewayConfig): Endpoint | undefined {
-  return endpoints.find(({ path, methods }) => path === getGraphql.path && methods.includes('GET'));
 }

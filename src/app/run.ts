@@ -78,30 +78,6 @@ function* causes(error: unknown): Generator<Error> {
   yield* causes(error.cause);
 }
 
-/**
- * The handler of SIGHUP, which requests a reload. Only if the process's terminal has been closed, which sends the same
- * signal, does it end the process. A signal before `heed` is remembered.
- */
-class Hangups {
-  readonly #terminals = [0, 1, 2].filter((fd) => isatty(fd));
-  #onAsk: (() => void) | undefined;
-  #isAsked = false;
-
-  constructor(onTerminalGone: () => void) {
-    process.on('SIGHUP', () => {
-      if (this.#terminals.some((fd) => !isatty(fd))) onTerminalGone();
-      else if (this.#onAsk) this.#onAsk();
-      else this.#isAsked = true;
-    });
-  }
-
-  /** Calls `onAsk` for each signal from now on, and at once if there was one before. */
-  heed(onAsk: () => void): void {
-    this.#onAsk = onAsk;
-    if (this.#isAsked) onAsk();
-  }
-}
-
 const EXIT_FAILED = 1;
 const EXIT_CONFIG = 78;
 /** The longest time that a stop may take, in milliseconds, whatever is frozen; acknowledged work is already durable. */
@@ -112,17 +88,13 @@ export const STOP_DEADLINE_MS = 10_000;
  */
 const LINGER_MS = 500;
 
-interface RunOptions {
-  /** Whether an embedded run prints its credentials and first commands; true unless given. */
-  greets?: boolean;
-}
-
 /**
  * Runs a process until SIGINT or SIGTERM, and returns its exit code: 0, 1 (it cannot run) or 78 (wrong configuration).
- * SIGHUP reloads `gateway.yaml` and the persisted operations.
+ * SIGHUP reloads `gateway.yaml` and the persisted operations. An embedded run prints its credentials and first commands,
+ * unless `greets` is false.
  */
-export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions = {}): Promise<number> {
-  const { stopped, hangups } = heedSignals();
+export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: boolean } = {}): Promise<number> {
+  const { stopped, onHangup } = heedSignals();
   let config: Config | undefined;
   let log: FlushableLog | undefined;
   try {
@@ -139,7 +111,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
     await using service = await startService({ config, secrets, log, variables: env });
     if (greets) await greet(service);
     log.info({ base_url: service.baseUrl, admin_url: service.adminUrl, role: config.role }, 'started');
-    hangups.heed(() => void service.reload());
+    onHangup(() => void service.reload());
     const signal = await stopped;
     log.info({ signal }, 'stopping');
     return await stopInTime(service, log);
@@ -190,10 +162,25 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
   );
 }
 
-function heedSignals(): { stopped: Promise<string>; hangups: Hangups } {
+/**
+ * Handles the signals of the process. `stopped` resolves with the signal that ends it. SIGHUP requests a reload: `onHangup`
+ * sets what is called for each from then on, and at once if there was one before. Only if the process's terminal has been
+ * closed, which sends the same signal, does SIGHUP end the process.
+ */
+function heedSignals() {
   const { promise: stopped, resolve } = Promise.withResolvers<string>();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal));
-  return { stopped, hangups: new Hangups(() => resolve('SIGHUP')) };
+  const terminals = [0, 1, 2].filter((fd) => isatty(fd));
+  let wasAsked = false;
+  let ask = () => {
+    wasAsked = true;
+  };
+  process.on('SIGHUP', () => (terminals.some((fd) => !isatty(fd)) ? resolve('SIGHUP') : ask()));
+  const onHangup = (reload: () => void) => {
+    ask = reload;
+    if (wasAsked) reload();
+  };
+  return { stopped, onHangup };
 }
 
 /** Ends the process on an uncaught error, which leaves it in an unknown state; what it has acknowledged is durable. */

@@ -1,7 +1,7 @@
 import { CONSOLE_OPERATIONS } from '../api/console/console-files.ts';
 import {
-  type PersistedDocuments,
-  PersistedFile,
+  openPersistedFile,
+  type PersistedFile,
   readPersistedDocuments,
 } from '../api/graphql/execution/persisted-file.ts';
 import { keyedLog } from '../audit/mask-keys.ts';
@@ -76,7 +76,10 @@ export async function startService({
   const faults: string[] = [];
   const bearer = isWorker ? lookupBearer(lookup, variables, faults) : undefined;
   if (faults.length > 0) throw new ConfigError(faults);
-  const persisted = await PersistedFile.open(config.graphqlPersistedFile, log, await consoleDocuments(config));
+  // The operations of the console need no listing by the operator.
+  const own =
+    config.console && config.graphqlPersisted !== 'off' ? await readPersistedDocuments(CONSOLE_OPERATIONS) : undefined;
+  const persisted = await openPersistedFile(config.graphqlPersistedFile, log, own);
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
@@ -202,11 +205,6 @@ function startReloads(
   stack.use(watchTable(gatewayConfigPath, () => void reloads.fileChanged()));
   // The file may have changed while the process was starting.
   void reloads.fileChanged();
-}
-
-/** Returns the operations of the console, which need no listing by the operator where it is served. */
-async function consoleDocuments({ console, graphqlPersisted }: Config): Promise<PersistedDocuments> {
-  return console && graphqlPersisted !== 'off' ? readPersistedDocuments(CONSOLE_OPERATIONS) : new Map();
 }
 
 async function demoOf(context: Context): Promise<Demo | undefined> {

@@ -163,7 +163,7 @@ describe('a client that takes its time', () => {
     const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
     const { server } = publicServer(p.service.context, config, {
       demo: undefined,
-      persisted: { documents: new Map() },
+      persisted: { documents: () => new Map() },
       upstreams: new Upstreams(config, p.service.context),
     });
     expect([server.headersTimeout, server.keepAliveTimeout > 0, server.requestTimeout > 0]).toEqual([

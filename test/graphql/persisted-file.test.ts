@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PersistedFile, readPersistedDocuments } from '../../src/api/graphql/execution/persisted-file.ts';
+import { openPersistedFile, readPersistedDocuments } from '../../src/api/graphql/execution/persisted-file.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
 import { temporaryFile } from '../support/harness/temporary-file.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
@@ -54,10 +54,10 @@ describe('the file of persisted operations', () => {
   it('DG-11: that has come to be at fault is logged, and what was in force stays', async () => {
     await using file = await temporaryFile('operations.json', { a: ME });
     const logged: object[] = [];
-    const persisted = await PersistedFile.open(file.path, { ...silent, error: (fields) => void logged.push(fields) });
+    const persisted = await openPersistedFile(file.path, { ...silent, error: (fields) => void logged.push(fields) });
     await file.write('{');
     await persisted.reload();
-    expect([...persisted.documents.keys()]).toEqual(['a']);
+    expect([...persisted.documents().keys()]).toEqual(['a']);
     expect(logged).toEqual([{ file: file.path, faults: [expect.stringContaining('must be JSON')] }]);
   });
 });

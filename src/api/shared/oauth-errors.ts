@@ -1,5 +1,5 @@
 import { grantInputs } from '../../access/token-endpoint/token-request.input.ts';
-import { type ErrorEnvelope, errorEnvelope } from '../../gateway/exchange/refusals.ts';
+import { errorEnvelope } from '../../gateway/exchange/refusals.ts';
 import type { Refusal, RefusalCode } from '../../platform/errors.ts';
 
 /** The descriptions of the error codes of RFC 6749, section 5.2, and of section 4.1.2.1 for what the former lacks. */
@@ -33,16 +33,11 @@ const CODES: Partial<Record<RefusalCode, OAuthErrorCode>> = {
   gateway_timeout: 'server_error',
 };
 
-interface OAuthEnvelope extends ErrorEnvelope {
-  error: OAuthErrorCode;
-  error_description: string;
-}
-
 /**
  * Returns the documented error body with the members of RFC 6749 section 5.2; the description of a 400 names each
  * parameter to change.
  */
-export function oauthEnvelope(refusal: Refusal): OAuthEnvelope {
+export function oauthEnvelope(refusal: Refusal) {
   const code = CODES[refusal.code] ?? 'invalid_request';
   const issues = refusal.details.issues?.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ');
   return {

@@ -20,22 +20,16 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
   }
   await ensureCluster(dataDir);
   const database = clusterIdentity(dataDir, known);
-  const strange = strangePart({ secrets, demo, database });
+  const strange = strangePart(secrets, demo, database);
   if (strange !== undefined) throw notWhole(dataDir, `${strange} is of another instance`);
   if (secrets === undefined) bindSecrets(dataDir, database);
-}
-
-interface Ids {
-  secrets: string | undefined;
-  demo: string | undefined;
-  database: string;
 }
 
 /**
  * Returns the part whose id differs from the other two; undefined if all match. The secrets have an id before the demo
  * does.
  */
-function strangePart({ secrets, demo, database }: Ids): string | undefined {
+function strangePart(secrets: string | undefined, demo: string | undefined, database: string): string | undefined {
   if (demo === undefined) return secrets === undefined || secrets === database ? undefined : PARTS.cluster;
   if (demo === database) return secrets === database ? undefined : PARTS.secrets;
   return demo === secrets ? PARTS.cluster : PARTS.demo;

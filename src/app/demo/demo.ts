@@ -79,13 +79,12 @@ export function readDemo(dataDir: string): Demo | undefined {
   }
 }
 
-interface InForce {
-  baseUrl: string;
-  webhook: { username: string; password: string };
-}
-
 /** Writes the file again, with mode 0600 and the current addresses and webhook credentials. */
-export function writeDemo(dataDir: string, demo: Demo, { baseUrl, webhook }: InForce): void {
+export function writeDemo(
+  dataDir: string,
+  demo: Demo,
+  { baseUrl, webhook }: { baseUrl: string; webhook: { username: string; password: string } },
+): void {
   const { transactions, other_node, ...rest } = demo;
   const document = {
     base_url: baseUrl,

@@ -4,10 +4,8 @@ import { shownError } from '../kit/graphql-errors.ts';
 import { type OPERATION_OUTCOMES, type OperationDurations, operationDurations } from './operation-durations.ts';
 import type { OperationRequest } from './operation-request.ts';
 
-type Transport = 'sse' | 'websocket';
-
 /** Begins the span of an event's delivery to one subscriber; returns undefined if this delivery is not traced. */
-export type StartDelivery = (transport: Transport) => Span | undefined;
+export type StartDelivery = (transport: 'sse' | 'websocket') => Span | undefined;
 
 /**
  * The maximum number of deliveries of one event that each process traces; an event may have thousands of subscribers.

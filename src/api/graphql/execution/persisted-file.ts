@@ -51,42 +51,30 @@ function parsedJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Holds persisted documents, those of the configured file and those of the console, and reads the file again on reload. */
-export class PersistedFile {
-  readonly #path: string | undefined;
-  readonly #log: Log;
-  readonly #own: PersistedDocuments;
-  #documents: PersistedDocuments;
-
-  private constructor(path: string | undefined, log: Log, own: PersistedDocuments, read: PersistedDocuments) {
-    this.#path = path;
-    this.#log = log;
-    this.#own = own;
-    this.#documents = new Map([...own, ...read]);
-  }
-
-  /**
-   * Reads the file; without a path there are no documents but `own`, which are there whatever the file lists.
-   * @throws ConfigError when the file cannot be read or is invalid.
-   */
-  static async open(path: string | undefined, log: Log, own: PersistedDocuments = new Map()): Promise<PersistedFile> {
-    return new PersistedFile(path, log, own, path === undefined ? new Map() : await readPersistedDocuments(path));
-  }
-
-  get documents(): PersistedDocuments {
-    return this.#documents;
-  }
-
-  /** Reads the file again. An invalid file is logged and leaves the documents as they were. */
-  async reload(): Promise<void> {
-    if (this.#path === undefined) return;
-    const file = this.#path;
-    try {
-      this.#documents = new Map([...this.#own, ...(await readPersistedDocuments(file))]);
-      this.#log.info({ file, documents: this.#documents.size }, 'loaded persisted operations');
-    } catch (error) {
-      const told = error instanceof ConfigError ? { faults: error.faults } : { err: error };
-      this.#log.error({ file, ...told }, 'persisted operations file is invalid; keeping the current operations');
-    }
-  }
+/**
+ * Opens the persisted documents: those of the configured file, which a reload reads again, and `own`, which are there
+ * whatever the file lists.
+ * @throws ConfigError when the file cannot be read or is invalid.
+ */
+export async function openPersistedFile(file: string | undefined, log: Log, own: PersistedDocuments = new Map()) {
+  const read = async () => new Map([...own, ...(file === undefined ? [] : await readPersistedDocuments(file))]);
+  let documents: PersistedDocuments = await read();
+  return {
+    /** Returns the documents in force. */
+    documents: () => documents,
+    /** Reads the file again. An invalid file is logged and leaves the documents as they were. */
+    async reload(): Promise<void> {
+      if (file === undefined) return;
+      try {
+        documents = await read();
+        log.info({ file, documents: documents.size }, 'loaded persisted operations');
+      } catch (error) {
+        const told = error instanceof ConfigError ? { faults: error.faults } : { err: error };
+        log.error({ file, ...told }, 'persisted operations file is invalid; keeping the current operations');
+      }
+    },
+  };
 }
+
+/** The persisted documents that `openPersistedFile` opens. */
+export type PersistedFile = Awaited<ReturnType<typeof openPersistedFile>>;

@@ -12,19 +12,7 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of the rows of a user migration, and the field of user migrations that lists them. */
 function addMigrationRows(builder: Builder, refs: TypeRefs): void {
-  const connection = connectionOf(builder, rowType(builder), 'A page of rows.', 'A row and its cursor.');
-  builder.objectField(refs.migration, 'rows', (t) =>
-    t.field({
-      type: connection,
-      ...needs('users:read', 'Its rows in order, each with its outcome.'),
-      args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
-    }),
-  );
-}
-
-function rowType(builder: Builder) {
-  return implement(
+  const rows = implement(
     builder.objectRef<MigrationRowRow>('MigrationRow'),
     'A row of a migration: its identifier and its outcome.',
     {
@@ -38,6 +26,15 @@ function rowType(builder: Builder) {
         'Why it became no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet`, or of a failed row what was wrong with it, in a file after `line N`. Null for one that did.',
       ],
     },
+  );
+  const connection = connectionOf(builder, rows, 'A page of rows.', 'A row and its cursor.');
+  builder.objectField(refs.migration, 'rows', (t) =>
+    t.field({
+      type: connection,
+      ...needs('users:read', 'Its rows in order, each with its outcome.'),
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
+    }),
   );
 }
 
