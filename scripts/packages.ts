@@ -28,6 +28,8 @@ const TOOLS = new Set([
   '@modelcontextprotocol/inspector',
   // Runs in a browser's page.
   'axe-core',
+  // The client package, as the programs of pages import it.
+  '@portcullis/client',
   // Bring the packages of the console, and those that only the tests of one platform need.
   'portcullis-console',
   'portcullis-tools',

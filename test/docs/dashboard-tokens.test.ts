@@ -17,7 +17,7 @@ const BLOCKS = blocksOf('docs/quickstart/dashboard.md').filter(({ lang }) => lan
 const FILES = BLOCKS.filter(({ info }) => info !== '');
 const PROGRAMS = BLOCKS.filter(({ info }) => info === '');
 /** Those that print each event come first. */
-const PRINTING = 2;
+const PRINTING = 3;
 const STARTED = PROGRAMS.slice(0, inject('isThorough') ? PROGRAMS.length : PRINTING);
 
 let p: Portcullis;
@@ -54,6 +54,7 @@ it(`DG-15 D6-10: the programs of the dashboard's quickstart see each event once 
   const watching = vi.spyOn(p.service.context.watch, 'watch');
   const env = {
     PATH,
+    NODE_OPTIONS: '--conditions=@portcullis/source',
     GRAPHQL_URL: `${p.url}/graphql`,
     TOKEN_URL: `${p.url}/v2/oauth/token`,
     CLIENT: `${credentials.client_id}:${credentials.client_secret}`,

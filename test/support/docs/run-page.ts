@@ -90,6 +90,8 @@ async function run(folder: string, env: Readonly<Record<string, string>>): Promi
       HOME,
       LANG: 'C.UTF-8',
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      // The client package, which is built only when it is packed.
+      NODE_OPTIONS: '--conditions=@portcullis/source',
       ...env,
     },
   });

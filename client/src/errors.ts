@@ -1,0 +1,58 @@
+/** An invalid member of the input: its path, and what to change. */
+export interface Issue {
+  path: string | readonly string[];
+  message: string;
+}
+
+export interface ErrorDetails {
+  /** The HTTP status; 200 for an error in a GraphQL response. */
+  status: number;
+  /** What to decide by: `message` of a REST error (`duplicate_email`), `extensions.code` of a GraphQL error. */
+  code: string;
+  issues?: readonly Issue[];
+  /** Identifies the request in the gateway's logs and audit records. */
+  correlationId?: string | undefined;
+  /** Seconds after which the gateway accepts a repetition. */
+  retryAfter?: number | undefined;
+}
+
+/** The gateway rejected a request. */
+export class PortcullisError extends Error {
+  declare readonly status: number;
+  declare readonly code: string;
+  declare readonly issues: readonly Issue[];
+  declare readonly correlationId: string | undefined;
+  declare readonly retryAfter: number | undefined;
+
+  constructor(message: string, details: ErrorDetails) {
+    const { correlationId } = details;
+    super(correlationId === undefined ? message : `${message} (correlation id ${correlationId})`);
+    Object.assign(this, { issues: [] }, details, { name: new.target.name });
+  }
+}
+
+/** The object does not exist, or belongs to another tenant. */
+export class NotFoundError extends PortcullisError {}
+
+/** The object has another version than `ifMatch` names. */
+export class PreconditionFailedError extends PortcullisError {}
+
+/** A rate limit or the monthly quota is used up for longer than the client waits; `retryAfter` says for how long. */
+export class RateLimitedError extends PortcullisError {}
+
+/** The updates after the cursor are no longer stored: read the state by a query, then follow without `after`. */
+export class CursorExpiredError extends PortcullisError {}
+
+const CLASSES: Readonly<Record<string, typeof PortcullisError>> = {
+  404: NotFoundError,
+  NOT_FOUND: NotFoundError,
+  412: PreconditionFailedError,
+  429: RateLimitedError,
+  RATE_LIMITED: RateLimitedError,
+  CURSOR_EXPIRED: CursorExpiredError,
+};
+
+/** Creates the error of the class that belongs to the code or the status. */
+export function errorOf(message: string, details: ErrorDetails): PortcullisError {
+  return new (CLASSES[details.code] ?? CLASSES[details.status] ?? PortcullisError)(message, details);
+}

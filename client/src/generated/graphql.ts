@@ -1,0 +1,58 @@
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+/** The collection of a transaction; it determines the meaning of the type code. */
+export type TransactionCollection =
+  /** Of currency tokens. */
+  | 'CURRENCY_TOKEN_TRANSACTIONS'
+  /** Of the node itself. */
+  | 'NODE_TRANSACTIONS'
+  /** Of users over the counter. */
+  | 'OTC_TRANSACTIONS'
+  /** Of users on the secondary market. */
+  | 'SECONDARY_MARKET_TRANSACTIONS'
+  /** Of tokenized assets. */
+  | 'TOKEN_TRANSACTIONS'
+  /** Of users on the primary market. */
+  | 'USER_TRANSACTIONS';
+
+/** Filters transactions; every given member must match. */
+export type TransactionFilter = {
+  /** In this collection. */
+  collection?: TransactionCollection | null | undefined;
+  /** With this status. */
+  status?: TransactionStatus | null | undefined;
+  /** With this type code. */
+  type?: number | null | undefined;
+  /** Last updated, by the notifications' own clock, at this instant or after it. */
+  updatedSince?: string | null | undefined;
+};
+
+/** The status of a transaction. */
+export type TransactionStatus =
+  /** It is on the chain: final. */
+  | 'DONE'
+  /** It failed: final. */
+  | 'ERROR'
+  /** It is being worked on. */
+  | 'IN_PROGRESS'
+  /** It was broadcast and waits for its receipt. */
+  | 'PENDING_RECEIPT'
+  /** The chain processor has queued it. */
+  | 'STARTED';
+
+export type TransactionUpdatesSubscriptionVariables = Exact<{
+  after?: string | null | undefined;
+  filter?: TransactionFilter | null | undefined;
+}>;
+
+
+export type TransactionUpdatesSubscription = { transactionUpdates: { cursor: string, previousStatus: TransactionStatus | null, correlationId: string | null, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, status: TransactionStatus | null, conflict: boolean, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, createdAt: string | null, updatedAt: string | null } } };
+
+export type TransactionStateSubscriptionVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type TransactionStateSubscription = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, status: TransactionStatus | null, conflict: boolean, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, createdAt: string | null, updatedAt: string | null } };

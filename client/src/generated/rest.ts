@@ -1,0 +1,238 @@
+/** Generated from schema/openapi.json by scripts/print-client-types.ts. */
+
+/** An exact number as text, such as "12.50". */
+export type Decimal = string;
+
+export type AccountPage = {
+  data: Array<{
+    id: string;
+    name: string;
+    node_id: string;
+    type: string;
+    status: number;
+    created_at: string;
+    updated_at: string;
+    deleted_at: string | null;
+  }>;
+  page: number;
+  /** The requested limit. */
+  per_page: number;
+  /** The number over all pages. */
+  total: number;
+};
+
+export type AllOf = {
+  and: Array<RuleLogic>;
+};
+
+export type AnyOf = {
+  or: Array<RuleLogic>;
+};
+
+export type Asset = {
+  id: string;
+  name: string;
+  symbol: string;
+  type: string;
+  node_id: string;
+  network_id: string;
+  contract_address: string | null;
+  status: string;
+  created_at: string;
+  updated_at: string;
+};
+
+export type BulkResult = {
+  /** success + skipped + failed. */
+  total: number;
+  success: number;
+  skipped: number;
+  failed: number;
+  /** In the order of the request. */
+  results: Array<{
+    email?: string;
+    external_id?: string;
+    user_id?: string;
+    status: "created" | "skipped" | "failed";
+    reason?: string;
+  }>;
+};
+
+export type Condition = {
+  /** The field that is compared, such as `target.balance`. */
+  field: string;
+  /** The operator; every spelling is stored in its short form. */
+  op: "lt" | "<" | "less_than" | "less-than" | "lte" | "<=" | "less_than_or_equal" | "less-than-or-equal" | "less_than_or_equal_to" | "less-than-or-equal-to" | "less_than_or_equals" | "less-than-or-equals" | "gt" | ">" | "greater_than" | "greater-than" | "gte" | ">=" | "greater_than_or_equal" | "greater-than-or-equal" | "greater_than_or_equal_to" | "greater-than-or-equal-to" | "greater_than_or_equals" | "greater-than-or-equals" | "eq" | "=" | "==" | "equal" | "equals" | "equal_to" | "equal-to" | "neq" | "!=" | "<>" | "ne" | "not_equal" | "not-equal" | "not_equals" | "not-equals" | "not_equal_to" | "not-equal-to";
+  /** Kept exactly: at most 78 significant digits, an exponent from -78 to 78. */
+  value: Decimal;
+  network_currency_id: string;
+};
+
+export type GasFees = {
+  data: Array<{
+    network_id: string;
+    chain_id: number | string;
+    base_fee: string;
+    priority_fee: {
+      slow: string;
+      standard: string;
+      fast: string;
+    };
+    gas_price: string;
+    block_number: number | string;
+    updated_at: string;
+  } | {
+    network_id: string;
+    error: "unavailable";
+  }>;
+};
+
+export type Health = {
+  status: "ok" | "degraded" | "down";
+  version: string;
+  /** Seconds since the start. */
+  uptime: number;
+  checks: {
+    database: "ok" | "down";
+    cache: "ok" | "down";
+    bus: "ok" | "down";
+  };
+};
+
+export type Introspection = {
+  active: boolean;
+  scope?: string;
+  username?: string;
+  token_type?: "Bearer";
+  client_id?: string;
+  exp?: number;
+  iat?: number;
+  sub?: string;
+  aud?: string;
+  iss?: string;
+  jti?: string;
+  token_use?: "login" | "api" | "forgot_password" | "refresh";
+};
+
+export type MigrateUser = {
+  /** Trimmed and stored in lower case. */
+  wallet_address: string;
+  /** Required if external_id is absent or blank. Trimmed of white space and normalised to NFC; unique in the node in any letter case. */
+  email?: string | null;
+  /** Required if email is absent or blank. Unique in the node, compared exactly. */
+  external_id?: string | null;
+  /** Normalised to NFC. */
+  name?: string | null;
+  /** Normalised to NFC. */
+  surname?: string | null;
+  /** Marks the user as verified; no KYC token event is published then. */
+  kyc_sent?: boolean | null;
+};
+
+export type MigrateUserRow = {
+  wallet_address: string;
+  email?: string | null;
+  external_id?: string | null;
+  name?: string | null;
+  surname?: string | null;
+  kyc_sent?: boolean | null;
+};
+
+export type MigratedUser = {
+  id: string;
+  external_id: string | null;
+  name: string;
+  surname: string;
+  email: string;
+  address: string;
+  identity_number: "";
+  kyc: {
+    is_verified: boolean;
+    token_sent: boolean;
+    token_sent_at: string;
+    token_tx_hash: string | null;
+  } | null;
+};
+
+export type NotOf = {
+  not: RuleLogic;
+};
+
+export type Notification = {
+  /** The chain processor's id of the transaction. */
+  id: string;
+  /** A code whose meaning depends on the collection of the id; an unknown one is kept. */
+  type: number;
+  /** 1 Started, 2 InProgress, 3 Done, 4 Error, 5 PendingReceipt. */
+  status: 1 | 2 | 3 | 4 | 5;
+  /** Empty until broadcast. */
+  transaction_hash?: string | null;
+  /** Empty where there is none. */
+  contract_address?: string | null;
+  /** 0 while pending. */
+  gas_used?: Decimal | null;
+  /** Set where the status is 4. */
+  error?: string | null;
+  /** ISO 8601: any offset (UTC without one), any precision. */
+  created_at: string;
+  /** ISO 8601: any offset (UTC without one), any precision. */
+  updated_at: string;
+};
+
+export type RuleLogic = Condition | AllOf | AnyOf | NotOf;
+
+export type ServerMetadata = {
+  issuer: string;
+  token_endpoint: string;
+  token_endpoint_auth_methods_supported: Array<string>;
+  grant_types_supported: Array<string>;
+  response_types_supported: Array<unknown>;
+  scopes_supported: Array<"accounts:read" | "wallets:read" | "wallets:write" | "wallet-rules:read" | "wallet-rules:write" | "users:read" | "users:migrate" | "users:erase" | "transactions:read" | "transactions:write" | "tokens:read" | "clients:manage" | "audit:read">;
+  revocation_endpoint: string;
+  revocation_endpoint_auth_methods_supported: Array<string>;
+  introspection_endpoint: string;
+  introspection_endpoint_auth_methods_supported: Array<string>;
+};
+
+export type TokenResponse = {
+  access_token: string;
+  refresh_token: string;
+  /** The lifetime of the access token in seconds, from now on; not a point in time. */
+  expires_in: number;
+  token_type: "Bearer";
+  /** The permissions, separated by spaces. */
+  scope: string;
+  /** When the token was issued, as a Unix timestamp. */
+  created_at: number;
+};
+
+export type WalletRule = {
+  name: string;
+  type: "auto_transfer" | "permissionless_transfer_limit";
+  network_id: string;
+  network_currency_id: string;
+  priority?: number | null;
+  /** Required where type is auto_transfer. */
+  auto_transfer_rule?: {
+    type: "auto" | "auto_with_approve";
+    rule_logic: RuleLogic;
+    amount: Decimal;
+    target_wallet_id: string;
+  } | null;
+  /** Who must approve; each member is optional. */
+  sign_and_approve_rule?: {
+    mandatory_user_id?: string | null;
+    min_priority?: number | null;
+    max_priority?: number | null;
+    min_user_count?: number | null;
+  } | null;
+  /** Required where type is permissionless_transfer_limit. */
+  permissionless_transfer_limit_rule?: {
+    max_amount: Decimal;
+    time_period: "hour" | "day" | "week" | "month" | "year";
+    time_period_value: number;
+  } | null;
+};
+
+/** The members whose values are decimals. */
+export const DECIMAL_MEMBERS: ReadonlySet<string> = new Set(["amount","gas_used","max_amount","value"]);

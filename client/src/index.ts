@@ -1,0 +1,14 @@
+export {
+  CursorExpiredError,
+  type Issue,
+  NotFoundError,
+  PortcullisError,
+  PreconditionFailedError,
+  RateLimitedError,
+} from './errors.ts';
+export type * from './generated/rest.ts';
+export type { HttpResponse } from './http.ts';
+export * from './portcullis.ts';
+export type { ConnectionState, SubscriptionOptions } from './stream.ts';
+export type { TokenSource } from './tokens.ts';
+export type * from './updates.ts';

@@ -1,0 +1,323 @@
+import { PortcullisError } from './errors.ts';
+import type {
+  AccountPage,
+  Asset,
+  BulkResult,
+  GasFees,
+  Health,
+  Introspection,
+  MigratedUser,
+  MigrateUser,
+  MigrateUserRow,
+  Notification,
+  ServerMetadata,
+  TokenResponse,
+  WalletRule,
+} from './generated/rest.ts';
+import { errorIn, type HttpResponse, send } from './http.ts';
+import { writeJson } from './json.ts';
+import { type SubscriptionOptions, subscribe } from './stream.ts';
+import { keptToken, type TokenSource } from './tokens.ts';
+import {
+  TRANSACTION,
+  type Transaction,
+  type TransactionFilter,
+  type TransactionUpdate,
+  type TypedDocument,
+  UPDATES,
+} from './updates.ts';
+import { abortable } from './waiting.ts';
+
+export interface PortcullisOptions {
+  /** The address of the gateway, such as `https://api.example.com`; it may have a path. */
+  baseUrl: string;
+  clientId?: string;
+  clientSecret?: string;
+  /** The scopes of tokens, separated by spaces; all of the client by default. */
+  scope?: string;
+  /** Supplies access tokens in place of `clientId` and `clientSecret`, for example in a browser. */
+  token?: TokenSource;
+  /** HTTP Basic credentials of the webhook, for `notifyTransaction`. */
+  webhook?: { username: string; password: string };
+  fetch?: typeof fetch;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** Identifies the write over retries, also by another process; random by default. */
+  idempotencyKey?: string;
+}
+
+/** A wallet rule in the gateway, with its version for `ifMatch`. */
+export interface StoredRule {
+  id: string;
+  etag: string;
+}
+
+interface Call extends CallOptions {
+  body?: string;
+  headers?: Record<string, string>;
+  repeatable?: boolean;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+function basic(username: string, password: string): { authorization: string } {
+  const bytes = new TextEncoder().encode(`${username}:${password}`);
+  return { authorization: `Basic ${btoa(String.fromCharCode(...bytes))}` };
+}
+
+const wallet = (id: string) => `/v1/wallets/${encodeURIComponent(id)}`;
+
+/**
+ * A client of one gateway. Methods throw PortcullisError or one of its classes if the gateway rejects the request,
+ * TypeError if it cannot be reached, and the reason of the signal when that aborts.
+ */
+export class Portcullis {
+  readonly #options: PortcullisOptions;
+  readonly #baseUrl: string;
+  readonly #fetch: typeof fetch;
+  readonly #token: TokenSource;
+  #metadata: Promise<ServerMetadata> | undefined;
+
+  constructor(options: PortcullisOptions) {
+    const { baseUrl, clientId, token, fetch: fetcher = globalThis.fetch } = options;
+    if (!clientId === !token) throw new TypeError('Portcullis needs either clientId and clientSecret, or token');
+    this.#options = options;
+    this.#baseUrl = baseUrl.replace(/\/+$/, '');
+    this.#fetch = (input, init) => fetcher(input, init);
+    this.#token = token ?? keptToken(() => this.#issueToken());
+  }
+
+  /** Lists accounts, oldest first. Requests pages of `limit` accounts (1 to 100) as the caller reads. */
+  async *listAccounts(
+    options: CallOptions & { includeDeleted?: boolean; limit?: number } = {},
+  ): AsyncGenerator<AccountPage['data'][number], void> {
+    const { includeDeleted = false, limit = 100, ...call } = options;
+    for (let page = 1; ; page += 1) {
+      const path = `/v1/accounts?page=${page}&limit=${limit}&include_deleted=${includeDeleted}`;
+      const { data } = await this.#get<AccountPage>(path, call);
+      yield* data;
+      if (data.length < limit) return;
+    }
+  }
+
+  /** Creates a rule of a wallet. */
+  async createWalletRule(walletId: string, rule: WalletRule, options?: WriteOptions): Promise<StoredRule> {
+    const { headers } = await this.#write(`${wallet(walletId)}/rules`, rule, options);
+    return { id: headers.get('location')?.split('/').at(-1) ?? '', etag: headers.get('etag') ?? '' };
+  }
+
+  /**
+   * Replaces a rule in full; with `ifMatch` only if its version is that one.
+   * @throws PreconditionFailedError for another version.
+   */
+  async replaceWalletRule(
+    walletId: string,
+    id: string,
+    rule: WalletRule,
+    { ifMatch, ...call }: CallOptions & { ifMatch?: string } = {},
+  ): Promise<StoredRule> {
+    // Repeating a conditional replacement would fail, because the first attempt may have changed the version.
+    const headers = { ...JSON_TYPE, ...(ifMatch !== undefined && { 'if-match': ifMatch }) };
+    const request = { ...call, headers, body: writeJson(rule), repeatable: ifMatch === undefined };
+    const response = await this.#call('PUT', `${wallet(walletId)}/rules/${encodeURIComponent(id)}`, request);
+    return { id, etag: response.headers.get('etag') ?? '' };
+  }
+
+  /** Assigns a network to a wallet; repeating it changes nothing. */
+  async assignNetwork(walletId: string, networkId: string, call?: CallOptions): Promise<void> {
+    const path = `${wallet(walletId)}/networks/${encodeURIComponent(networkId)}`;
+    await this.#call('POST', path, { ...call, repeatable: true });
+  }
+
+  /**
+   * Migrates a user.
+   * @throws PortcullisError with the code `duplicate_email`, `duplicate_external_id`, `duplicate_wallet` or
+   * `missing_email_and_external_id`.
+   */
+  async migrateUser(user: MigrateUser, options?: WriteOptions): Promise<MigratedUser> {
+    return (await this.#write('/v2/users/migrate/with-wallet', user, options)).body as MigratedUser;
+  }
+
+  /** Migrates 1 to 500 users. The results are in the order of the users. */
+  async migrateUsers(users: readonly MigrateUserRow[], options?: WriteOptions): Promise<BulkResult> {
+    return (await this.#write('/v2/users/migrate/with-wallet/bulk', { users }, options)).body as BulkResult;
+  }
+
+  /** Returns a tokenized asset. */
+  getAsset(id: string, call?: CallOptions): Promise<Asset> {
+    return this.#get(`/v2/admin/tokens/${encodeURIComponent(id)}`, call);
+  }
+
+  /** Returns the gas fees of every network, in wei. */
+  async getGasFees(call?: CallOptions): Promise<GasFees['data']> {
+    return (await this.#get<GasFees>('/v2/blockchain/gas-fee', call)).data;
+  }
+
+  /** Returns the health of the gateway, also if it is down. */
+  async getHealth({ signal = null }: { signal?: AbortSignal | null } = {}): Promise<Health> {
+    return (await this.#fetch(`${this.#baseUrl}/health`, { signal })).json();
+  }
+
+  /** Posts a notification of a transaction, as the chain processor does. Needs the option `webhook`. */
+  async notifyTransaction(notification: Notification, call?: CallOptions): Promise<void> {
+    const { username = '', password = '' } = this.#options.webhook ?? {};
+    const headers = { ...JSON_TYPE, ...basic(username, password) };
+    const body = writeJson(notification);
+    await this.#call('POST', '/v2/webhooks/custodial', { ...call, headers, body, repeatable: true });
+  }
+
+  /** Returns what the gateway knows about a token of this client (RFC 7662). */
+  async introspectToken(token: string, call?: CallOptions): Promise<Introspection> {
+    return (await this.#clientCall('introspection_endpoint', { token }, call)).body as Introspection;
+  }
+
+  /** Revokes a token of this client (RFC 7009). */
+  async revokeToken(token: string, call?: CallOptions): Promise<void> {
+    await this.#clientCall('revocation_endpoint', { token }, call);
+  }
+
+  /**
+   * Sends a request with a token, for paths without a method here.
+   * @param path with the query, such as `/v1/discovers/assets?page=2`
+   */
+  request(
+    method: string,
+    path: string,
+    { json, ...call }: CallOptions & { json?: unknown } = {},
+  ): Promise<HttpResponse> {
+    const body = json === undefined ? {} : { body: JSON.stringify(json), headers: JSON_TYPE };
+    return this.#call(method, path, { ...call, ...body, repeatable: method === 'GET' || method === 'HEAD' });
+  }
+
+  /**
+   * Runs a query or a mutation, and returns its data. Queries, and mutations with an idempotency key, are repeated after
+   * failures.
+   */
+  async graphql<Result = Record<string, unknown>, Variables = Record<string, unknown>>(
+    document: string | TypedDocument<Result, Variables>,
+    variables?: Variables,
+    { idempotencyKey, ...call }: WriteOptions = {},
+  ): Promise<Result> {
+    const query = String(document);
+    const headers = { ...JSON_TYPE, ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }) };
+    const repeatable = idempotencyKey !== undefined || !/\bmutation\b/.test(query);
+    const body = JSON.stringify({ query, variables });
+    const response = await this.#send('POST', '/graphql', { ...call, headers, body, repeatable });
+    const { data, errors } = (response.body ?? {}) as { data?: Result; errors?: unknown };
+    if (errors || !data) throw errorIn(response);
+    return data;
+  }
+
+  /** Yields the results of any subscription. `variables` is called for each connection, so that it can resume. */
+  subscribe<Result = Record<string, unknown>, Variables = Record<string, unknown>>(
+    document: string | TypedDocument<Result, Variables>,
+    variables: () => Variables,
+    options: SubscriptionOptions = {},
+  ): AsyncGenerator<Result, void> {
+    const query = String(document);
+    return subscribe<Result>(async (signal, rejected) => {
+      const token = await abortable(this.#token(rejected), signal);
+      const headers = { ...JSON_TYPE, accept: 'text/event-stream', authorization: `Bearer ${token}` };
+      const body = JSON.stringify({ query, variables: variables() });
+      return {
+        token,
+        response: await this.#fetch(`${this.#baseUrl}/graphql`, { method: 'POST', headers, body, signal }),
+      };
+    }, options);
+  }
+
+  /**
+   * Yields each change of a transaction's status, without gaps or duplicates, for as long as the caller reads. Store
+   * `cursor` with what you derive from an update, and pass it as `after` to resume: "0" begins with the oldest stored.
+   * @throws CursorExpiredError if the updates after the cursor are no longer stored.
+   */
+  async *updates(
+    options: SubscriptionOptions & { after?: string; filter?: TransactionFilter } = {},
+  ): AsyncGenerator<TransactionUpdate, void> {
+    const variables = { after: options.after, filter: options.filter };
+    for await (const { transactionUpdates: update } of this.subscribe(UPDATES, () => variables, options)) {
+      variables.after = update.cursor;
+      yield update;
+    }
+  }
+
+  /**
+   * Resolves with the transaction when its status is DONE or ERROR.
+   * @throws NotFoundError if no transaction has this id.
+   */
+  async waitFor(transactionId: string, options?: SubscriptionOptions): Promise<Transaction> {
+    for await (const { transaction } of this.subscribe(TRANSACTION, () => ({ id: transactionId }), options)) {
+      if (transaction.status === 'DONE' || transaction.status === 'ERROR') return transaction;
+    }
+    throw new PortcullisError('the subscription ended before the transaction', { status: 200, code: 'INCOMPLETE' });
+  }
+
+  async #get<Body>(path: string, call?: CallOptions): Promise<Body> {
+    return (await this.#call('GET', path, { ...call, repeatable: true })).body as Body;
+  }
+
+  /** Sends a write that takes an idempotency key, which stays the same over retries. */
+  #write(path: string, value: unknown, { idempotencyKey, ...call }: WriteOptions = {}): Promise<HttpResponse> {
+    const headers = { ...JSON_TYPE, 'idempotency-key': idempotencyKey ?? crypto.randomUUID() };
+    return this.#call('POST', path, { ...call, headers, body: writeJson(value), repeatable: true });
+  }
+
+  async #call(method: string, path: string, call: Call): Promise<HttpResponse> {
+    const response = await this.#send(method, path, call);
+    if (response.status >= 400) throw errorIn(response);
+    return response;
+  }
+
+  /** Sends a request with a token, and once more with another one after a 401. */
+  async #send(method: string, path: string, { headers, repeatable = false, ...init }: Call): Promise<HttpResponse> {
+    const sendWith = (authorization: string) =>
+      send(this.#fetch, this.#baseUrl + path, { method, ...init, headers: { authorization, ...headers }, repeatable });
+    if (headers?.authorization !== undefined) return sendWith('');
+    const token = await abortable(this.#token(), init.signal);
+    const response = await sendWith(`Bearer ${token}`);
+    return response.status === 401 ? sendWith(`Bearer ${await abortable(this.#token(token), init.signal)}`) : response;
+  }
+
+  async #issueToken(): Promise<TokenResponse> {
+    const { scope } = this.#options;
+    const form = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
+    return (await this.#clientCall('token_endpoint', form)).body as TokenResponse;
+  }
+
+  /** Sends a form with the client's credentials to an endpoint of the authorization server. */
+  async #clientCall(
+    endpoint: 'token_endpoint' | 'introspection_endpoint' | 'revocation_endpoint',
+    form: Record<string, string>,
+    call?: CallOptions,
+  ): Promise<HttpResponse> {
+    const { clientId = '', clientSecret = '' } = this.#options;
+    const headers = basic(encodeURIComponent(clientId), encodeURIComponent(clientSecret));
+    const url = (await abortable(this.#discovered(), call?.signal))[endpoint];
+    const request = { ...call, method: 'POST', headers, body: new URLSearchParams(form), repeatable: true };
+    const response = await send(this.#fetch, url, request);
+    if (response.status >= 400) throw errorIn(response);
+    return response;
+  }
+
+  /** Returns the metadata of the authorization server (RFC 8414), read once. */
+  #discovered(): Promise<ServerMetadata> {
+    this.#metadata ??= this.#discover().catch((error: unknown) => {
+      this.#metadata = undefined;
+      throw error;
+    });
+    return this.#metadata;
+  }
+
+  async #discover(): Promise<ServerMetadata> {
+    const { origin, pathname } = new URL(this.#baseUrl);
+    const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
+    const response = await send(this.#fetch, url, { repeatable: true });
+    if (response.status !== 200) throw errorIn(response);
+    return response.body as ServerMetadata;
+  }
+}

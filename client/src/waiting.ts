@@ -1,0 +1,25 @@
+/** Returns milliseconds to wait before attempt `retries + 1`: 0.5 s, doubled up to 15 s, with jitter. */
+export function backoff(retries: number): number {
+  return Math.min(500 * 2 ** retries, 15_000) * (0.75 + Math.random() / 4);
+}
+
+/** Resolves after some milliseconds. Rejects with the signal's reason when it aborts. */
+export async function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const timer = setTimeout(over.resolve, ms);
+  await abortable(over.promise, signal).finally(() => clearTimeout(timer));
+}
+
+/** Resolves as the promise does, or rejects with the signal's reason when it aborts first. */
+export async function abortable<T>(promise: Promise<T>, signal?: AbortSignal | null): Promise<T> {
+  if (!signal) return promise;
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const stop = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

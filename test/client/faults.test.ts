@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { CursorExpiredError, Portcullis, RateLimitedError } from '../../client/src/index.ts';
+
+type Respond = (res: ServerResponse, req: IncomingMessage) => void;
+
+const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Respond =>
+  (res) =>
+    res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+const refused = (status: number, message: string, headers = {}) =>
+  json(status, { code: -1, domain: 0, message }, headers);
+const dropped: Respond = (res) => res.destroy();
+const migrated = json(201, { id: 'a' });
+
+const update = (cursor: string) =>
+  `event: next\ndata: {"data":{"transactionUpdates":{"cursor":"${cursor}","transaction":{"id":"t"}}}}\n\n`;
+const failed = (code: string) =>
+  `event: next\ndata: {"errors":[{"message":"${code.toLowerCase()}","extensions":{"code":"${code}"}}]}\n\nevent: complete\ndata:\n\n`;
+/** Sends chunks of an event stream, then ends it; without an end it stays open. */
+const stream =
+  (chunks: readonly string[], isOpen = false): Respond =>
+  (res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const chunk of chunks) res.write(chunk);
+    if (!isOpen) res.end();
+  };
+
+/** A gateway that answers one request after the other by a script, and a client of it. */
+async function scripted(...script: Respond[]) {
+  const seen: { headers: IncomingMessage['headers']; body: string; at: number }[] = [];
+  const server = createServer(async (req, res) => {
+    seen.push({ headers: req.headers, body: await text(req), at: Date.now() });
+    (script[seen.length - 1] ?? refused(400, 'end_of_script'))(res, req);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const rejected: (string | undefined)[] = [];
+  const token = async (one?: string) => `token-${rejected.push(one)}`;
+  const client = new Portcullis({ baseUrl, token });
+  const stop = async () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { client, seen, rejected, [Symbol.asyncDispose]: stop };
+}
+
+const user = { wallet_address: '0xAB', email: 'a@b.c' };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a request of the client package', () => {
+  it('keeps its idempotency key over lost connections, failures and rejections', async () => {
+    await using gateway = await scripted(
+      dropped,
+      refused(500, 'internal_error'),
+      refused(503, 'service_unavailable'),
+      migrated,
+    );
+    expect(await gateway.client.migrateUser(user)).toEqual({ id: 'a' });
+    const keys = gateway.seen.map(({ headers }) => headers['idempotency-key']);
+    expect(keys).toHaveLength(4);
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  it('waits as long as Retry-After says, and not for a quota of days', async () => {
+    await using gateway = await scripted(
+      refused(429, 'rate_limit_exceeded', { 'retry-after': '2' }),
+      migrated,
+      refused(429, 'monthly_limit_exceeded', { 'retry-after': '90000' }),
+    );
+    await gateway.client.migrateUser(user);
+    const [first, second] = gateway.seen;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1990);
+    const error = await gateway.client.migrateUser(user).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(RateLimitedError);
+    expect(error).toMatchObject({ code: 'monthly_limit_exceeded', retryAfter: 90_000 });
+  });
+
+  it('is sent once if a repetition could fail or act twice', async () => {
+    await using gateway = await scripted(dropped, dropped);
+    const rule = { name: 'x', type: 'auto_transfer' as const, network_id: 'n', network_currency_id: 'c' };
+    await expect(gateway.client.replaceWalletRule('w', 'r', rule, { ifMatch: '"1"' })).rejects.toThrow(TypeError);
+    await expect(gateway.client.graphql('mutation { a }')).rejects.toThrow(TypeError);
+    expect(gateway.seen).toHaveLength(2);
+  });
+
+  it('is sent with another token once after a 401', async () => {
+    await using gateway = await scripted(
+      refused(401, 'unauthorized'),
+      migrated,
+      ...Array(2).fill(refused(401, 'unauthorized')),
+    );
+    await gateway.client.migrateUser(user);
+    expect(gateway.rejected).toEqual([undefined, 'token-1']);
+    await expect(gateway.client.migrateUser(user)).rejects.toMatchObject({ status: 401 });
+    expect(gateway.seen).toHaveLength(4);
+  });
+
+  it('ends with the reason of its signal, also between attempts', async () => {
+    await using gateway = await scripted(refused(503, 'service_unavailable', { 'retry-after': '30' }));
+    const signal = AbortSignal.timeout(200);
+    await expect(gateway.client.getAsset('a', { signal })).rejects.toThrow(/timeout/);
+    await expect(gateway.client.getAsset('a', { signal })).rejects.toThrow(/timeout/);
+    expect(gateway.seen).toHaveLength(1);
+  });
+});
+
+describe('updates of the client package', () => {
+  it('resume after the last cursor when the stream is cut, the gateway restarts or the reader was too slow', async () => {
+    const [head = '', tail = ''] = [update('2').slice(0, 30), update('2').slice(30)];
+    await using gateway = await scripted(
+      stream([':\n\n', update('1'), head]),
+      refused(503, 'service_unavailable'),
+      dropped,
+      refused(401, 'unauthorized'),
+      stream([head, tail, failed('SLOW_CONSUMER')]),
+      stream([update('3'), 'event: complete\ndata:\n\n']),
+    );
+    const updates = await Array.fromAsync(gateway.client.updates({ after: '0' }), ({ cursor }) => cursor);
+    expect(updates).toEqual(['1', '2', '3']);
+    const cursors = gateway.seen.map(({ body }) => JSON.parse(body).variables.after);
+    expect(cursors).toEqual(['0', '1', '1', '1', '1', '2']);
+  });
+
+  it('connect again when the stream falls silent', async () => {
+    await using gateway = await scripted(stream([update('1')], true), stream([update('2')], true));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const updates = gateway.client.updates({ after: '0' });
+    expect((await updates.next()).value?.cursor).toBe('1');
+    const second = updates.next();
+    await vi.waitFor(async () => {
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(gateway.seen).toHaveLength(2);
+    });
+    expect((await second).value?.cursor).toBe('2');
+    await updates.return();
+  });
+
+  it.each([
+    ['a cursor that has expired', stream([failed('CURSOR_EXPIRED')]), CursorExpiredError],
+    ['an invalid filter', json(400, { errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] }), /no/],
+    ['a missing permission', refused(403, 'forbidden'), /403 forbidden/],
+  ])('end with an error for %s', async (_, respond, error) => {
+    await using gateway = await scripted(respond);
+    await expect(gateway.client.updates({ after: '0' }).next()).rejects.toThrow(error);
+    expect(gateway.seen).toHaveLength(1);
+  });
+
+  it('close the connection when the reader stops, and end with the reason of the signal', async () => {
+    const closed = Promise.withResolvers<void>();
+    const open: Respond = (res, req) => {
+      res.on('close', closed.resolve);
+      stream([update('1')], true)(res, req);
+    };
+    await using gateway = await scripted(open, stream([], true));
+    for await (const { cursor } of gateway.client.updates({ after: '0' })) {
+      expect(cursor).toBe('1');
+      break;
+    }
+    await closed.promise;
+    const signal = AbortSignal.timeout(100);
+    await expect(gateway.client.updates({ after: '1', signal }).next()).rejects.toThrow(/timeout/);
+  });
+});
