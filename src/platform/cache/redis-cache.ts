@@ -24,21 +24,8 @@ import {
   RELEASE_LOCK,
   REMOVE_SESSIONS,
   SESSION_STATE,
+  TAKE_LOCK,
 } from './redis-scripts.ts';
-
-type LimitArguments = readonly [perSecond: string, perMinute: string, perHour: string, perMonth: string];
-
-const known = new WeakMap<RequestLimits, LimitArguments>();
-
-/** Returns the limits as arguments of the script `COUNT_REQUEST`. */
-function limitArguments(limits: RequestLimits): LimitArguments {
-  const before = known.get(limits);
-  if (before) return before;
-  const { perSecond, perMinute, perHour, perMonth } = limits;
-  const texts: LimitArguments = [`${perSecond}`, `${perMinute}`, `${perHour}`, `${perMonth}`];
-  known.set(limits, texts);
-  return texts;
-}
 
 /** Requests of a client that one call of the script `COUNT_REQUEST` counts: of one second, so that they are alike. */
 interface Counting {
@@ -195,13 +182,14 @@ export class RedisCache implements Cache {
   }
 
   #count(clientId: string, { limits, nowMs, requests }: Omit<Counting, 'reply'>, seed: number): Promise<unknown> {
-    const args = [`${nowMs}`, `${monthAtOf(nowMs)}`, `${seed}`, ...limitArguments(limits), `${requests}`];
-    return this.#redis.route.runOnKey(COUNT_REQUEST, `${this.#prefix}limits:{${clientId}}`, args);
+    const { perSecond, perMinute, perHour, perMonth } = limits;
+    const args = [nowMs, monthAtOf(nowMs), seed, perSecond, perMinute, perHour, perMonth, requests];
+    return this.#redis.route.run(COUNT_REQUEST, [`${this.#prefix}limits:{${clientId}}`], args);
   }
 
   async countFailure(key: string, nowMs: number): Promise<CountedFailure> {
-    const args = [`${nowMs}`, `${FAILURE_WINDOW_MS}`];
-    const reply = await this.#redis.route.runOnKey(COUNT_FAILURE, `${this.#prefix}failures:{${key}}`, args);
+    const keys = [`${this.#prefix}failures:{${key}}`];
+    const reply = await this.#redis.route.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS]);
     const [count, startedAtMs] = Array.isArray(reply) ? reply.map(Number) : [];
     return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
   }
@@ -213,8 +201,7 @@ export class RedisCache implements Cache {
   async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {
     const key = `${this.#prefix}lock:${name}`;
     const token = randomUUID();
-    if ((await this.#redis.route.commandOnKey(key, ['SET', key, token, 'NX', 'PX', String(ttlMs)])) === null)
-      return undefined;
+    if ((await this.#redis.route.run(TAKE_LOCK, [key], [token, ttlMs])) === null) return undefined;
     return async () => {
       // A lock that cannot be released now expires by itself.
       await this.#redis.route.run(RELEASE_LOCK, [key], [token]).catch(() => undefined);

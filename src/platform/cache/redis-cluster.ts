@@ -87,28 +87,26 @@ export class RedisCluster implements RedisRoute {
     return this.#looking;
   }
 
-  runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
-    return this.#follow(
-      key,
-      (server) => server.runOnKey(script, key, args),
-      (server) => server.runAsking(script, [key], args),
-    );
-  }
-
-  run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.#follow(
-      keys[0] ?? '',
-      (server) => server.run(script, keys, args),
-      (server) => server.runAsking(script, keys, args),
-    );
-  }
-
-  commandOnKey(key: string, args: readonly string[]): Promise<unknown> {
-    return this.#follow(
-      key,
-      (server) => server.command(args),
-      (server) => server.commandAsking(args),
-    );
+  async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const slot = slotOf(keys[0] ?? '');
+    const until = performance.now() + SETTLED_WITHIN_MS;
+    let asked: RedisServer | undefined;
+    for (let redirections = 0; ; redirections += 1) {
+      const server = asked ?? this.#owners[slot];
+      if (!server) throw new CacheUnavailableError(new Error(`slot ${slot} of the cluster has no server`));
+      try {
+        return await (asked ? server.runAsking(script, keys, args) : server.run(script, keys, args));
+      } catch (error) {
+        const said = redirectionOfError(error, server);
+        if (!said) throw error;
+        asked = await this.#redirected(said, server);
+        if (said.kind === 'down') throw error;
+        if (redirections < 2) continue;
+        // Wait: servers that contradict each other soon agree, and keys that are being moved arrive.
+        if (performance.now() > until) throw error;
+        await delay(RETRY_MS);
+      }
+    }
   }
 
   async checkHealth(name: string): Promise<void> {
@@ -142,32 +140,6 @@ export class RedisCluster implements RedisRoute {
     for (let number = 0; ; number += 1) {
       const key = `${name}:{${number}}`;
       if (this.#owners[slotOf(key)] === server) return key;
-    }
-  }
-
-  async #follow(
-    key: string,
-    send: (server: RedisServer) => Promise<unknown>,
-    sendAsking: (server: RedisServer) => Promise<unknown>,
-  ): Promise<unknown> {
-    const slot = slotOf(key);
-    const until = performance.now() + SETTLED_WITHIN_MS;
-    let asked: RedisServer | undefined;
-    for (let redirections = 0; ; redirections += 1) {
-      const server = asked ?? this.#owners[slot];
-      if (!server) throw new CacheUnavailableError(new Error(`slot ${slot} of the cluster has no server`));
-      try {
-        return await (asked ? sendAsking(server) : send(server));
-      } catch (error) {
-        const said = redirectionOfError(error, server);
-        if (!said) throw error;
-        asked = await this.#redirected(said, server);
-        if (said.kind === 'down') throw error;
-        if (redirections < 2) continue;
-        // Wait: servers that contradict each other soon agree, and keys that are being moved arrive.
-        if (performance.now() > until) throw error;
-        await delay(RETRY_MS);
-      }
     }
   }
 

@@ -5,9 +5,7 @@ import { type RedisRoute, RedisServer } from './redis-server.ts';
 
 const refused = () => Promise.reject(new CacheUnavailableError(new Error('Redis was not there yet')));
 const NOT_THERE: RedisRoute = {
-  runOnKey: refused,
   run: refused,
-  commandOnKey: refused,
   checkHealth: refused,
   isRefusing: false,
   refuses: () => false,

@@ -188,6 +188,9 @@ redis.call('ZADD', KEYS[1], 1, 'health')
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return redis.call('ZSCORE', KEYS[1], 'health')`);
 
+/** The script that takes a lock. KEYS: the lock. ARGV: the holder's token, its lifetime in ms. Returns nil if it is held. */
+export const TAKE_LOCK = luaScript(`return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`);
+
 /** The script that releases a lock. KEYS: the lock. ARGV: the holder's token. */
 export const RELEASE_LOCK = luaScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end

@@ -9,12 +9,8 @@ import { redirectionOf } from './redis-topology.rules.ts';
  * CacheUnavailableError.
  */
 export interface RedisRoute {
-  /** Runs a script that has a single key. It is faster than `run`, for scripts that run with every request. */
-  runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown>;
   /** Runs a script whose keys are all in one slot. */
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
-  /** Runs one command on a key. */
-  commandOnKey(key: string, args: readonly string[]): Promise<unknown>;
   /**
    * Checks that every key has a server that accepts writes and reads, by keys that begin with `name`; rejects if one does
    * not.
@@ -138,24 +134,15 @@ export class RedisServer implements RedisRoute {
     return this.#client.isReady;
   }
 
-  /** Runs a script that has a single key, by the cheapest means of the client. */
-  async runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
-    try {
-      return this.#heard(await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]));
-    } catch (error) {
-      if (!isNoScript(error)) throw this.#failed(error);
-    }
-    return this.command(['EVAL', script.source, '1', key, ...args]);
-  }
-
   async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const options = { keys: [...keys], arguments: this.#argumentsOf(script, args) };
+    const given = this.#given(script, keys, args);
     try {
-      return this.#heard(await this.#client.evalSha(script.sha1, options));
+      // The client's own method for scripts takes longer.
+      return this.#heard(await this.#client.sendCommand(['EVALSHA', script.sha1, ...given]));
     } catch (error) {
       if (!isNoScript(error)) throw this.#failed(error);
     }
-    return this.command(['EVAL', script.source, String(options.keys.length), ...options.keys, ...options.arguments]);
+    return this.command(['EVAL', script.source, ...given]);
   }
 
   /** Runs one command. @throws CacheUnavailableError if it fails. */
@@ -167,20 +154,12 @@ export class RedisServer implements RedisRoute {
     }
   }
 
-  commandOnKey(_key: string, args: readonly string[]): Promise<unknown> {
-    return this.command(args);
-  }
-
-  /** Runs one command on a slot that is still being moved to this server. @throws CacheUnavailableError if it fails. */
-  async commandAsking(args: readonly string[]): Promise<unknown> {
-    // Sent together, since ASKING applies only to the connection's next command.
-    const [, reply] = await Promise.all([this.command(['ASKING']), this.command(args)]);
-    return reply;
-  }
-
   /** Runs a script on a slot that is still being moved to this server. @throws CacheUnavailableError if it fails. */
-  runAsking(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.commandAsking(['EVAL', script.source, `${keys.length}`, ...keys, ...this.#argumentsOf(script, args)]);
+  async runAsking(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const command = ['EVAL', script.source, ...this.#given(script, keys, args)];
+    // Sent together, since ASKING applies only to the connection's next command.
+    const [, reply] = await Promise.all([this.command(['ASKING']), this.command(command)]);
+    return reply;
   }
 
   /**
@@ -246,10 +225,11 @@ export class RedisServer implements RedisRoute {
     return new CacheUnavailableError(error);
   }
 
-  #argumentsOf(script: LuaScript, args: readonly (string | number)[]): string[] {
-    const texts = args.map(String);
-    if (script.needsEpoch) texts.push(this.epoch);
-    return texts;
+  /** Returns what a script is given, as its command has it: the number of keys, the keys and the arguments. */
+  #given({ needsEpoch }: LuaScript, keys: readonly string[], args: readonly (string | number)[]): string[] {
+    const given = [`${keys.length}`, ...keys, ...args.map(String)];
+    if (needsEpoch) given.push(this.epoch);
+    return given;
   }
 
   #connect(): void {
