@@ -6,8 +6,16 @@ import { WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { Refusal } from '../../platform/errors.ts';
-import { MigrationBatches, type RowBatch, RowBatches } from './migration-batches.ts';
-import { LEASE_MS, type Lease, type MigrationJobRow, MigrationStore, type WantedJob } from './migration-store.ts';
+import { endRowOf, failedBytesOf, isTooMuch, type RowBatch, rowBatches } from './migration-batches.ts';
+import {
+  LEASE_MS,
+  type Lease,
+  type MigrationJobRow,
+  MigrationStore,
+  type RowOutcomeRow,
+  type WantedJob,
+} from './migration-store.ts';
+import { faultRowOf, outcomeRowOf, RowApplication } from './row-application.ts';
 import type { UserMigrations } from './user-migrations.service.ts';
 
 /**
@@ -55,6 +63,9 @@ const UPLOAD_MS = 24 * 3_600_000;
 const BATCHES_PER_ITERATION = 20;
 const ATTEMPTS = 3;
 
+/** Thrown to roll back a batch after which the failed rows of its file would take too many bytes. */
+class OverfullError extends Error {}
+
 /**
  * Runs the migrations of files, one job at a time, each for some row batches. Among all processes one works at a job,
  * and takes over the jobs of a process that has died. While the database is down the jobs wait.
@@ -62,7 +73,7 @@ const ATTEMPTS = 3;
 export class MigrationJobs {
   readonly #deps: MigrationJobsDependencies;
   readonly #store: MigrationStore;
-  readonly #batches: MigrationBatches;
+  readonly #application: RowApplication;
   readonly #owner = uuidV7();
   readonly #loop: WorkLoop;
   #cleanedAtMs: number | undefined;
@@ -70,7 +81,7 @@ export class MigrationJobs {
   constructor(deps: MigrationJobsDependencies) {
     this.#deps = deps;
     this.#store = new MigrationStore(deps.db);
-    this.#batches = new MigrationBatches(deps);
+    this.#application = new RowApplication(deps.db, deps.log);
     this.#loop = new WorkLoop({
       iterate: async (signal) => {
         await this.#deleteAbandoned();
@@ -123,12 +134,18 @@ export class MigrationJobs {
   }
 
   async #work(job: MigrationJobRow, signal: AbortSignal): Promise<IterationOutcome> {
-    const batches = new RowBatches(this.#store, job);
-    let next = batches.read();
+    const batches = rowBatches(this.#store, job);
+    const read = () => {
+      const batch = batches.next();
+      // It is awaited after the batch before is applied; this avoids an unhandled rejection until then.
+      batch.catch(() => undefined);
+      return batch;
+    };
+    let next = read();
     try {
       for (let done = 0; done < BATCHES_PER_ITERATION && !signal.aborted; done += 1) {
-        const batch = await next;
-        if (!batch.isLast) next = batches.read();
+        const { value: batch } = await next;
+        if (!batch.isLast) next = read();
         const end = await this.#apply(job, batch);
         if (end) return end;
         // The embedded database answers within one tick of the event loop: without this pause, requests would wait for
@@ -141,34 +158,86 @@ export class MigrationJobs {
     }
   }
 
-  /** Applies a row batch. Returns the outcome of the iteration if the batch ends it, and undefined otherwise. */
-  async #apply(job: MigrationJobRow, batch: RowBatch): Promise<IterationOutcome | undefined> {
-    const apply = () => this.#batches.apply(job, batch, this.#owner);
-    const outcome = await this.#deps.userMigrations.exclusively(job.node_id, apply);
-    switch (outcome) {
-      case 'applied':
-        this.#deps.onBatch?.(batch.nextIndex - 1);
-        return undefined;
-      case 'finished':
-        this.#deps.onBatch?.(batch.nextIndex - 1);
+  /**
+   * Applies a row batch: the users, events, row outcomes and the job's progress are written in one transaction. Returns
+   * the outcome of the iteration if the batch ends it, and undefined otherwise.
+   */
+  async #apply(claimed: MigrationJobRow, batch: RowBatch): Promise<IterationOutcome | undefined> {
+    const { log, onBatch } = this.#deps;
+    try {
+      const end = await this.#inJob(claimed, batch, async (job, atMs) => {
+        const records = await this.#applyRows(job, batch, atMs);
+        if (isTooMuch(Number(job.failed_bytes) + failedBytesOf(records), batch.to)) throw new OverfullError();
+        await this.#record(job, records, batch, atMs);
+        if (!batch.isLast) return undefined;
+        await this.#store.finish(job, 'done', atMs);
         return 'finished';
-      case 'overfull':
-        this.#deps.log.warn(
-          {
-            correlation_id: job.correlation_id,
-            migration_id: job.migration_id,
-            row: batch.nextIndex - batch.rows.length,
-          },
-          'migration failed: its failed rows and rows without an identifier would take over 10 times the bytes read',
-        );
-        return 'finished';
-      case 'moved':
-        return 'more';
-      case 'taken':
-        return 'yielded';
-      default:
-        return outcome satisfies never;
+      });
+      if (end === undefined || end === 'finished') onBatch?.(batch.nextIndex - 1);
+      return end;
+    } catch (error) {
+      if (!(error instanceof OverfullError)) throw error;
     }
+    const end = await this.#inJob(claimed, batch, async (job, atMs) => {
+      await this.#record(job, [endRowOf(job.next_index)], batch, atMs);
+      await this.#store.finish(job, 'failed', atMs);
+      return 'finished';
+    });
+    const { correlation_id, migration_id } = claimed;
+    const fields = { correlation_id, migration_id, row: batch.nextIndex - batch.rows.length };
+    const message =
+      'migration failed: its failed rows and rows without an identifier would take over 10 times the bytes read';
+    if (end === 'finished') log.warn(fields, message);
+    return end;
+  }
+
+  /** Runs `work` in a transaction that locks the job, unless the job is at another position or another owner has it. */
+  #inJob(
+    { node_id: nodeId, migration_id: id }: MigrationJobRow,
+    { from }: RowBatch,
+    work: (job: MigrationJobRow, atMs: number) => Promise<IterationOutcome | undefined>,
+  ): Promise<IterationOutcome | undefined> {
+    const { db, nowMs, userMigrations } = this.#deps;
+    const locked = async () => {
+      const job = await this.#store.lock(nodeId, id, false);
+      if (job?.lease_owner !== this.#owner) return 'yielded';
+      return Number(job.byte_position) === from ? work(job, nowMs()) : 'more';
+    };
+    return userMigrations.exclusively(nodeId, () => db.transaction(locked));
+  }
+
+  async #applyRows(job: MigrationJobRow, { rows }: RowBatch, atMs: number): Promise<RowOutcomeRow[]> {
+    const sound = rows.filter((row) => row.fault === undefined);
+    const faulty = rows.filter((row) => row.fault !== undefined).map(faultRowOf);
+    if (sound.length === 0) return faulty;
+    const applied = await this.#application.apply({
+      nodeId: job.node_id,
+      correlationId: job.correlation_id,
+      rows: sound.map(({ input }) => input),
+      mayFail: true,
+      atMs,
+      numberOf: (row) => sound[row]?.index ?? 0,
+    });
+    return [...applied.map((row, at) => outcomeRowOf(row, sound[at]?.index ?? 0)), ...faulty];
+  }
+
+  async #record(
+    job: MigrationJobRow,
+    records: readonly RowOutcomeRow[],
+    { to, nextIndex }: RowBatch,
+    atMs: number,
+  ): Promise<void> {
+    if (records.length > 0) await this.#store.recordRows(job.node_id, job.migration_id, records);
+    const count = (status: string) => records.filter((record) => record.status === status).length;
+    await this.#store.step(job, {
+      position: to,
+      nextIndex,
+      success: count('created'),
+      skipped: count('skipped'),
+      failed: count('failed'),
+      failedBytes: Number(job.failed_bytes) + failedBytesOf(records),
+      leaseUntilMs: atMs + LEASE_MS,
+    });
   }
 
   /** Handles a failed row batch: the job pauses, and after three attempts at one position the migration has failed. */
