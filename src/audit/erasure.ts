@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db } from '../platform/database/database.ts';
-import { textColumn } from '../platform/database/sql-state.ts';
+import { textColumn } from '../platform/database/row-sets.ts';
 import type { AuditSeals } from './seals.ts';
 
 /** The greatest number of records that one statement finds. */

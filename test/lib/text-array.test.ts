@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { textArray } from '../../src/platform/database/sql-state.ts';
+import { textArray } from '../../src/platform/database/row-sets.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 

@@ -4,7 +4,7 @@ import { backoffMs, pause } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { textArray } from '../../platform/database/sql-state.ts';
+import { textArray } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { NewTransaction } from './notification.input.ts';

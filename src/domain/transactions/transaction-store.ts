@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Insertable, Selectable } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
-import { textArray, textColumn } from '../../platform/database/sql-state.ts';
+import { givenRows, givenValues, insertRows, textArray, textColumn } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { assetContractAddress, type TransactionState } from './join.rules.ts';
@@ -23,6 +23,32 @@ export type RegistrationRow = Pick<
   Insertable<Tables['transactions']>,
   'id' | 'node_id' | 'collection' | 'registered_type' | 'registered_by' | 'asset_id' | 'type'
 >;
+
+const REGISTRATION_COLUMNS = {
+  uuid: ['node_id', 'asset_id'],
+  text: ['id', 'collection', 'registered_by'],
+  integer: ['registered_type', 'type'],
+} as const;
+const PARKED_COLUMNS = { text: ['id', 'correlation_id', 'traceparent'], bytea: ['body_sha256', 'body'] } as const;
+/** The columns that store a join state. */
+const STATE_COLUMNS = {
+  text: [
+    ...(['status_key', 'error', 'created_text', 'updated_text', 'transaction_hash', 'transaction_hash_key'] as const),
+    ...(['contract_address', 'contract_address_key', 'gas_used_key'] as const),
+  ],
+  smallint: ['status'],
+  integer: ['type', 'created_nanos', 'updated_nanos'],
+  bigint: ['created_seconds', 'updated_seconds'],
+  numeric: ['gas_used'],
+  boolean: ['done_seen', 'error_seen'],
+} as const;
+const EVENT_COLUMNS = {
+  uuid: ['node_id'],
+  bigint: ['seq'],
+  text: ['transaction_id', 'correlation_id', 'traceparent'],
+  smallint: ['status', 'previous_status'],
+  jsonb: ['transaction'],
+} as const;
 
 type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'traceparent'>;
 
@@ -76,27 +102,15 @@ export class TransactionStore {
     return new Map((await this.rows(ids)).map((row) => [row.id, registeredOfRow(row)]));
   }
 
-  /** Inserts a registration or replaces the existing one; `save` writes the columns of the join. */
-  async register(row: RegistrationRow): Promise<void> {
-    await this.#database.run((k) =>
-      k
-        .insertInto('transactions')
-        .values(row)
-        .onConflict((conflict) => conflict.column('id').doUpdateSet(row)),
+  /** Inserts registrations or replaces existing ones; `save` writes the other columns of the join. */
+  async register(rows: readonly RegistrationRow[]): Promise<void> {
+    const replaced = Object.values(REGISTRATION_COLUMNS).flatMap((names) =>
+      names.map((name) => `${name} = excluded.${name}`),
     );
-  }
-
-  /** Inserts registrations of ids that have none yet, in one statement. */
-  async registerNew(rows: readonly RegistrationRow[]): Promise<void> {
-    if (rows.length === 0) return;
-    const column = (name: keyof RegistrationRow) => textColumn(rows, name);
     await this.#database.raw(
       (sql) => sql`
-        insert into transactions (id, node_id, collection, registered_type, registered_by, asset_id, type)
-        select r.id, r.node_id::uuid, r.collection, r.registered_type::integer, r.registered_by, r.asset_id::uuid, r.type::integer
-        from unnest(${column('id')}::text[], ${column('node_id')}::text[], ${column('collection')}::text[],
-          ${column('registered_type')}::text[], ${column('registered_by')}::text[], ${column('asset_id')}::text[],
-          ${column('type')}::text[]) as r (id, node_id, collection, registered_type, registered_by, asset_id, type)`,
+        ${insertRows(sql, 'transactions', rows, REGISTRATION_COLUMNS)}
+        on conflict (id) do update set ${sql.raw(replaced.join(', '))}`,
     );
   }
 
@@ -108,18 +122,11 @@ export class TransactionStore {
   async park(deliveries: readonly (Delivery & { id: string })[]): Promise<void> {
     if (deliveries.length === 0) return;
     const rows = deliveries.map(({ id, body, correlationId, traceparent }) => {
-      const hex = Buffer.from(body).toString('hex');
-      return { id, body_sha256: hash('sha256', body), body: hex, correlation_id: correlationId, traceparent };
+      const bytes = { body_sha256: `\\x${hash('sha256', body)}`, body: `\\x${Buffer.from(body).toString('hex')}` };
+      return { id, ...bytes, correlation_id: correlationId, traceparent };
     });
-    const column = (name: keyof (typeof rows)[number]) => textColumn(rows, name);
     await this.#database.raw(
-      (sql) => sql`
-        insert into parked_notifications (id, body_sha256, body, correlation_id, traceparent)
-        select p.id, decode(p.body_sha256, 'hex'), decode(p.body, 'hex'), p.correlation_id, p.traceparent
-        from unnest(${column('id')}::text[], ${column('body_sha256')}::text[], ${column('body')}::text[],
-          ${column('correlation_id')}::text[], ${column('traceparent')}::text[])
-          as p (id, body_sha256, body, correlation_id, traceparent)
-        on conflict do nothing`,
+      (sql) => sql`${insertRows(sql, 'parked_notifications', rows, PARKED_COLUMNS)} on conflict do nothing`,
     );
   }
 
@@ -145,30 +152,10 @@ export class TransactionStore {
   async save(changed: readonly RegisteredTransaction[]): Promise<void> {
     if (changed.length === 0) return;
     const rows = changed.map(({ id, state }) => ({ id, ...columnsOfState(state) }));
-    const column = (name: keyof (typeof rows)[number]) => textColumn(rows, name);
     await this.#database.raw(
       (sql) => sql`
-        update transactions t set
-          type = j.type::integer, status = j.status::smallint, status_key = j.status_key, error = j.error,
-          transaction_hash = j.transaction_hash, transaction_hash_key = j.transaction_hash_key,
-          contract_address = j.contract_address, contract_address_key = j.contract_address_key,
-          gas_used = j.gas_used::numeric, gas_used_key = j.gas_used_key,
-          created_text = j.created_text, created_seconds = j.created_seconds::bigint,
-          created_nanos = j.created_nanos::integer,
-          updated_text = j.updated_text, updated_seconds = j.updated_seconds::bigint,
-          updated_nanos = j.updated_nanos::integer,
-          done_seen = j.done_seen::boolean, error_seen = j.error_seen::boolean
-        from unnest(${column('id')}::text[], ${column('type')}::text[], ${column('status')}::text[], ${column('status_key')}::text[],
-          ${column('error')}::text[], ${column('transaction_hash')}::text[], ${column('transaction_hash_key')}::text[],
-          ${column('contract_address')}::text[], ${column('contract_address_key')}::text[],
-          ${column('gas_used')}::text[], ${column('gas_used_key')}::text[],
-          ${column('created_text')}::text[], ${column('created_seconds')}::text[], ${column('created_nanos')}::text[],
-          ${column('updated_text')}::text[], ${column('updated_seconds')}::text[], ${column('updated_nanos')}::text[],
-          ${column('done_seen')}::text[], ${column('error_seen')}::text[])
-          as j (id, type, status, status_key, error, transaction_hash, transaction_hash_key, contract_address,
-            contract_address_key, gas_used, gas_used_key, created_text, created_seconds, created_nanos, updated_text,
-            updated_seconds, updated_nanos, done_seen, error_seen)
-        where t.id = j.id`,
+        update transactions t set ${sql.raw(givenValues(STATE_COLUMNS))}
+        from ${givenRows(sql, rows, { ...STATE_COLUMNS, id: ['id'] })} where t.id = given.id`,
     );
   }
 }
@@ -176,8 +163,6 @@ export class TransactionStore {
 /** Returns the columns that store a join state. */
 function columnsOfState(state: TransactionState) {
   return {
-    collection: state.collection,
-    registered_type: state.registeredType,
     type: state.type,
     status: state.status,
     error: state.error,
@@ -248,18 +233,7 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
       traceparent: event.traceparent,
     }));
   });
-  const column = (name: keyof (typeof rows)[number]) => textColumn(rows, name);
-  await unscoped.raw(
-    (sql) => sql`
-      insert into transaction_events (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction,
-        traceparent)
-      select e.node_id::uuid, e.seq::bigint, e.transaction_id, e.status::smallint, e.previous_status::smallint,
-        e.correlation_id, e.transaction::jsonb, e.traceparent
-      from unnest(${column('node_id')}::text[], ${column('seq')}::text[], ${column('transaction_id')}::text[],
-        ${column('status')}::text[], ${column('previous_status')}::text[], ${column('correlation_id')}::text[],
-        ${column('transaction')}::text[], ${column('traceparent')}::text[])
-        as e (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction, traceparent)`,
-  );
+  await unscoped.raw((sql) => insertRows(sql, 'transaction_events', rows, EVENT_COLUMNS));
   return last;
 }
 

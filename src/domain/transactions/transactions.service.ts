@@ -198,9 +198,7 @@ export class Transactions {
 
   async #insert(transactions: readonly NewTransaction[], by: 'mutation' | 'topic'): Promise<Map<string, bigint>> {
     if (transactions.length === 0) return new Map();
-    await this.#store.registerNew(
-      transactions.map((transaction) => registrationRow(transaction, by, transaction.type)),
-    );
+    await this.#store.register(transactions.map((transaction) => registrationRow(transaction, by, transaction.type)));
     await this.#lookups.remove(transactions.map(({ id }) => id));
     const known = transactions.map(({ id, nodeId, collection, type, assetId }): RegisteredTransaction => {
       const state = emptyState({ collection, registeredType: type });
@@ -217,7 +215,7 @@ export class Transactions {
     const state: TransactionState = { ...before.state, collection, registeredType: transaction.type, type };
     const isNews = before.nodeId !== nodeId || before.state.collection !== collection;
     if (before.nodeId !== nodeId) await this.#store.removeEvents(id);
-    await this.#store.register(registrationRow(transaction, 'topic', type));
+    await this.#store.register([registrationRow(transaction, 'topic', type)]);
     await settleAssets(this.#db, [before.assetId, assetId]);
     const known: RegisteredTransaction = { id, nodeId, assetId, isProvisional: false, state };
     const news = isNews ? eventsOf(known, null, { correlationId: '' }) : [];

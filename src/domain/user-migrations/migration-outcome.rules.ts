@@ -181,6 +181,7 @@ interface KycEventDependencies {
  */
 export function kycEventOf(user: UserRow, deps: KycEventDependencies): NewOutboxEvent {
   const { id, correlationId, traceparent, occurredAtMs } = deps;
+  const created_at = new Date(occurredAtMs).toISOString();
   const payload = {
     id,
     event: KYC_EVENT,
@@ -188,16 +189,16 @@ export function kycEventOf(user: UserRow, deps: KycEventDependencies): NewOutbox
     node_id: user.node_id,
     wallet_address: user.address,
     external_id: user.external_id,
-    occurred_at: new Date(occurredAtMs).toISOString(),
+    occurred_at: created_at,
   };
   return {
     id,
     topic: TOPICS.kycToken,
     key: user.id,
-    eventType: KYC_EVENT,
+    event_type: KYC_EVENT,
     payload: JSON.stringify(payload),
-    correlationId,
-    traceparent,
-    createdAtMs: occurredAtMs,
+    correlation_id: correlationId,
+    traceparent: traceparent ?? null,
+    created_at,
   };
 }

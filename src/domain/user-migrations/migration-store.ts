@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
 import { cutTo } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { textColumn } from '../../platform/database/sql-state.ts';
+import { insertRows } from '../../platform/database/row-sets.ts';
 import { Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
@@ -12,6 +12,13 @@ type DoneMigration = Omit<Insertable<Tables['migrations']>, 'node_id' | 'status'
 
 /** The stored outcome of one row of a user migration; `index` counts from 1. */
 export type RowOutcomeRow = Omit<Selectable<Tables['migration_rows']>, 'migration_id' | 'node_id'>;
+
+const OUTCOME_COLUMNS = {
+  uuid: ['migration_id', 'node_id', 'user_id'],
+  integer: ['index'],
+  text: ['email', 'external_id', 'status', 'reason'],
+  'uuid[]': ['noted_users'],
+} as const;
 
 /** The size in bytes of every chunk of a file except the last, so that a position in the file determines its chunk. */
 export const FILE_CHUNK_BYTES = 256 * 1024;
@@ -95,17 +102,13 @@ export class MigrationStore {
 
   /** Stores the outcomes of rows of a user migration. */
   async recordRows(nodeId: string, migrationId: string, rows: readonly RowOutcomeRow[]): Promise<void> {
-    const column = (name: keyof RowOutcomeRow) => textColumn(rows, name);
-    await this.#db.unscoped('statements on row sets name their node').raw(
-      (sql) => sql`
-        insert into migration_rows (migration_id, index, node_id, email, external_id, user_id, noted_users, status, reason)
-        select ${migrationId}::uuid, r.index::integer, ${nodeId}::uuid, r.email, r.external_id, r.user_id::uuid,
-          string_to_array(r.noted_users, ',')::uuid[], r.status, r.reason
-        from unnest(${column('index')}::text[], ${column('email')}::text[], ${column('external_id')}::text[],
-          ${column('user_id')}::text[], ${column('noted_users')}::text[], ${column('status')}::text[],
-          ${column('reason')}::text[])
-          as r (index, email, external_id, user_id, noted_users, status, reason)`,
-    );
+    const placed = rows.map((row) => {
+      const noted_users = row.noted_users && `{${row.noted_users}}`;
+      return { ...row, migration_id: migrationId, node_id: nodeId, noted_users };
+    });
+    await this.#db
+      .unscoped('statements on row sets name their node')
+      .raw((sql) => insertRows(sql, 'migration_rows', placed, OUTCOME_COLUMNS));
   }
 
   /**

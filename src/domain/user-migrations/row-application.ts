@@ -161,14 +161,14 @@ export class RowApplication {
 
   /** Inserts users in one statement. When it is refused, returns all of its rows as suspects. */
   async #insert(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
-    const { nodeId, correlationId, traceparent, atMs } = request;
+    const { correlationId, traceparent, atMs } = request;
     const chosen = rows.flatMap((row) => users[row] ?? []);
     const events = chosen
       .filter(({ kyc_token_sent }) => !kyc_token_sent)
       .map((user) => kycEventOf(user, { id: uuidV7(atMs), correlationId, traceparent, occurredAtMs: atMs }));
     await this.#store.savepoint('rows');
     try {
-      await this.#store.insert(nodeId, chosen, events);
+      await this.#store.insert(chosen, events);
     } catch (error) {
       if (!isOfRows(error)) throw error;
       await this.#store.rollBack('rows');

@@ -1,6 +1,6 @@
 import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { textArray } from '../../platform/database/sql-state.ts';
+import { insertRows, textArray } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { UserRow } from './users.service.ts';
@@ -23,6 +23,18 @@ interface Owners {
 interface Found extends Owners {
   emailKey: string | null;
 }
+
+const USER_COLUMNS = {
+  uuid: ['id', 'node_id'],
+  text: ['external_id', 'name', 'surname', 'email', 'address'],
+  boolean: ['kyc_verified', 'kyc_token_sent'],
+  timestamptz: ['kyc_token_sent_at', 'created_at'],
+} as const;
+const EVENT_COLUMNS = {
+  uuid: ['id'],
+  text: ['topic', 'key', 'event_type', 'payload', 'correlation_id', 'traceparent'],
+  timestamptz: ['created_at'],
+} as const;
 
 /** The name of a savepoint: `search` encloses the inserts of halves, `rows` each single insert. */
 type SavepointName = 'search' | 'rows';
@@ -75,32 +87,11 @@ export class UserStore {
   }
 
   /** Inserts users together with their events in one statement. */
-  async insert(nodeId: string, users: readonly UserRow[], events: readonly NewOutboxEvent[]): Promise<void> {
-    const column = (name: Exclude<keyof UserRow, 'kyc_verified' | 'kyc_token_sent' | 'erased_at'>) =>
-      textArray(users.map((user) => user[name]));
-    const member = (name: Exclude<keyof NewOutboxEvent, 'createdAtMs'>) =>
-      textArray(events.map((event) => event[name] ?? null));
-    const eventTimes = textArray(events.map(({ createdAtMs }) => new Date(createdAtMs).toISOString()));
+  async insert(users: readonly UserRow[], events: readonly NewOutboxEvent[]): Promise<void> {
     await this.#unscoped.raw(
       (sql) => sql`
-        with created as (
-          insert into users (id, node_id, external_id, name, surname, email, address, kyc_verified, kyc_token_sent,
-            kyc_token_sent_at, created_at)
-          select u.id::uuid, ${nodeId}::uuid, u.external_id, u.name, u.surname, u.email, u.address,
-            u.kyc_token_sent_at is not null, u.kyc_token_sent_at is not null, u.kyc_token_sent_at::timestamptz,
-            u.created_at::timestamptz
-          from unnest(${column('id')}::text[], ${column('external_id')}::text[], ${column('name')}::text[],
-            ${column('surname')}::text[], ${column('email')}::text[], ${column('address')}::text[],
-            ${column('kyc_token_sent_at')}::text[], ${column('created_at')}::text[])
-            as u (id, external_id, name, surname, email, address, kyc_token_sent_at, created_at)
-        )
-        insert into outbox (id, topic, key, event_type, payload, correlation_id, traceparent, created_at)
-        select e.id::uuid, e.topic, e.key, e.event_type, e.payload, e.correlation_id, e.traceparent,
-          e.created_at::timestamptz
-        from unnest(${member('id')}::text[], ${member('topic')}::text[], ${member('key')}::text[],
-          ${member('eventType')}::text[], ${member('payload')}::text[], ${member('correlationId')}::text[],
-          ${member('traceparent')}::text[], ${eventTimes}::text[])
-          as e (id, topic, key, event_type, payload, correlation_id, traceparent, created_at)`,
+        with created as (${insertRows(sql, 'users', users, USER_COLUMNS)})
+        ${insertRows(sql, 'outbox', events, EVENT_COLUMNS)}`,
     );
   }
 

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import { isoFromPg } from '../../lib/instants.ts';
 import type { Log } from '../../lib/log.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
@@ -6,21 +6,12 @@ import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { EventBus, OutgoingMessage } from '../bus/event-bus.ts';
 
-/** An event to be written to the outbox in the same transaction as the change that it announces. */
-export interface NewOutboxEvent {
-  /** The id of the event, a UUID v7. */
-  id: string;
-  topic: string;
-  /** The message key: events with the same key are published in the order in which they were committed. */
-  key: string;
-  eventType: string;
-  /** The payload, as JSON text. */
-  payload: string;
-  correlationId: string;
-  /** The trace that the published message continues (W3C Trace Context); undefined for none. */
-  traceparent?: string | undefined;
-  createdAtMs: number;
-}
+/**
+ * An event to be written to the outbox in the same transaction as the change that it announces. Its id is a UUID v7, its
+ * payload JSON text, its `traceparent` that of the trace which the published message continues. Events with the same key
+ * are published in the order in which they were committed.
+ */
+export type NewOutboxEvent = Insertable<Tables['outbox']>;
 
 type OutboxRow = Selectable<Tables['outbox']>;
 

@@ -24,24 +24,3 @@ function textOf(error: unknown, member: string, form: RegExp): string | undefine
   }
   return undefined;
 }
-
-const SPECIAL = /["\\]/;
-
-/**
- * Returns texts as a PostgreSQL array literal, for a parameter that is cast to `text[]`. The driver's own conversion of
- * a long array takes several times as long.
- */
-export function textArray(values: readonly (string | null)[]): string {
-  let text = '{';
-  for (const value of values) {
-    if (text !== '{') text += ',';
-    if (value === null) text += 'NULL';
-    else text += SPECIAL.test(value) ? `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"` : `"${value}"`;
-  }
-  return `${text}}`;
-}
-
-/** Returns what rows have in one column as `textArray` writes it, each value as text, and none where a row has none. */
-export function textColumn<Row>(rows: readonly Row[], name: keyof Row): string {
-  return textArray(rows.map((row) => (row[name] === null || row[name] === undefined ? null : String(row[name]))));
-}
