@@ -14,7 +14,7 @@ interface WorkLoopOptions {
 
 /**
  * Calls a function repeatedly to work through a queue in the database, until stopped. After a failure it continues with
- * a backoff.
+ * a backoff. Services that work through a queue extend it.
  */
 export class WorkLoop {
   readonly #options: WorkLoopOptions;

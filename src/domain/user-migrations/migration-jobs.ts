@@ -68,21 +68,18 @@ class OverfullError extends Error {}
 
 /**
  * Runs the migrations of files, one job at a time, each for some row batches. Among all processes one works at a job,
- * and takes over the jobs of a process that has died. While the database is down the jobs wait.
+ * and takes over the jobs of a process that has died. While the database is down the jobs wait. It stops after the row
+ * batch in progress; other processes may continue the job at once.
  */
-export class MigrationJobs {
+export class MigrationJobs extends WorkLoop {
   readonly #deps: MigrationJobsDependencies;
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
   readonly #owner = uuidV7();
-  readonly #loop: WorkLoop;
   #cleanedAtMs: number | undefined;
 
   constructor(deps: MigrationJobsDependencies) {
-    this.#deps = deps;
-    this.#store = new MigrationStore(deps.db);
-    this.#application = new RowApplication(deps.db, deps.log);
-    this.#loop = new WorkLoop({
+    super({
       iterate: async (signal) => {
         await this.#deleteAbandoned();
         return (await this.iterate(signal)) !== 'none';
@@ -90,21 +87,9 @@ export class MigrationJobs {
       onFailure: (error) => deps.log.warn({ err: error }, 'file migrations paused; database unavailable'),
       pollMs: POLL_MS,
     });
-  }
-
-  /** Starts the work loop. */
-  start(): void {
-    this.#loop.start();
-  }
-
-  /** Wakes the work loop, because there is a new job. */
-  notify(): void {
-    this.#loop.notify();
-  }
-
-  /** Stops after the row batch in progress; other processes may continue the job at once. */
-  async stop(): Promise<void> {
-    await this.#loop.stop();
+    this.#deps = deps;
+    this.#store = new MigrationStore(deps.db);
+    this.#application = new RowApplication(deps.db, deps.log);
   }
 
   /** Returns a lease for this process, which begins now. */

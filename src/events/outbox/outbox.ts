@@ -40,32 +40,16 @@ const SCHEMA_VERSION = '1';
  * Publishes the events of the outbox and deletes them once they are acknowledged: at least once, and in order for each
  * key. Only one process relays at a time. While the bus is down, events wait in the outbox.
  */
-export class OutboxRelay {
+export class OutboxRelay extends WorkLoop {
   readonly #deps: Dependencies;
-  readonly #loop: WorkLoop;
 
   constructor(dependencies: Dependencies) {
-    this.#deps = dependencies;
-    this.#loop = new WorkLoop({
+    super({
       iterate: async () => (await this.relayBatch()) > 0,
       onFailure: (error) => dependencies.log.warn({ err: error }, 'cannot publish events; keeping them in the outbox'),
       pollMs: POLL_MS,
     });
-  }
-
-  /** Starts relaying in the background. */
-  start(): void {
-    this.#loop.start();
-  }
-
-  /** Starts the next batch at once instead of at the next poll, because an event was written. */
-  notify(): void {
-    this.#loop.notify();
-  }
-
-  /** Stops relaying and resolves when the running batch has ended. */
-  async stop(): Promise<void> {
-    await this.#loop.stop();
+    this.#deps = dependencies;
   }
 
   /**
