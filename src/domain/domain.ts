@@ -11,7 +11,7 @@ import { IdempotentResponses } from './idempotency/idempotent-responses.ts';
 import { NetworkAssignments, NetworkPages } from './networks/networks.service.ts';
 import { Reference, type ReferenceDropped } from './reference/reference.service.ts';
 import { NotificationPublisher } from './transactions/transaction-messages.ts';
-import { TransactionEventPages, TransactionPages } from './transactions/transaction-pages.service.ts';
+import { TransactionPages } from './transactions/transaction-pages.service.ts';
 import { Transactions } from './transactions/transactions.service.ts';
 import { MigrationFiles } from './user-migrations/migration-files.service.ts';
 import { MigrationJobs } from './user-migrations/migration-jobs.ts';
@@ -71,7 +71,6 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
         log.warn({ transaction_id: id }, 'conflicting notifications: transaction both completed and failed'),
     }),
     transactionPages: new TransactionPages(db),
-    transactionEventPages: new TransactionEventPages(db),
     userPages: new UserPages(db),
     userErasure: new UserErasure({ db, nowMs, auditErasure, auditSettled, idempotentResponses }),
     userMigrations,

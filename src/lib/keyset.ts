@@ -25,18 +25,9 @@ export interface PageRequest {
   before: PageKey | undefined;
 }
 
-/** The parameters of the query that reads a page. */
-export interface PageRead {
-  /** One row more than the page has, which shows whether there are more rows. */
-  limit: number;
-  backward: boolean;
-  after: PageKey | undefined;
-  before: PageKey | undefined;
-}
-
-/** Returns the query parameters for a page. */
-export function pageRead({ size, backward, after, before }: PageRequest): PageRead {
-  return { limit: size + 1, backward, after, before };
+/** Returns the request for the rows that are read for a page: one more than it has, which shows whether there are more. */
+export function pageRead(request: PageRequest): PageRequest {
+  return { ...request, size: request.size + 1 };
 }
 
 /**

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { TransactionEventPages } from '../../src/domain/transactions/transaction-pages.service.ts';
+import { TransactionPages } from '../../src/domain/transactions/transaction-pages.service.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStandOn, until } from '../support/graphql/stand.ts';
@@ -26,20 +26,21 @@ let mostReading: number;
 
 beforeEach(async () => {
   [refusals, reading, mostReading] = [0, 0, 0];
-  const { ofTransactions } = new TransactionEventPages(database.db);
-  const pages: typeof ofTransactions.pages = async (...given) => {
+  const transactionPages = new TransactionPages(database.db);
+  const { events } = transactionPages;
+  const pages: typeof events.pages = async (...given) => {
     refusals -= 1;
     if (refusals >= 0) throw serviceUnavailable();
     reading += 1;
     mostReading = Math.max(mostReading, reading);
     try {
-      return await ofTransactions.pages(...given);
+      return await events.pages(...given);
     } finally {
       reading -= 1;
     }
   };
   stand = await startStandOn(database, {
-    services: { transactionEventPages: { ofTransactions: { ...ofTransactions, pages } } },
+    services: { transactionPages: Object.assign(transactionPages, { events: { ...events, pages } }) },
   });
   for (const id of ['t', 'u']) await stand.register(id);
   await stand.notify('t', 1);

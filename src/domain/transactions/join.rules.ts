@@ -217,40 +217,17 @@ function differsVisibly(a: TransactionState, b: TransactionState): boolean {
 }
 
 /**
- * The contract address that a transaction gives to its asset, and the keys that rank it among the asset's transactions.
+ * Returns the contract address that an asset gets from its transactions: that of the one with the highest status key,
+ * then the highest contract address key. Only a transaction of the type CreateTokenization with a notification of the
+ * status Done gives an address; an Error that comes later does not undo that. Undefined when none gives one. Always call
+ * it with all the asset's transactions, since a later notification can change the type of one.
  */
-interface AssetEffect {
-  readonly assetContractAddress: string;
-  readonly statusKey: OrderKey;
-  readonly contractAddressKey: OrderKey;
-}
-
-/**
- * Returns the effect of a transaction on its asset. A transaction of the type CreateTokenization with a notification
- * of the status Done gives the asset its contract address; an Error that comes later does not undo that. Returns
- * undefined for other types, and when no address is known. Do not store the effect, since a later notification can
- * change the transaction's type: call `assetContractAddress` with all the asset's transactions.
- */
-export function effectsOf(state: TransactionState): AssetEffect | undefined {
-  const { collection, type, doneSeen, contractAddress, statusKey, contractAddressKey } = state;
-  if (collection !== 'token_transactions' || type !== CREATE_TOKENIZATION) return undefined;
-  if (!doneSeen || contractAddress === '') return undefined;
-  return { assetContractAddress: contractAddress, statusKey, contractAddressKey };
-}
-
-/**
- * Returns the contract address that an asset gets from its transactions: that of the effect with the highest status
- * key, then the highest contract address key. Undefined when no transaction has an effect.
- */
-export function assetContractAddress(transactions: Iterable<TransactionState>): string | undefined {
-  let best: AssetEffect | undefined;
-  for (const state of transactions) {
-    const effect = effectsOf(state);
-    if (effect !== undefined && (best === undefined || compareEffects(effect, best) > 0)) best = effect;
-  }
-  return best?.assetContractAddress;
-}
-
-function compareEffects(a: AssetEffect, b: AssetEffect): number {
-  return compareKeys(a.statusKey, b.statusKey) || compareKeys(a.contractAddressKey, b.contractAddressKey);
+export function assetContractAddress(transactions: readonly TransactionState[]): string | undefined {
+  const [best] = transactions
+    .filter(({ collection, type }) => collection === 'token_transactions' && type === CREATE_TOKENIZATION)
+    .filter(({ doneSeen, contractAddress }) => doneSeen && contractAddress !== '')
+    .toSorted(
+      (a, b) => compareKeys(b.statusKey, a.statusKey) || compareKeys(b.contractAddressKey, a.contractAddressKey),
+    );
+  return best?.contractAddress;
 }

@@ -51,28 +51,14 @@ export class LookupStore {
   }
 
   /** Claims the due lookups that have been due longest, new ones first, and counts an attempt for each. */
-  async claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
-    return this.#database.run((k) =>
-      k
-        // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the
-        // limit.
-        .with(
-          (cte) => cte('due').materialized(),
-          (due) =>
-            due
-              .selectFrom('transaction_lookups')
-              .select('id')
-              .where('due_at', '<=', iso(nowMs))
-              .orderBy('due_at')
-              .limit(limit)
-              .forUpdate()
-              .skipLocked(),
-        )
-        .updateTable('transaction_lookups')
-        .from('due')
-        .set((eb) => ({ attempts: eb('transaction_lookups.attempts', '+', 1), due_at: iso(untilMs) }))
-        .whereRef('transaction_lookups.id', '=', 'due.id')
-        .returning(['transaction_lookups.id', 'transaction_lookups.attempts']),
+  claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
+    // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the limit.
+    return this.#database.raw(
+      (sql) => sql<DueLookup>`
+        with due as materialized (select id from transaction_lookups where due_at <= ${iso(nowMs)}
+          order by due_at limit ${limit} for update skip locked)
+        update transaction_lookups l set attempts = l.attempts + 1, due_at = ${iso(untilMs)}
+        from due where l.id = due.id returning l.id, l.attempts`,
     );
   }
 
@@ -124,26 +110,22 @@ const LEASE_MS = 10_000;
  * finds. The queue is a table: it survives restarts, and only one process at a time looks up an id. The pause after an
  * unsuccessful lookup grows for each id. While the owner fails, the process also pauses between lookups.
  */
-export class TransactionLookups {
+export class TransactionLookups extends WorkLoop {
   /** The counter of lookups by outcome; to be registered with the metrics of the process. */
-  readonly outcomes: Counter<'outcome'>;
+  readonly outcomes = new Counter({
+    name: 'portcullis_transaction_lookups_total',
+    help: 'Lookups of transactions at their owner, by outcome.',
+    labelNames: ['outcome'],
+    registers: [],
+  });
   readonly #deps: LookupsDependencies;
   readonly #store: LookupStore;
-  readonly #loop: WorkLoop;
   readonly #underWay = new Set<Promise<void>>();
   /** The number of consecutive failures, whatever the id. */
   #failures = 0;
 
   constructor(deps: LookupsDependencies) {
-    this.#deps = deps;
-    this.#store = new LookupStore(deps.db);
-    this.outcomes = new Counter({
-      name: 'portcullis_transaction_lookups_total',
-      help: 'Lookups of transactions at their owner, by outcome.',
-      labelNames: ['outcome'],
-      registers: [],
-    });
-    this.#loop = new WorkLoop({
+    super({
       iterate: async (signal) => {
         if (this.#failures > 0) await pause(backoffMs(this.#failures), signal);
         return this.iterate(signal);
@@ -151,16 +133,13 @@ export class TransactionLookups {
       onFailure: (error) => deps.log.warn({ err: error }, 'transaction lookups paused; database unavailable'),
       pollMs: POLL_MS,
     });
+    this.#deps = deps;
+    this.#store = new LookupStore(deps.db);
   }
 
-  /** Starts the work loop. */
-  start(): void {
-    this.#loop.start();
-  }
-
-  /** Stops the work loop and aborts the lookups in progress; other processes may repeat them at once. */
-  async stop(): Promise<void> {
-    await this.#loop.stop();
+  /** Stops and aborts the lookups in progress; other processes may repeat them at once. */
+  override async stop(): Promise<void> {
+    await super.stop();
     await this.settled();
   }
 

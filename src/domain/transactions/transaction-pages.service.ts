@@ -1,11 +1,9 @@
 import type { Selectable } from 'kysely';
 import type { Instant } from '../../lib/instants.ts';
-import type { Page, PageKey, PageRequest } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
-import type { TransactionView } from './transaction-view.ts';
-import { snapshotOfRow, type TransactionRow, type TransactionSnapshot } from './transaction-view.ts';
+import { snapshotOf, stateOfRow, type TransactionRow, type TransactionSnapshot } from './transaction-view.ts';
 import type { TransactionCollection, TransactionStatus } from './type-codes.rules.ts';
 
 const EVENT_COLUMNS = [
@@ -32,12 +30,6 @@ export interface TransactionFilter {
   updatedSince?: Instant | undefined;
 }
 
-/** A transaction with its sort key in the list. */
-export interface ListedTransaction extends TransactionView {
-  /** The time of registration: PostgreSQL's text in UTC, to the microsecond. */
-  registeredAt: string;
-}
-
 /** A transaction, with the last sequence number of its tenant's event log when it was read. */
 interface PositionedTransaction {
   snapshot: TransactionSnapshot;
@@ -60,42 +52,24 @@ const TransactionList = keysetList({
   ],
   order: ['registered_at', 'id'],
   hasTextIds: true,
+  show: shown,
 });
 
 /** Reads the transactions of a tenant by keyset, in the order of their registration. */
-export class TransactionPages {
+export class TransactionPages extends TransactionList {
   readonly #db: Db;
-  readonly #list: InstanceType<typeof TransactionList>;
+  /** The events of each transaction as a nested list, in the order of the event log. */
+  readonly events: NestedList<TransactionEventRow>;
 
   constructor(db: Db) {
+    super(db);
     this.#db = db;
-    this.#list = new TransactionList(db);
-  }
-
-  /** Reads one page of a tenant's transactions. */
-  async page(nodeId: string, filter: TransactionFilter, request: PageRequest): Promise<Page<ListedTransaction>> {
-    const { rows, hasMore } = await this.#list.page(nodeId, filter, request);
-    return { rows: rows.map(listed), hasMore };
-  }
-
-  /** Counts the transactions that match the filter. */
-  count(nodeId: string, filter: TransactionFilter): Promise<number> {
-    return this.#list.count(nodeId, filter);
-  }
-
-  /** Returns the sort key of a transaction, for its cursor. */
-  keyOf({ registeredAt: at, id }: ListedTransaction): PageKey {
-    return { at, id };
-  }
-
-  /** Reads the transactions with these ids, in no particular order; ids of other tenants are left out. */
-  async byIds(nodeId: string, ids: readonly string[]): Promise<TransactionSnapshot[]> {
-    return (await this.#list.byIds(nodeId, ids)).map(snapshotOfRow);
-  }
-
-  /** Reads one transaction; undefined when the tenant has none with this id. */
-  async find(nodeId: string, id: string): Promise<TransactionSnapshot | undefined> {
-    return (await this.byIds(nodeId, [id]))[0];
+    this.events = nestedList(db, {
+      ownerIds: 'text',
+      rows: (k) => k.selectFrom('transaction_events').select(EVENT_COLUMNS),
+      owner: 'transaction_id',
+      order: ['seq'],
+    });
   }
 
   /**
@@ -113,26 +87,10 @@ export class TransactionPages {
           .select('node_event_seq.seq')
           .where('transactions.id', '=', id),
       );
-    return row && { snapshot: snapshotOfRow(row), seq: BigInt(row.seq ?? 0) };
+    return row && { snapshot: snapshotOf(row.id, stateOfRow(row)), seq: BigInt(row.seq ?? 0) };
   }
 }
 
-function listed(row: TransactionRow): ListedTransaction {
-  return Object.assign(snapshotOfRow(row), { registeredAt: row.registered_at });
-}
-
-/**
- * Reads the events of given transactions by keyset, in the order of the event log; the sort key is the sequence number.
- */
-export class TransactionEventPages {
-  readonly ofTransactions: NestedList<TransactionEventRow>;
-
-  constructor(db: Db) {
-    this.ofTransactions = nestedList(db, {
-      ownerIds: 'text',
-      rows: (k) => k.selectFrom('transaction_events').select(EVENT_COLUMNS),
-      owner: 'transaction_id',
-      order: ['seq'],
-    });
-  }
+function shown(row: TransactionRow) {
+  return Object.assign(snapshotOf(row.id, stateOfRow(row)), { registered_at: row.registered_at });
 }

@@ -71,11 +71,6 @@ export function snapshotOf(id: string, state: TransactionState): TransactionSnap
   };
 }
 
-/** Returns the state of a row as readers see it. */
-export function snapshotOfRow(row: TransactionRow): TransactionSnapshot {
-  return snapshotOf(row.id, stateOfRow(row));
-}
-
 function receivedTime(text: string | null, seconds: string | null, nanos: number | null): ReceivedTime | null {
   return text === null || seconds === null || nanos === null ? null : { text, seconds: BigInt(seconds), nanos };
 }

@@ -65,21 +65,15 @@ export class Transactions {
     labelNames: ['collection'],
     registers: [],
   });
-  readonly #db: Db;
-  readonly #wake: TransactionsDependencies['wake'];
-  readonly #conflicted: (transactionId: string) => void;
-  readonly #registersByMutation: boolean;
+  readonly #deps: TransactionsDependencies;
   readonly #store: TransactionStore;
   readonly #lookups: LookupStore;
 
-  constructor({ db, wake, conflicted = () => undefined, registersByMutation = true }: TransactionsDependencies) {
-    this.#db = db;
-    this.#wake = wake;
-    this.#conflicted = conflicted;
+  constructor(deps: TransactionsDependencies) {
+    this.#deps = deps;
     for (const collection of TRANSACTION_COLLECTIONS) this.flagged.inc({ collection }, 0);
-    this.#registersByMutation = registersByMutation;
-    this.#store = new TransactionStore(db);
-    this.#lookups = new LookupStore(db);
+    this.#store = new TransactionStore(deps.db);
+    this.#lookups = new LookupStore(deps.db);
   }
 
   /**
@@ -137,10 +131,11 @@ export class Transactions {
    * meanwhile.
    */
   async registerByMutation(transaction: NewTransaction): Promise<TransactionSnapshot> {
-    if (this.#registersByMutation && (await this.register(transaction)) === 'duplicate')
+    const { registersByMutation = true } = this.#deps;
+    if (registersByMutation && (await this.register(transaction)) === 'duplicate')
       throw new Refusal('duplicate', ID_TAKEN);
     const found = (await this.#store.load([transaction.id])).get(transaction.id);
-    if (!this.#registersByMutation) {
+    if (!registersByMutation) {
       if (!found) throw new Refusal('forbidden', REGISTRATION_OFF);
       if (!isSame(found, transaction)) throw new Refusal('duplicate', ID_TAKEN);
     }
@@ -216,7 +211,7 @@ export class Transactions {
     const isNews = before.nodeId !== nodeId || before.state.collection !== collection;
     if (before.nodeId !== nodeId) await this.#store.removeEvents(id);
     await this.#store.register([registrationRow(transaction, 'topic', type)]);
-    await settleAssets(this.#db, [before.assetId, assetId]);
+    await settleAssets(this.#deps.db, [before.assetId, assetId]);
     const known: RegisteredTransaction = { id, nodeId, assetId, isProvisional: false, state };
     const news = isNews ? eventsOf(known, null, { correlationId: '' }) : [];
     return this.#apply(new Map([[id, known]]), await this.#takeParked([known]), news);
@@ -234,7 +229,7 @@ export class Transactions {
       if (!transaction) continue;
       const joined = joinNotification(transaction.state, notification);
       if (!joined.changed) continue;
-      if (hasConflict(joined.state) && !hasConflict(transaction.state)) this.#conflicted(transaction.id);
+      if (hasConflict(joined.state) && !hasConflict(transaction.state)) this.#deps.conflicted?.(transaction.id);
       const { collection } = joined.state;
       if (typeFlagged(collection, notification.type)) this.flagged.inc({ collection });
       transaction.state = joined.state;
@@ -243,10 +238,10 @@ export class Transactions {
     }
     await this.#store.save([...changed]);
     await settleAssets(
-      this.#db,
+      this.#deps.db,
       [...changed].map(({ assetId }) => assetId),
     );
-    return appendEvents(this.#db, events);
+    return appendEvents(this.#deps.db, events);
   }
 
   /**
@@ -263,8 +258,8 @@ export class Transactions {
    * Runs `work` in a transaction, and after the commit wakes the subscribers of the tenants whose event log has grown.
    */
   async #committing(work: () => Promise<Map<string, bigint>>): Promise<void> {
-    const grown = await this.#db.transaction(work);
-    for (const [nodeId, seq] of grown) this.#wake(nodeId, seq);
+    const grown = await this.#deps.db.transaction(work);
+    for (const [nodeId, seq] of grown) this.#deps.wake(nodeId, seq);
   }
 }
 

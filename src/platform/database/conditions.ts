@@ -6,7 +6,7 @@ import type {
   SqlBool,
   StringReference,
 } from 'kysely';
-import type { PageKey, PageRead } from '../../lib/keyset.ts';
+import type { PageKey, PageRequest } from '../../lib/keyset.ts';
 
 /** Returns the `like` pattern for texts that contain `part`, with its `\`, `%` and `_` escaped. */
 export function containing(part: string): string {
@@ -26,12 +26,12 @@ export function isOneOf<DB, TB extends keyof DB>(
 }
 
 /**
- * Restricts a query to one page, and sorts it in the direction in which the page is read. `at` and `id` name the
+ * Restricts a query to the rows of a request, and sorts it in the direction in which the page is read. `at` and `id` name the
  * columns of the sort key; `id` is left out where `at` alone is unique.
  */
 export function keysetPage<DB, TB extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, TB, Row>,
-  { after, before, backward, limit }: PageRead,
+  { after, before, backward, size }: PageRequest,
   [at, id]: readonly [at: StringReference<DB, TB>, id?: StringReference<DB, TB> | undefined],
 ): SelectQueryBuilder<DB, TB, Row> {
   const direction = backward ? 'desc' : 'asc';
@@ -47,5 +47,5 @@ export function keysetPage<DB, TB extends keyof DB, Row>(
     .$call(before === undefined ? (q) => q : beyond('<', before))
     .orderBy(at, direction)
     .$call((q) => (id === undefined ? q : q.orderBy(id, direction)))
-    .limit(limit);
+    .limit(size);
 }

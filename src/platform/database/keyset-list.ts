@@ -1,16 +1,7 @@
 import type { Compilable, Expression, ExpressionBuilder, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isUuid } from '../../lib/input.ts';
-import {
-  newestFirst,
-  type Page,
-  type PageKey,
-  type PageRead,
-  type PageRequest,
-  pageOf,
-  pageRead,
-  pagesBy,
-} from '../../lib/keyset.ts';
+import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead, pagesBy } from '../../lib/keyset.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { isOneOf, keysetPage } from './conditions.ts';
 import type { Db } from './database.ts';
@@ -39,7 +30,7 @@ function columnOf<Of extends string>(of: Of, name: string): `${Of}.column` {
   return `${of}.${name}` as `${Of}.column`;
 }
 
-interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
+interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter, Shown> {
   rows: Rows<DB, TB, Row>;
   /** Returns the values of a filter that are passed to `where`; if absent, the filter itself is passed. */
   given?(filter: Filter): Given;
@@ -49,10 +40,12 @@ interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
    */
   where?(eb: ExpressionBuilder<ScopedTables & { listed: Row }, 'listed'>, given: Given): Expression<SqlBool>[];
   /** The columns of the sort key: a time, or another text that sorts, and then the id. */
-  order: readonly [at: keyof Row & string, id: keyof Row & string];
+  order: readonly [at: keyof Row & keyof NoInfer<Shown> & string, id: keyof Row & keyof NoInfer<Shown> & string];
   isNewestFirst?: boolean;
   /** Whether any text can be an id; otherwise ids are UUIDs. */
   hasTextIds?: boolean;
+  /** Returns what readers get for a row, with its sort key; if absent, the row itself. */
+  show?(row: Row): Shown;
   /** Called with the rows that are returned. */
   onRows?(rows: readonly Row[]): void;
 }
@@ -79,21 +72,29 @@ export interface KeysetList<Row, Filter> extends PagedList<Row, Filter> {
  * Makes a class that reads a list, from the list's declaration. Its queries are compiled once for each form of a
  * filter: `where` sees which members are set, booleans and nulls, and gets a placeholder for every other value.
  */
-export function keysetList<DB, TB extends keyof DB, Row, Given extends object = object, Filter extends object = Given>(
-  spec: ListSpec<DB, TB, Row, Given, Filter>,
-): new (
-  db: Db,
-) => KeysetList<Row, Filter> {
+export function keysetList<
+  DB,
+  TB extends keyof DB,
+  Row,
+  Given extends object = object,
+  Filter extends object = Given,
+  Shown = Row,
+>(spec: ListSpec<DB, TB, Row, Given, Filter, Shown>): new (db: Db) => KeysetList<Shown, Filter> {
   const { rows, where, isNewestFirst = false, hasTextIds = false, onRows } = spec;
   const at = columnOf('listed', spec.order[0]);
   const id = columnOf('listed', spec.order[1]);
   const filtered = (k: ScopedKysely, given: Given): Listed =>
     listedRows(k, rows).where((eb) => eb.and(where?.(eb as never, given) ?? []));
   const givenBy = spec.given ?? ((filter: object) => filter as Given);
-  const keyOf = keyBy<Row>(spec.order);
+  const keyOf = keyBy<Shown>(spec.order);
+  const shown = (read: Row[]): Shown[] => {
+    onRows?.(read);
+    const { show } = spec;
+    return show ? read.map((row) => show(row)) : (read as unknown[] as Shown[]);
+  };
 
-  return class implements KeysetList<Row, Filter> {
-    readonly #page: FormedQuery<Row, { given: Given; page: PageRead }>;
+  return class implements KeysetList<Shown, Filter> {
+    readonly #page: FormedQuery<Row, { given: Given; page: PageRequest }>;
     readonly #count: FormedQuery<{ total: string }, Given>;
     readonly #byIds: FormedQuery<Row, { ids: readonly string[] }>;
 
@@ -107,11 +108,10 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
       );
     }
 
-    async page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Row>> {
+    async page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Shown>> {
       const read = pageRead(isNewestFirst ? newestFirst(request) : request);
       const page = pageOf(await this.#page.run(nodeId, { given: givenBy(filter), page: read }), request);
-      onRows?.(page.rows);
-      return page;
+      return { rows: shown(page.rows), hasMore: page.hasMore };
     }
 
     async count(nodeId: string, filter: Filter): Promise<number> {
@@ -119,17 +119,15 @@ export function keysetList<DB, TB extends keyof DB, Row, Given extends object = 
       return Number(counted?.total ?? 0);
     }
 
-    keyOf(row: Row): PageKey {
+    keyOf(row: Shown): PageKey {
       return keyOf(row);
     }
 
-    async byIds(nodeId: string, ids: readonly string[]): Promise<Row[]> {
-      const rows = await this.#byIds.run(nodeId, { ids });
-      onRows?.(rows);
-      return rows;
+    async byIds(nodeId: string, ids: readonly string[]): Promise<Shown[]> {
+      return shown(await this.#byIds.run(nodeId, { ids }));
     }
 
-    async find(nodeId: string, id: string): Promise<Row | undefined> {
+    async find(nodeId: string, id: string): Promise<Shown | undefined> {
       if (!hasTextIds && !isUuid(id)) return undefined;
       return (await this.byIds(nodeId, [id]))[0];
     }
@@ -187,7 +185,7 @@ export function nestedList<DB, TB extends keyof DB, Row>(
   { ownerIds: idType, rows, owner, order, isNewestFirst = false, onRows }: NestedSpec<DB, TB, Row>,
 ): NestedList<Row> {
   const orderOf = <Of extends string>(of: Of) => order.map((name) => columnOf(of, name)) as [`${Of}.column`];
-  const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: string; page: PageRead }) => {
+  const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: string; page: PageRequest }) => {
     const direction = page.backward ? 'desc' : 'asc';
     const own = listedRows(k, rows)
       .where((eb) => {

@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  assetContractAddress,
-  effectsOf,
-  emptyState,
-  joinNotification,
-} from '../../../src/domain/transactions/join.rules.ts';
+import { assetContractAddress, emptyState, joinNotification } from '../../../src/domain/transactions/join.rules.ts';
 import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
 import {
   TRANSACTION_COLLECTIONS,
@@ -23,7 +18,7 @@ const later = time('2026-11-21T10:30:01Z');
 
 describe('the effect of one transaction', () => {
   it('D6-08: a Done CreateTokenization gives the asset its contract address', () => {
-    expect(effectsOf(joinOf([notification()]))?.assetContractAddress).toBe('0xcontract');
+    expect(assetContractAddress([joinOf([notification()])])).toBe('0xcontract');
   });
 
   it('D6-08: the address may come with another notification than the Done, before or after it', () => {
@@ -33,7 +28,7 @@ describe('the effect of one transaction', () => {
       [bare, pending],
       [pending, bare],
     ]) {
-      expect(effectsOf(joinOf(order))?.assetContractAddress).toBe('0xpending');
+      expect(assetContractAddress([joinOf(order)])).toBe('0xpending');
     }
   });
 
@@ -43,7 +38,7 @@ describe('the effect of one transaction', () => {
       [notification(), failed],
       [failed, notification()],
     ]) {
-      expect(effectsOf(joinOf(order))?.assetContractAddress).toBe('0xcontract');
+      expect(assetContractAddress([joinOf(order)])).toBe('0xcontract');
     }
   });
 
@@ -59,11 +54,13 @@ describe('the effect of one transaction', () => {
       'a Done whose highest notification is of another type',
       [notification(), notification({ type: 2, updatedAt: later })],
     ],
-  ])('D6-08: %s has no effect', (_, notifications) => expect(effectsOf(joinOf(notifications))).toBeUndefined());
+  ])('D6-08: %s has no effect', (_, notifications) =>
+    expect(assetContractAddress([joinOf(notifications)])).toBeUndefined(),
+  );
 
   it.each(TRANSACTION_COLLECTIONS.filter((name) => name !== 'token_transactions'))(
     'D6-08: type 1 of %s is no CreateTokenization',
-    (collection) => expect(effectsOf(joinOf([notification()], collection))).toBeUndefined(),
+    (collection) => expect(assetContractAddress([joinOf([notification()], collection)])).toBeUndefined(),
   );
 });
 

@@ -142,10 +142,7 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
       type: connection,
       ...needs('transactions:read', 'Each applied change, in the order of the log.'),
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver(
-        'transaction-events',
-        (services) => services.transactionEventPages.ofTransactions,
-      ),
+      resolve: ownedConnectionResolver('transaction-events', (services) => services.transactionPages.events),
     }),
   );
 }

@@ -168,7 +168,7 @@ export const transactionTools = [
       found(await call.services.transactionPages.find(call.caller.nodeId, id));
       return listPage(page, call, {
         tool: 'list_transaction_events',
-        list: ({ transactionEventPages }) => ofOneOwner(transactionEventPages.ofTransactions),
+        list: ({ transactionPages }) => ofOneOwner(transactionPages.events),
         filter: id,
         viewOf: eventView,
       });
