@@ -3,13 +3,13 @@ import { describedAs } from '../src/api/openapi/descriptions.ts';
 import { merged, schemaOf, withExactNumbers } from '../src/api/openapi/input-schemas.ts';
 import type { JsonSchema } from '../src/api/openapi/operation.ts';
 import { commonInput, rowInputs } from '../src/domain/reference/reference.input.ts';
-import { REFERENCE_KINDS, type ReferenceKind } from '../src/domain/reference/reference-kinds.ts';
+import type { ReferenceKind } from '../src/domain/reference/reference-kinds.ts';
 import { notificationInput, registrationInput } from '../src/domain/transactions/notification.input.ts';
 import { NOTIFICATION_EVENT } from '../src/domain/transactions/transaction-messages.ts';
 import { KYC_EVENT } from '../src/domain/user-migrations/migration-outcome.rules.ts';
 import { isDeadLetterTopic } from '../src/events/bus/dead-letters.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
-import { ALL_TOPICS, isCompactedTopic, TOPICS } from '../src/events/bus/topics.ts';
+import { ALL_TOPICS, isCompactedTopic, REFERENCE_KINDS, TOPICS } from '../src/events/bus/topics.ts';
 import { VERSION } from '../src/platform/health.ts';
 
 const text: JsonSchema = { type: 'string' };

@@ -1,5 +1,4 @@
-/** The kinds of reference data, parents before their children. */
-export const REFERENCE_KINDS = ['nodes', 'chains', 'networks', 'currencies', 'accounts', 'wallets', 'assets'] as const;
+import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 
 export type ReferenceKind = (typeof REFERENCE_KINDS)[number];
 
@@ -11,14 +10,15 @@ export interface ParentColumn {
 
 interface KindTable {
   table: string;
-  /** The columns other than `id` and `version`, with their types. An update writes all of them except `node_id`. */
+  /**
+   * The columns other than `id` and `version`, with their types; a row has members of the same names. An update writes
+   * all of them except `node_id`.
+   */
   columns: Readonly<Record<string, 'uuid' | 'text' | 'integer' | 'timestamptz'>>;
   parents: readonly ParentColumn[];
 }
 
-const KIND_OF_TOPIC = new Map<string, ReferenceKind>(REFERENCE_KINDS.map((kind) => [`reference.${kind}`, kind]));
-
-const times = { created_at: 'timestamptz', updated_at: 'timestamptz' } as const;
+const owned = { node_id: 'uuid', created_at: 'timestamptz', updated_at: 'timestamptz' } as const;
 const node: ParentColumn = { column: 'node_id', kind: 'nodes' };
 
 /** The table, columns and parents of each kind. */
@@ -37,25 +37,24 @@ export const TABLES: Readonly<Record<ReferenceKind, KindTable>> = {
   },
   accounts: {
     table: 'accounts',
-    columns: { node_id: 'uuid', name: 'text', type: 'text', status: 'integer', ...times, deleted_at: 'timestamptz' },
+    columns: { ...owned, name: 'text', type: 'text', status: 'integer', deleted_at: 'timestamptz' },
     parents: [node],
   },
   wallets: {
     table: 'wallets',
-    columns: { node_id: 'uuid', account_id: 'uuid', chain_id: 'uuid', ...times },
+    columns: { ...owned, account_id: 'uuid', chain_id: 'uuid' },
     parents: [node, { column: 'chain_id', kind: 'chains' }, { column: 'account_id', kind: 'accounts' }],
   },
   assets: {
     table: 'assets',
     columns: {
-      node_id: 'uuid',
+      ...owned,
       name: 'text',
       symbol: 'text',
       type: 'text',
       network_id: 'uuid',
       contract_address: 'text',
       status: 'text',
-      ...times,
     },
     parents: [node, { column: 'network_id', kind: 'networks' }],
   },
@@ -73,7 +72,7 @@ export function isParent(kind: ReferenceKind): boolean {
 
 /** Returns the kind of reference data that a topic carries; undefined for any other topic. */
 export function kindOfTopic(topic: string): ReferenceKind | undefined {
-  return KIND_OF_TOPIC.get(topic);
+  return REFERENCE_KINDS.find((kind) => topic === `reference.${kind}`);
 }
 
 /**

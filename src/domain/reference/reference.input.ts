@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { integerOf } from '../../lib/json.ts';
@@ -8,6 +9,7 @@ import {
   type ReferenceChange,
   type ReferenceKind,
   type ReferenceRow,
+  TABLES,
   UnfitReferenceError,
 } from './reference-kinds.ts';
 
@@ -33,34 +35,25 @@ const timeInput = textInput()
   })
   .meta({ description: 'ISO 8601: any offset (UTC without one), any precision, kept to the microsecond.' });
 
-const owned = { node_id: uuidInput(), created_at: timeInput, updated_at: timeInput.optional() };
+const MEMBERS = { uuid: uuidInput, text: textInput, integer: () => z.int32(), timestamptz: () => timeInput };
+/** The members that a row may leave out. */
+const OPTIONAL: ReadonlySet<string> = new Set(['updated_at', 'deleted_at', 'contract_address']);
+
+type RowMember = z.ZodType<string | number | undefined>;
+
+function rowInput(kind: ReferenceKind) {
+  const members = Object.entries(TABLES[kind].columns).map(([name, type]): [string, RowMember] => {
+    const member: RowMember = MEMBERS[type]();
+    return [name, OPTIONAL.has(name) ? member.optional() : member];
+  });
+  return [kind, objectInput(Object.fromEntries(members))] as const;
+}
+type RowInput = ReturnType<typeof rowInput>[1];
 
 /**
  * The schemas of the rows of each kind, without the version. Null members count as absent; unknown members are ignored.
  */
-export const rowInputs = {
-  nodes: objectInput({ name: textInput() }),
-  chains: objectInput({ name: textInput() }),
-  networks: objectInput({ chain_id: uuidInput(), name: textInput() }),
-  currencies: objectInput({ network_id: uuidInput(), symbol: textInput() }),
-  accounts: objectInput({
-    ...owned,
-    name: textInput(),
-    type: textInput(),
-    status: z.int32(),
-    deleted_at: timeInput.optional(),
-  }),
-  wallets: objectInput({ ...owned, account_id: uuidInput(), chain_id: uuidInput() }),
-  assets: objectInput({
-    ...owned,
-    name: textInput(),
-    symbol: textInput(),
-    type: textInput(),
-    network_id: uuidInput(),
-    contract_address: textInput().optional(),
-    status: textInput(),
-  }),
-} satisfies Record<ReferenceKind, z.ZodType<Readonly<Record<string, string | number | undefined>>>>;
+export const rowInputs = Object.fromEntries(REFERENCE_KINDS.map(rowInput)) as Record<ReferenceKind, RowInput>;
 
 /** The schema of the members that every row has. */
 export const commonInput = objectInput({ id: uuidInput().optional(), version: versionInput });

@@ -1,15 +1,9 @@
+import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { settleAssets } from '../transactions/transaction-store.ts';
 import { outcomeOf, type Tombstone } from './reference.rules.ts';
-import {
-  isParent,
-  type ParentColumn,
-  REFERENCE_KINDS,
-  type ReferenceChange,
-  type ReferenceKind,
-  TABLES,
-} from './reference-kinds.ts';
+import { isParent, type ParentColumn, type ReferenceChange, type ReferenceKind, TABLES } from './reference-kinds.ts';
 import { type ParkedRow, parentOf, ReferenceStore, type StoredState, type VersionedRow } from './reference-store.ts';
 
 /** A change that can never be applied, by its index in the given array. */
@@ -42,11 +36,10 @@ type Orphan = ParkedRow & Indexed;
 /** Called when a parked row turns out to be impossible once its parent has arrived. */
 export type ReferenceDropped = (kind: ReferenceKind, id: string, reason: string) => void;
 
-interface WorkOptions {
-  /** Whether the exclusive lock is held. Rows are parked and deleted only then. */
-  isExclusive: boolean;
+interface ReferenceDependencies {
+  db: Db;
   nowMs: () => number;
-  dropped: ReferenceDropped | undefined;
+  dropped?: ReferenceDropped;
 }
 
 /** Thrown to roll the work back and repeat it with the exclusive lock. */
@@ -57,24 +50,19 @@ class NeedsExclusiveLockError extends Error {
 /** Applies one array of changes inside a transaction. */
 class ReferenceApplication {
   readonly #store: ReferenceStore;
-  readonly #options: WorkOptions;
-  readonly #queues: Readonly<Record<ReferenceKind, IndexedChange[]>> = {
-    nodes: [],
-    chains: [],
-    networks: [],
-    currencies: [],
-    accounts: [],
-    wallets: [],
-    assets: [],
-  };
+  readonly #deps: ReferenceDependencies;
+  /** Whether the exclusive lock is held. Rows are parked and deleted only then. */
+  readonly #isExclusive: boolean;
+  #queues = new Map<ReferenceKind, IndexedChange[]>();
   readonly #deleted = new Map<ReferenceKind, string[]>();
   readonly #applied: Applied = { applied: 0, parked: 0, rejected: [] };
   /** The ids of the assets that were written. */
   readonly assetIds: string[] = [];
 
-  constructor(store: ReferenceStore, options: WorkOptions) {
+  constructor(store: ReferenceStore, deps: ReferenceDependencies, isExclusive: boolean) {
     this.#store = store;
-    this.#options = options;
+    this.#deps = deps;
+    this.#isExclusive = isExclusive;
   }
 
   /**
@@ -82,9 +70,10 @@ class ReferenceApplication {
    * @throws NeedsExclusiveLockError when the changes can only be applied with the exclusive lock.
    */
   async run(changes: readonly ReferenceChange[]): Promise<Applied> {
-    for (const [index, change] of changes.entries()) this.#queues[change.kind].push({ ...change, index });
+    const indexed = changes.map((change, index): IndexedChange => ({ ...change, index }));
+    this.#queues = Map.groupBy(indexed, ({ kind }) => kind);
     // Parents come before children, so that the children they release are handled later in the same loop.
-    for (const kind of REFERENCE_KINDS) await this.#applyKind(kind, this.#queues[kind]);
+    for (const kind of REFERENCE_KINDS) await this.#applyKind(kind, this.#queues.get(kind) ?? []);
     if (this.#deleted.size > 0) await this.#deleteRows();
     return this.#applied;
   }
@@ -122,14 +111,14 @@ class ReferenceApplication {
   }
 
   #refuse(kind: ReferenceKind, { id, index }: Indexed & { id: string }, reason: string): void {
-    if (index === undefined) this.#options.dropped?.(kind, id, reason);
+    if (index === undefined) this.#deps.dropped?.(kind, id, reason);
     else this.#applied.rejected.push({ index, reason });
   }
 
   async #bury(kind: ReferenceKind, tombstones: Map<string, Tombstone>, deleted: string[]): Promise<void> {
     await this.#store.bury(kind, tombstones);
     await this.#store.unpark(kind, [...tombstones.keys()]);
-    if (kind === 'accounts') await this.#store.setDeletedAt(deleted, new Date(this.#options.nowMs()).toISOString());
+    if (kind === 'accounts') await this.#store.setDeletedAt(deleted, new Date(this.#deps.nowMs()).toISOString());
     else this.#deleted.set(kind, deleted);
     this.#applied.applied += deleted.length;
   }
@@ -148,7 +137,7 @@ class ReferenceApplication {
     const orphans = await this.#orphans(kind, rows);
     const parked = [...orphans.values()].filter(({ waitsFor }) => waitsFor !== undefined);
     const impossible = [...orphans.values()].filter(({ waitsFor }) => waitsFor === undefined);
-    if (parked.length > 0 && !this.#options.isExclusive) throw new NeedsExclusiveLockError();
+    if (parked.length > 0 && !this.#isExclusive) throw new NeedsExclusiveLockError();
     for (const orphan of impossible) this.#refuse(kind, orphan, orphan.reason ?? '');
     const written = rows.filter(({ id }) => !orphans.has(id));
     // Removes the parked lower versions of the same ids.
@@ -171,7 +160,8 @@ class ReferenceApplication {
     if (!isParent(kind) || written.length === 0) return;
     const ids = written.map(({ id }) => id);
     for (const change of await this.#store.takeWaiting(kind, ids)) {
-      this.#queues[change.kind].unshift({ ...change, index: undefined });
+      const queue = this.#queues.get(change.kind) ?? [];
+      this.#queues.set(change.kind, [{ ...change, index: undefined }, ...queue]);
     }
   }
 
@@ -210,12 +200,6 @@ function lackOf(
 
 const UNIQUE_VIOLATION = '23505';
 
-interface ReferenceDependencies {
-  db: Db;
-  nowMs: () => number;
-  dropped?: ReferenceDropped;
-}
-
 /**
  * Stores the platform's reference data: nodes (tenants), chains, networks, currencies, accounts, wallets and assets.
  */
@@ -251,10 +235,10 @@ export class Reference {
   }
 
   #attempt(changes: readonly ReferenceChange[], isExclusive: boolean): Promise<Applied> {
-    const { db, nowMs, dropped } = this.#deps;
+    const { db } = this.#deps;
     return db.transaction(async () => {
       await this.#store.lock(isExclusive);
-      const work = new ReferenceApplication(this.#store, { isExclusive, nowMs, dropped });
+      const work = new ReferenceApplication(this.#store, this.#deps, isExclusive);
       const applied = await work.run(changes);
       if (work.assetIds.length > 0) await settleAssets(db, await this.#store.withTransactions(work.assetIds));
       return applied;

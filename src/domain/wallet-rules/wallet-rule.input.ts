@@ -22,28 +22,15 @@ export const MAX_FIELD_LENGTH = 1_024;
 const GROUPS = ['and', 'or', 'not'] as const;
 const LEAF_MEMBERS = ['field', 'op', 'value', 'network_currency_id'] as const;
 
-/** An issue at one path of a condition tree. */
-interface LogicIssue {
-  path: PropertyKey[];
-  message: string;
-}
-
 type LeafSchema = z.ZodType<Extract<RuleLogic, { field: string }>>;
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Parses a condition tree and returns every issue with its path, such as `and[1].op`. Parsing stops at the limits of
+ * Parses a condition tree and reports every issue with its path, such as `and[1].op`. Parsing stops at the limits of
  * depth and number of conditions, so oversized trees cost no more.
  */
-function readRuleLogic(given: unknown, leaf: LeafSchema): { logic: RuleLogic | undefined; issues: LogicIssue[] } {
-  const reader = new LogicReader(leaf);
-  const logic = reader.read(given, [], 1);
-  if (!reader.isTooBroad) return { logic, issues: reader.issues };
-  return { logic: undefined, issues: [{ path: [], message: `must have at most ${MAX_LEAVES} conditions` }] };
-}
-
 class LogicReader {
-  readonly issues: LogicIssue[] = [];
+  readonly issues: { path: PropertyKey[]; message: string }[] = [];
   readonly #leaf: LeafSchema;
   #leaves = 0;
 
@@ -198,9 +185,12 @@ function logicInput(leaf: ReturnType<typeof leafInput>): z.ZodType<RuleLogic> {
   return z
     .unknown()
     .transform((given, context): RuleLogic => {
-      const { logic, issues } = readRuleLogic(given, leaf);
+      const reader = new LogicReader(leaf);
+      const logic = reader.read(given, [], 1);
+      const tooBroad = { path: [], message: `must have at most ${MAX_LEAVES} conditions` };
+      const issues = reader.isTooBroad ? [tooBroad] : reader.issues;
       for (const { path, message } of issues) context.addIssue({ code: 'custom', path, message });
-      return logic ?? z.NEVER;
+      return issues.length === 0 && logic ? logic : z.NEVER;
     })
     .meta({ type: 'object' });
 }

@@ -11,23 +11,15 @@ export const TOPICS = {
   kycToken: 'users.kyc-token',
 } as const;
 
-/**
- * The topics of reference data, which other services of the platform own. They are compacted: the latest message of
- * each key is retained for ever.
- */
-export const REFERENCE_TOPICS = [
-  'reference.nodes',
-  'reference.chains',
-  'reference.networks',
-  'reference.currencies',
-  'reference.accounts',
-  'reference.wallets',
-  'reference.assets',
-] as const;
+/** The kinds of reference data, which other services of the platform own, parents before their children. */
+export const REFERENCE_KINDS = ['nodes', 'chains', 'networks', 'currencies', 'accounts', 'wallets', 'assets'] as const;
+
+/** The topics of reference data. They are compacted: the latest message of each key is retained for ever. */
+export const REFERENCE_TOPICS: readonly string[] = REFERENCE_KINDS.map((kind) => `reference.${kind}`);
 
 /** Returns whether a topic is compacted: it retains the latest message of each key, however old. */
 export function isCompactedTopic(topic: string): boolean {
-  return REFERENCE_TOPICS.some((known) => known === topic);
+  return REFERENCE_TOPICS.includes(topic);
 }
 
 /** Every topic that an installation needs, including those for dead letters. */
