@@ -8,7 +8,7 @@ import { AccountPages, Accounts } from './accounts/accounts.service.ts';
 import { Assets } from './assets/assets.service.ts';
 import { GasFees, type GasSource } from './gas-fee/gas-fees.service.ts';
 import { IdempotentResponses } from './idempotency/idempotent-responses.ts';
-import { NetworkAssignments, NetworkPages } from './networks/networks.service.ts';
+import { Networks } from './networks/networks.service.ts';
 import { Reference, type ReferenceDropped } from './reference/reference.service.ts';
 import { NotificationPublisher } from './transactions/transaction-messages.ts';
 import { TransactionPages } from './transactions/transaction-pages.service.ts';
@@ -61,8 +61,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
     walletRules: new WalletRules({ db, nowMs }),
     walletRulePages,
     walletRulePreviews: new WalletRulePreviews({ pages: walletRulePages, nowMs }),
-    networkPages: new NetworkPages(db),
-    networkAssignments: new NetworkAssignments({ db, nowMs }),
+    networks: new Networks({ db, nowMs }),
     transactions: new Transactions({
       db,
       registersByMutation,

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { printedAsyncApi } from '../../scripts/asyncapi.ts';
 import { parseReferenceChange } from '../../src/domain/reference/reference.input.ts';
 import { kindOfTopic, type ReferenceKind } from '../../src/domain/reference/reference-kinds.ts';
-import { parseNotification, parseRegistration } from '../../src/domain/transactions/notification.input.ts';
+import { notificationInput, parseRegistration } from '../../src/domain/transactions/notification.input.ts';
 import { isDeadLetterTopic } from '../../src/events/bus/dead-letters.ts';
 import { EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import type { IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
@@ -47,7 +47,7 @@ describe('the document', () => {
 
 /** Whether the code reads a value as what the schema of this name is about. */
 const readers: Record<string, (value: object) => boolean> = {
-  Notification: (value) => parseNotification(Buffer.from(JSON.stringify(value))).ok,
+  Notification: (value) => notificationInput.safeParse(value).success,
   Registration: (value) => isRead(() => parseRegistration(Buffer.from(JSON.stringify(value)))),
   ...Object.fromEntries(
     REFERENCE_KINDS.map((kind) => [

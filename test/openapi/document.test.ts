@@ -11,7 +11,7 @@ import {
 } from '../../src/access/token-endpoint/token-request.input.ts';
 import { openApiDocument, printedOpenApi } from '../../src/api/openapi/openapi.ts';
 import { ROUTES } from '../../src/api/rest/routes.ts';
-import { parseNotification } from '../../src/domain/transactions/notification.input.ts';
+import { notificationInput } from '../../src/domain/transactions/notification.input.ts';
 import { migrateUserInput, migrateUsersInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { evaluateRule } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
@@ -64,8 +64,8 @@ const READERS: Readonly<Record<string, (body: unknown) => boolean>> = {
   introspectToken: (body) => tokenInput.safeParse(body).success && isOfClient(body),
   createWalletRule: (body) => walletRuleInput.safeParse(body).success,
   replaceWalletRule: (body) => walletRuleInput.safeParse(body).success,
-  notifyTransaction: (body) => parseNotification(Buffer.from(JSON.stringify(body))).ok,
-  notifyTransactionByAlias: (body) => parseNotification(Buffer.from(JSON.stringify(body))).ok,
+  notifyTransaction: (body) => notificationInput.safeParse(body).success,
+  notifyTransactionByAlias: (body) => notificationInput.safeParse(body).success,
   migrateUser: (body) => migrateUserInput.safeParse(body).success,
   migrateUsers: (body) => migrateUsersInput.safeParse(body).success,
 };

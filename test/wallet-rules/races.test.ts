@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { NetworkAssignments } from '../../src/domain/networks/networks.service.ts';
+import { Networks } from '../../src/domain/networks/networks.service.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import { Refusal } from '../../src/platform/errors.ts';
@@ -136,7 +136,7 @@ describeReal('postgres', 'several at once', () => {
         .select('id')
         .where('chain_id', '=', wallet?.chain_id ?? ''),
     );
-    const assignments = new NetworkAssignments({ db: database.db, nowMs: Date.now });
+    const assignments = new Networks({ db: database.db, nowMs: Date.now });
     const outcomes = await Promise.all(
       Array.from({ length: AT_ONCE }, () => assignments.assign(nodeId, walletId, network?.id ?? '')),
     );

@@ -28,10 +28,10 @@ export const assignNetwork = route({
       404: responseOf('NotFound'),
     },
   },
-  handlers: ({ networkAssignments }: Pick<Domain, 'networkAssignments'>) => [
+  handlers: ({ networks }: Pick<Domain, 'networks'>) => [
     async (req, res) => {
       const { wallet_id: walletId, network_id: networkId } = parsed(assignmentPath, req.params);
-      await networkAssignments.assign(callerOf(req).nodeId, walletId, networkId);
+      await networks.assign(callerOf(req).nodeId, walletId, networkId);
       // Node discards a body, which this endpoint does not use; if it is over the limit, the connection is closed
       // instead of reading it.
       if (!req.complete && isTooLong(req)) res.setHeader('Connection', 'close');

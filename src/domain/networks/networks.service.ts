@@ -9,17 +9,54 @@ import type { Tables } from '../../tables/tables.ts';
 import type { WalletRow } from '../wallets/wallets.service.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
-interface NetworkAssignmentsDependencies {
+/**
+ * A network with the name of its chain. `at` is the time of its creation, or of its assignment in the list of a wallet,
+ * as PostgreSQL's text in UTC to the microsecond.
+ */
+export interface NetworkRow {
+  id: string;
+  name: string;
+  chain: string;
+  at: string;
+}
+
+const NetworkList = keysetList({
+  rows: (k) =>
+    k
+      .selectFrom('networks')
+      .select((eb) => [
+        'networks.id',
+        'networks.name',
+        eb
+          .selectFrom('chains')
+          .select('chains.name')
+          .whereRef('chains.id', '=', 'networks.chain_id')
+          .$asScalar()
+          .$notNull()
+          .as('chain'),
+        'networks.created_at as at',
+      ]),
+  order: ['at', 'id'],
+});
+
+interface NetworksDependencies {
   db: Db;
   nowMs(): number;
 }
 
-/** Assigns networks to wallets of a tenant (specification section 4.4). */
-export class NetworkAssignments {
-  readonly #deps: NetworkAssignmentsDependencies;
+/**
+ * Reads networks by keyset, oldest first, and assigns them to wallets (specification section 4.4). Networks are the same
+ * for every tenant; their assignments to wallets belong to a tenant.
+ */
+export class Networks extends NetworkList {
+  /** The networks of each wallet as a nested list, in the order of their assignment. */
+  readonly ofWallets: NestedList<NetworkRow>;
+  readonly #deps: NetworksDependencies;
 
-  constructor(deps: NetworkAssignmentsDependencies) {
+  constructor(deps: NetworksDependencies) {
+    super(deps.db);
     this.#deps = deps;
+    this.ofWallets = nestedList(deps.db, { ownerIds: 'uuid', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
   }
 
   /**
@@ -58,50 +95,6 @@ export class NetworkAssignments {
       throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
     }
     return wallet;
-  }
-}
-
-/**
- * A network with the name of its chain. `at` is the time of its creation, or of its assignment in the list of a wallet,
- * as PostgreSQL's text in UTC to the microsecond.
- */
-export interface NetworkRow {
-  id: string;
-  name: string;
-  chain: string;
-  at: string;
-}
-
-const NetworkList = keysetList({
-  rows: (k) =>
-    k
-      .selectFrom('networks')
-      .select((eb) => [
-        'networks.id',
-        'networks.name',
-        eb
-          .selectFrom('chains')
-          .select('chains.name')
-          .whereRef('chains.id', '=', 'networks.chain_id')
-          .$asScalar()
-          .$notNull()
-          .as('chain'),
-        'networks.created_at as at',
-      ]),
-  order: ['at', 'id'],
-});
-
-/**
- * Reads networks by keyset, oldest first. Networks are the same for every tenant; their assignments to wallets belong
- * to a tenant.
- */
-export class NetworkPages extends NetworkList {
-  /** The networks of each wallet as a nested list, in the order of their assignment. */
-  readonly ofWallets: NestedList<NetworkRow>;
-
-  constructor(db: Db) {
-    super(db);
-    this.ofWallets = nestedList(db, { ownerIds: 'uuid', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
   }
 }
 

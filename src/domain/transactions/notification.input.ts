@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { boundedTextInput, objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
-import { decodeUtf8, integerOf, JsonError, parsedOr, parseJson } from '../../lib/json.ts';
-import { type Issue, issuesOf } from '../../platform/errors.ts';
+import { decodeUtf8, integerOf, parsedOr, parseJson } from '../../lib/json.ts';
+import { issuesOf } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { TRANSACTION_COLLECTIONS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
+import {
+  isStatus,
+  TRANSACTION_COLLECTIONS,
+  type TransactionCollection,
+  type TransactionStatus,
+} from './type-codes.rules.ts';
 
 /** A time as it was received, with the instant that it names. */
 export interface ReceivedTime extends Instant {
@@ -26,10 +31,6 @@ export interface Notification {
   readonly createdAt: ReceivedTime;
   readonly updatedAt: ReceivedTime;
 }
-
-type ParsedNotification =
-  | { readonly ok: true; readonly notification: Notification }
-  | { readonly ok: false; readonly issues: readonly Issue[] };
 
 const INT32 = { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
 const MAX_UINT64 = 2n ** 64n - 1n;
@@ -68,7 +69,7 @@ const status = z
   .unknown()
   .transform((value, context): TransactionStatus => {
     const code = Number(integerOf(value));
-    if (code === 1 || code === 2 || code === 3 || code === 4 || code === 5) return code;
+    if (isStatus(code)) return code;
     context.addIssue(STATUSES);
     return z.NEVER;
   })
@@ -108,23 +109,6 @@ export const notificationInput = members.transform(
   }),
 );
 
-/**
- * Parses the bytes of a webhook's body or of a message. Malformed input never throws: all its issues are returned, in
- * the order of specification section 2.7.
- */
-export function parseNotification(body: Uint8Array): ParsedNotification {
-  let value: unknown;
-  try {
-    value = parseJson(decodeUtf8(body));
-  } catch (error) {
-    if (error instanceof JsonError) return { ok: false, issues: [{ path: '', message: error.message }] };
-    throw error;
-  }
-  const parsed = notificationInput.safeParse(value);
-  if (parsed.success) return { ok: true, notification: parsed.data };
-  return { ok: false, issues: issuesOf(parsed.error, value) };
-}
-
 /** A notification as received: the bytes of the body, and the correlation id of the request that brought it. */
 export interface Delivery {
   body: Uint8Array;
@@ -157,10 +141,15 @@ export interface ParsedDelivery extends Delivery {
  * @throws PoisonError when it is not a notification.
  */
 export function parseDelivery(delivery: Delivery): ParsedDelivery {
-  const parsed = parseNotification(delivery.body);
-  if (parsed.ok) return { ...delivery, notification: parsed.notification };
-  const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`.trim());
-  throw new PoisonError(`not a notification: ${issues.join('; ')}`);
+  const poison = (fault: string) => new PoisonError(`not a notification: ${fault}`);
+  const value = parsedOr(
+    () => parseJson(decodeUtf8(delivery.body)),
+    ({ message }) => poison(message),
+  );
+  const parsed = notificationInput.safeParse(value);
+  if (parsed.success) return { ...delivery, notification: parsed.data };
+  const issues = issuesOf(parsed.error, value).map(({ path, message }) => `${path} ${message}`.trim());
+  throw poison(issues.join('; '));
 }
 
 /** The schema of a transaction id: 1 to 128 characters, unique across all tenants and collections. */

@@ -4,17 +4,18 @@ export type TransactionStatus = 1 | 2 | 3 | 4 | 5;
 /** The status codes by their names in specification section 3. */
 export const STATUS = { Started: 1, InProgress: 2, Done: 3, Error: 4, PendingReceipt: 5 } as const;
 
-const statusNames: Readonly<Record<TransactionStatus, keyof typeof STATUS>> = {
-  1: 'Started',
-  2: 'InProgress',
-  3: 'Done',
-  4: 'Error',
-  5: 'PendingReceipt',
-};
-
 /** Returns the name of a status in specification section 3. */
 export function statusName(status: TransactionStatus): keyof typeof STATUS {
-  return statusNames[status];
+  return STATUS_NAMES[status];
+}
+
+const STATUS_NAMES = Object.fromEntries(Object.entries(STATUS).map(([name, status]) => [status, name])) as Readonly<
+  Record<TransactionStatus, keyof typeof STATUS>
+>;
+
+/** Checks whether a number is the code of a status. */
+export function isStatus(code: number): code is TransactionStatus {
+  return Object.hasOwn(STATUS_NAMES, code);
 }
 
 /**
@@ -22,16 +23,8 @@ export function statusName(status: TransactionStatus): keyof typeof STATUS {
  * @throws Error when the code is not a status.
  */
 export function statusOfCode(code: number): TransactionStatus {
-  switch (code) {
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-    case 5:
-      return code;
-    default:
-      throw new Error(`${code} is no transaction status`);
-  }
+  if (isStatus(code)) return code;
+  throw new Error(`${code} is no transaction status`);
 }
 
 /** A topic of notifications (specification section 6), without the prefix of the installation. */

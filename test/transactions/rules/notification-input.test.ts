@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseNotification } from '../../../src/domain/transactions/notification.input.ts';
+import { notificationInput, PoisonError, parseDelivery } from '../../../src/domain/transactions/notification.input.ts';
+import { parseJson } from '../../../src/lib/json.ts';
+import { issuesOf } from '../../../src/platform/errors.ts';
 
 const REQUIRED = {
   id: 'tx-1',
@@ -9,19 +11,25 @@ const REQUIRED = {
   updated_at: '2026-11-21T11:30:00,25+01:00',
 };
 
+/** The notification of a body, or all that is wrong with it. */
+function parsed(body: string) {
+  const value = parseJson(body);
+  const { success, data, error } = notificationInput.safeParse(value);
+  return success ? { notification: data } : { issues: issuesOf(error, value) };
+}
+
 function parse(change: Record<string, unknown>) {
-  return parseNotification(Buffer.from(JSON.stringify({ ...REQUIRED, ...change })));
+  return parsed(JSON.stringify({ ...REQUIRED, ...change }));
 }
 
 function parseWith(member: string, literal: string) {
   const body = JSON.stringify({ ...REQUIRED, [member]: 'HERE' }).replace('"HERE"', literal);
-  return parseNotification(Buffer.from(body));
+  return parsed(body);
 }
 
 describe('accepted notifications', () => {
   it('2.7-04, 2.7-05, 2.7-06, 2.7-07: optional members may be left out, times are kept as received', () => {
     expect(parse({})).toEqual({
-      ok: true,
       notification: {
         id: 'tx-1',
         type: 1,
@@ -54,32 +62,32 @@ describe('accepted notifications', () => {
     ['18446744073709551615.0', 18_446_744_073_709_551_615n],
     ['1e3', 1_000n],
   ])('2.7-05: gas_used %s is kept without loss', (literal, gasUsed) => {
-    expect(parseWith('gas_used', literal)).toMatchObject({ ok: true, notification: { gasUsed } });
+    expect(parseWith('gas_used', literal)).toMatchObject({ notification: { gasUsed } });
   });
 
   it.each(['1', '1.0', '10e-1', '100E-2'])('2.7-02, 2.7-03: type and status may be written %s', (literal) => {
-    expect(parseWith('type', literal)).toMatchObject({ ok: true, notification: { type: 1 } });
-    expect(parseWith('status', literal)).toMatchObject({ ok: true, notification: { status: 1 } });
+    expect(parseWith('type', literal)).toMatchObject({ notification: { type: 1 } });
+    expect(parseWith('status', literal)).toMatchObject({ notification: { status: 1 } });
   });
 
   it.each([-2147483648, -1, 0, 9999, 2147483647])('D6-01: the type code %i is accepted', (type) => {
-    expect(parse({ type })).toMatchObject({ ok: true, notification: { type } });
+    expect(parse({ type })).toMatchObject({ notification: { type } });
   });
 
   it.each([1, 2, 3, 4, 5])('3-01: status %i is accepted, with and without an error', (status) => {
     expect(parse({ status, error: 'reverted' })).toMatchObject({
-      ok: true,
       notification: { status, error: 'reverted' },
     });
-    expect(parse({ status, error: '' })).toMatchObject({ ok: true, notification: { status, error: '' } });
+    expect(parse({ status, error: '' })).toMatchObject({ notification: { status, error: '' } });
   });
 
   it.each(['a', 'x'.repeat(128), '𝄞'.repeat(128), ' ', '../..%2f?#'])('2.7-01: the id %j is accepted', (id) => {
-    expect(parse({ id })).toMatchObject({ ok: true, notification: { id } });
+    expect(parse({ id })).toMatchObject({ notification: { id } });
   });
 
   it('a byte order mark before the body is ignored', () => {
-    expect(parseNotification(Buffer.from(`\u{FEFF}${JSON.stringify(REQUIRED)}`))).toEqual(parse({}));
+    const body = Buffer.from(`\u{FEFF}${JSON.stringify(REQUIRED)}`);
+    expect(parseDelivery({ body, correlationId: 'c' })).toEqual({ body, correlationId: 'c', ...parse({}) });
   });
 });
 
@@ -124,7 +132,7 @@ describe('refused notifications', () => {
     ['updated_at', '"2026-02-29T10:30:00Z"', instant],
     ['updated_at', '""', instant],
   ])('4.5-02, D2-13: %s %s is refused: %s', (path, literal, message) => {
-    expect(parseWith(path, literal)).toEqual({ ok: false, issues: [{ path, message }] });
+    expect(parseWith(path, literal)).toEqual({ issues: [{ path, message }] });
   });
 
   it.each(['id', 'type', 'status', 'created_at', 'updated_at'])(
@@ -132,14 +140,14 @@ describe('refused notifications', () => {
     (path) => {
       for (const absent of [null, undefined]) {
         const message = expect.stringMatching(/^is required: /);
-        expect(parse({ [path]: absent })).toEqual({ ok: false, issues: [{ path, message }] });
+        expect(parse({ [path]: absent })).toEqual({ issues: [{ path, message }] });
       }
     },
   );
 
   it('D2-13: all that is wrong is said at once, in the order of the specification', () => {
-    const parsed = parse({ error: 1, gas_used: -1, id: '', updated_at: 'now' });
-    expect(parsed.ok ? [] : parsed.issues.map(({ path }) => path)).toEqual(['id', 'gas_used', 'error', 'updated_at']);
+    const { issues } = parse({ error: 1, gas_used: -1, id: '', updated_at: 'now' });
+    expect(issues?.map(({ path }) => path)).toEqual(['id', 'gas_used', 'error', 'updated_at']);
   });
 
   it.each<[string, Uint8Array | string, string]>([
@@ -151,6 +159,8 @@ describe('refused notifications', () => {
     ['null', 'null', 'must be an object'],
     ['a text', '"id"', 'must be an object'],
   ])('4.5-02: a body that is %s is refused as a whole', (_, body, message) => {
-    expect(parseNotification(Buffer.from(body))).toEqual({ ok: false, issues: [{ path: '', message }] });
+    expect(() => parseDelivery({ body: Buffer.from(body), correlationId: 'c' })).toThrow(
+      new PoisonError(`not a notification: ${message}`),
+    );
   });
 });

@@ -20,7 +20,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       description: 'Every network, in the order in which they were added. Needs any token.',
       authScopes: { token: true },
       args: t.arg.connectionArgs(),
-      resolve: connectionResolver('networks', ({ networkPages }) => networkPages),
+      resolve: connectionResolver('networks', ({ networks }) => networks),
     }),
   );
   builder.objectField(refs.wallet, 'networks', (t) =>
@@ -29,7 +29,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       description:
         'The networks that the wallet operates on, in the order of their assignment. Any token that reaches the wallet.',
       args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('walletNetworks', ({ networkPages }) => networkPages.ofWallets),
+      resolve: ownedConnectionResolver('walletNetworks', ({ networks }) => networks.ofWallets),
     }),
   );
   builder.mutationField('assignNetwork', (t) =>
@@ -48,7 +48,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
         networkId: t.arg.id({ required: true, description: "The network's UUID." }),
       },
       resolve: (_root, { walletId, networkId }, context) =>
-        orMember(context.services.networkAssignments.assign(context.principal.nodeId, walletId, networkId), context),
+        orMember(context.services.networks.assign(context.principal.nodeId, walletId, networkId), context),
     }),
   );
 }

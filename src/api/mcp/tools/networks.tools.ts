@@ -29,7 +29,7 @@ export const networkTools = [
     run: (page, call) =>
       listPage(page, call, {
         tool: 'list_networks',
-        list: ({ networkPages }) => networkPages,
+        list: ({ networks }) => networks,
         filter: {},
         viewOf: networkView,
       }),
@@ -47,7 +47,7 @@ export const networkTools = [
       found(await call.services.walletPages.find(call.caller.nodeId, id));
       return listPage(page, call, {
         tool: 'list_wallet_networks',
-        list: ({ networkPages }) => ofOneOwner(networkPages.ofWallets),
+        list: ({ networks }) => ofOneOwner(networks.ofWallets),
         filter: id,
         viewOf: networkView,
       });
@@ -68,6 +68,6 @@ export const networkTools = [
     missing:
       'this node has no wallet with that wallet_id, or there is no network with that network_id: take them from list_wallets and list_networks',
     run: async ({ wallet_id: id, network_id: networkId }, { caller, services }) =>
-      walletView(await services.networkAssignments.assign(caller.nodeId, id, networkId), caller),
+      walletView(await services.networks.assign(caller.nodeId, id, networkId), caller),
   }),
 ];
