@@ -8,7 +8,7 @@ import { portcullis } from '../support/cli/in-process.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
-import { createTopics, deleteTopics, topicPrefix } from '../support/services/isolation.ts';
+import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { migratedFolder, type TestFolder } from '../support/start/folders.ts';
 
@@ -54,8 +54,7 @@ describeReal(['postgres', 'kafka'], 'recover on real servers', () => {
   beforeAll(async () => {
     database = await realDatabase();
     await createTopics(brokers().join(','), prefix, [TOPICS.admin]);
-    const connection = { brokers: brokers(), ssl: false, sasl: undefined, topicPrefix: prefix, clientId: 'test' };
-    bus = new KafkaBus(connection, () => undefined);
+    bus = new KafkaBus(kafkaConnection(prefix), () => undefined);
     const [address, kafka] = [database.url, serviceAddress('kafka')];
     folder = await temporaryFolder();
     env = { DATABASE_URL: address, KAFKA_BROKERS: kafka, TOPIC_PREFIX: prefix, DATA_DIR: folder };

@@ -8,7 +8,13 @@ import { portcullis } from '../support/cli/in-process.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { startPortcullis } from '../support/harness.ts';
-import { createTopics, deleteTopics, freshDatabase, topicPrefix } from '../support/services/isolation.ts';
+import {
+  createTopics,
+  deleteTopics,
+  freshDatabase,
+  kafkaConnection,
+  topicPrefix,
+} from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { startedFolder } from '../support/start/folders.ts';
 
@@ -170,8 +176,7 @@ describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () =>
   let bus: KafkaBus;
   beforeAll(async () => {
     database = await realDatabase();
-    const brokers = serviceAddress('kafka').split(',');
-    bus = new KafkaBus({ brokers, ssl: false, sasl: undefined, topicPrefix: prefix, clientId: 'test' }, quiet);
+    bus = new KafkaBus(kafkaConnection(prefix), quiet);
   });
   afterAll(async () => {
     await bus.stop();

@@ -7,16 +7,12 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import type { KafkaConnection } from '../../src/events/bus/kafka-client.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
-import { createTopics, topicPrefix } from '../support/services/isolation.ts';
+import { createTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { freePorts } from '../support/services/ports.ts';
-import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { describeReal } from '../support/services/real.ts';
 import { eventBusContract } from './event-bus.contract.ts';
 
 const SESSION_TIMEOUT_MS = 6_000;
-
-function connectionTo(brokers: string): KafkaConnection {
-  return { brokers: brokers.split(','), ssl: false, sasl: undefined, topicPrefix: topicPrefix(), clientId: 'test' };
-}
 
 /** With less partitions than those that a bus makes, which keep a broker busy. */
 function makeTopics({ brokers, topicPrefix: prefix }: KafkaConnection, topics: string[]): Promise<void> {
@@ -30,7 +26,7 @@ function busOn(connection: KafkaConnection): KafkaBus {
 describeReal('kafka', 'the Kafka bus', () => {
   let connection: KafkaConnection;
   beforeAll(() => {
-    connection = connectionTo(serviceAddress('kafka'));
+    connection = kafkaConnection(topicPrefix());
   });
   const open = () => busOn(connection);
   eventBusContract(() => ({ open, makeTopics: (topics) => makeTopics(connection, topics) }), inject('isThorough'));

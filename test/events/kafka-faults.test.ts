@@ -22,7 +22,7 @@ import {
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { freeze } from '../support/services/freeze.ts';
-import { topicPrefix } from '../support/services/isolation.ts';
+import { kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { endOf, type KafkaBehindProxy, keysInLog, startKafkaBehindProxy } from '../support/services/kafka-behind.ts';
 import { describeReal } from '../support/services/real.ts';
 import { webhookWhileKafkaFails } from '../webhook/failing-kafka.contract.ts';
@@ -312,6 +312,5 @@ function isDone(promise: Promise<void>): Promise<boolean> {
 }
 
 function busOn({ brokers }: { brokers: string }, topicPrefix: string, log: BusLog = () => undefined): KafkaBus {
-  const connection = { brokers: [brokers], ssl: false, sasl: undefined, topicPrefix, clientId: 'test' };
-  return new KafkaBus(connection, log);
+  return new KafkaBus(kafkaConnection(topicPrefix, brokers), log);
 }

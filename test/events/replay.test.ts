@@ -12,8 +12,8 @@ import {
   type RealDatabase,
   realDatabase,
 } from '../support/harness/databases.ts';
-import { topicPrefix } from '../support/services/isolation.ts';
-import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
+import { describeReal } from '../support/services/real.ts';
 import { replayContract } from './replay.contract.ts';
 
 const require = createRequire(import.meta.url);
@@ -65,13 +65,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
     database = await realDatabase();
   });
   afterAll(() => database[Symbol.asyncDispose]());
-  const connection = () => ({
-    brokers: serviceAddress('kafka').split(','),
-    ssl: false,
-    sasl: undefined,
-    topicPrefix: prefix,
-    clientId: 'test',
-  });
+  const connection = () => kafkaConnection(prefix);
   const fixture = () => ({
     open: () => new KafkaBus(connection(), quiet),
     reader: new KafkaLogReader(connection(), quiet),

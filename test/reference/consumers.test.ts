@@ -3,32 +3,24 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { Reference } from '../../src/domain/reference/reference.service.ts';
 import { startReferenceConsumers } from '../../src/domain/reference/reference-consumers.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
-import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+import type { EventBus, IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { kafkaClient } from '../../src/events/bus/kafka-client.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { message, Recorder } from '../support/events/recorder.ts';
+import { busByHand, message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { newFamily, rowOf, type Stand, standOn } from '../support/reference/stand.ts';
-import { topicPrefix } from '../support/services/isolation.ts';
-import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
+import { describeReal } from '../support/services/real.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
-/** The handler of the consumer, called by hand, and what it published. */
+/** The consumer, called by hand, and what it published. */
 async function handlerOn(reference: Reference) {
-  let handler: BatchHandler | undefined;
-  const published: OutgoingMessage[] = [];
-  const bus: Pick<EventBus, 'publish' | 'subscribe'> = {
-    publish: async (messages) => void published.push(...messages),
-    subscribe: async ({ handle, topics }) => {
-      expect(topics).toEqual(REFERENCE_TOPICS);
-      handler = handle;
-      return { stop: async () => undefined };
-    },
-  };
-  await startReferenceConsumers({ bus: bus as EventBus, reference });
-  return { handle: async (batch: IncomingMessage[]) => handler?.(batch), published };
+  const { bus, published, handle, topics } = busByHand();
+  await startReferenceConsumers({ bus, reference });
+  expect(topics()).toEqual(REFERENCE_TOPICS);
+  return { handle: (batch: IncomingMessage[]) => handle(batch[0]?.topic ?? '', batch), published };
 }
 
 function incoming(topic: string, key: string, value: unknown, offset = 1): IncomingMessage {
@@ -80,16 +72,8 @@ describe('the consumer of reference data', () => {
     const bad = make();
     const good = [randomUUID(), randomUUID()];
     await handle([chain(good[0] ?? '', 1, 'before'), bad, chain(good[1] ?? '', 1, 'after')]);
-    expect(published).toMatchObject(
-      [
-        {
-          topic: `${bad.topic}.dlq`,
-          key: bad.key,
-          value: bad.value,
-          headers: { error: /./, 'original-topic': bad.topic },
-        },
-      ].map((expected) => ({ ...expected, headers: { ...expected.headers, error: expect.stringMatching(/./) } })),
-    );
+    const headers = { error: expect.stringMatching(/./), 'original-topic': bad.topic };
+    expect(published).toMatchObject([{ topic: `${bad.topic}.dlq`, key: bad.key, value: bad.value, headers }]);
     for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
   });
 
@@ -167,10 +151,7 @@ function busSuite(
 describe('on the embedded bus', () => busSuite(embeddedDatabase, ({ db }) => new EmbeddedBus(db, () => undefined)));
 describeReal(['postgres', 'kafka'], 'on Kafka', () => {
   const prefix = topicPrefix();
-  const connection = () => {
-    const brokers = serviceAddress('kafka').split(',');
-    return { brokers, ssl: false, sasl: undefined, topicPrefix: prefix, clientId: 'test' };
-  };
+  const connection = () => kafkaConnection(prefix);
   busSuite(
     realDatabase,
     () => new KafkaBus(connection(), () => undefined),

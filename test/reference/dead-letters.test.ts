@@ -12,7 +12,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { rowOf, standOn } from '../support/reference/stand.ts';
-import { createTopics, deleteTopics, topicPrefix } from '../support/services/isolation.ts';
+import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
@@ -140,13 +140,7 @@ describeReal(['postgres', 'kafka'], 'dead letters of reference data on Kafka', (
   deadLetterContract(realDatabase, async () => {
     const [brokers, prefix] = [serviceAddress('kafka'), topicPrefix()];
     await createTopics(brokers, prefix, [...REFERENCE_TOPICS, DEAD]);
-    const connection = {
-      brokers: brokers.split(','),
-      ssl: false,
-      sasl: undefined,
-      topicPrefix: prefix,
-      clientId: 'test',
-    };
+    const connection = kafkaConnection(prefix);
     return {
       bus: new KafkaBus(connection, quiet),
       reader: new KafkaLogReader(connection, quiet),

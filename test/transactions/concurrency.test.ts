@@ -121,29 +121,6 @@ describeReal('postgres', 'the mirror under concurrency', () => {
     expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
     expect(await parkedOf(stand, transaction.id)).toBe(0);
   });
-
-  it('D6-06 D6-20: both groups, a mutation and the owner at once, round after round, lose nothing', async () => {
-    const { mirror, nodeIds } = stand;
-    for (let round = 0; round < 40; round += 1) {
-      const right = transactionOf(stand, { nodeId: nodeIds[1] });
-      const wrong = { ...right, nodeId: nodeIds[0], collection: 'otc_transactions' as const };
-      const told = [delivery({ id: right.id, status: 2 }), delivery({ id: right.id, status: 3, second: 1 })];
-      const steps = [
-        () => mirror.applyBatch(ADMIN, told),
-        () => mirror.applyBatch(USER, told),
-        () => mirror.register(wrong),
-        () => mirror.registerByOwner(right),
-      ];
-      await Promise.all(
-        steps
-          .toSorted((a, b) => mixed(right.id, steps.indexOf(a), 0) - mixed(right.id, steps.indexOf(b), 0))
-          .map((step) => step()),
-      );
-      expect(await rowOf(stand, right.id)).toMatchObject({ node_id: nodeIds[1], status: 3, registered_by: 'topic' });
-      expect(await parkedOf(stand, right.id)).toBe(0);
-      expect((await eventsOf(stand, right.id)).map(({ node_id }) => node_id)).not.toContain(nodeIds[0]);
-    }
-  });
 });
 
 /** Reads a node's log after its own position, again and again, as a tailer does. */

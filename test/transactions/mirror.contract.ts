@@ -8,6 +8,7 @@ import {
   delivery,
   eventsOf,
   logOf,
+  mirrorOn,
   newAsset,
   parkedOf,
   rowOf,
@@ -93,6 +94,20 @@ export function mirrorContract(open: () => Promise<Database>): void {
       await stand.mirror.register(transaction);
       await stand.mirror.applyBatch(USER, [delivery({ id: transaction.id, status: 3, type: -7 })]);
       expect(await rowOf(stand, transaction.id)).toMatchObject({ type: -7, registered_type: 999 });
+    });
+
+    it.each([
+      ['Done, then Error', [3, 4]],
+      ['Error, then Done', [4, 3]],
+    ])('D6-04: what was told to be done and to have failed is reported once: %s', async (_order, statuses) => {
+      const conflicts: string[] = [];
+      const mirror = mirrorOn(stand.db, [], conflicts);
+      const transaction = transactionOf(stand);
+      await mirror.register(transaction);
+      for (const status of [...statuses, ...statuses]) {
+        await mirror.applyBatch(ADMIN, [delivery({ id: transaction.id, status })]);
+      }
+      expect(conflicts).toEqual([transaction.id]);
     });
 
     it('D6-18: what is no notification is poison, and its batch leaves nothing', async () => {

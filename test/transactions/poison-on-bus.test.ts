@@ -8,7 +8,7 @@ import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { realDatabase, scratchDatabase } from '../support/harness/databases.ts';
-import { createTopics, deleteTopics, topicPrefix } from '../support/services/isolation.ts';
+import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { delivery, eventsOf, rowOf, type Stand, standOn, transactionOf } from '../support/transactions/stand.ts';
 
@@ -25,14 +25,7 @@ describeReal(['postgres', 'kafka'], 'poison on Kafka', () => {
     const topics = [TOPICS.admin, TOPICS.user, TOPICS.registered];
     await createTopics(brokers, prefix, [...topics, ...topics.map(deadLetterTopicOf)]);
     onTestFinished(() => deleteTopics(brokers, prefix));
-    const connection = {
-      brokers: brokers.split(','),
-      ssl: false,
-      sasl: undefined,
-      topicPrefix: prefix,
-      clientId: 'test',
-    };
-    await poisonOnBus(await standOn(await realDatabase()), new KafkaBus(connection, () => undefined));
+    await poisonOnBus(await standOn(await realDatabase()), new KafkaBus(kafkaConnection(prefix), () => undefined));
   });
 });
 

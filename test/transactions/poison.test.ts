@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startTransactionConsumers } from '../../src/domain/transactions/transaction-messages.ts';
-import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { message } from '../support/events/recorder.ts';
+import { busByHand, message } from '../support/events/recorder.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
@@ -20,20 +20,11 @@ import {
 } from '../support/transactions/stand.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
-/** The handlers of the consumers, called by hand, and what they published. */
+/** The consumers, called by hand, and what they published. */
 async function handlersOn(transactions: Stand['mirror']) {
-  const handlers = new Map<string, BatchHandler>();
-  const published: OutgoingMessage[] = [];
-  const bus: Pick<EventBus, 'publish' | 'subscribe'> = {
-    publish: async (messages) => void published.push(...messages),
-    subscribe: async ({ topics, handle }) => {
-      for (const topic of topics) handlers.set(topic, handle);
-      return { stop: async () => undefined };
-    },
-  };
-  await startTransactionConsumers({ bus: bus as EventBus, transactions, log: silentLog });
-  const handle = async (topic: string, batch: IncomingMessage[]): Promise<void> => handlers.get(topic)?.(batch);
-  return { handle, published };
+  const { bus, ...hand } = busByHand();
+  await startTransactionConsumers({ bus, transactions, log: silentLog });
+  return hand;
 }
 
 function incoming(topic: string, value: Uint8Array, headers: Record<string, string> = {}): IncomingMessage {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers, startPortcullis } from '../support/harness.ts';
+import { callOf, post } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
@@ -73,21 +74,10 @@ function promises(start: () => Promise<Portcullis>): void {
   });
 
   it('D6-22: an agent’s tool registers no more than the mutation', async () => {
-    const { client_secret: secret } = p.demo.client;
-    const call = (id: string) =>
-      p.call('POST', '/v2/mcp', {
-        token: secret,
-        headers: { accept: 'application/json, text/event-stream' },
-        json: {
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: {
-            name: 'register_transaction',
-            arguments: { transaction_id: id, collection: 'otc_transactions', type: 1 },
-          },
-        },
-      });
+    const call = (transaction_id: string) => {
+      const args = { transaction_id, collection: 'otc_transactions', type: 1 };
+      return post(p, p.demo.client.client_secret, callOf('register_transaction', args));
+    };
     const answers = [await call(await parked()), await call(randomUUID())];
     expect(answers[0]?.text).toContain(OFF.message);
     expect(answers[0]?.text).toBe(answers[1]?.text);

@@ -115,13 +115,10 @@ describe('what becomes of a file', () => {
 
   it.each([
     ['a field too many', '0x2,b@x.y,Lee,true,x', 'line 2: has 5 fields, not 4'],
-    ['a quote that is not closed', '0x2,b@x.y,"Bob,', 'line 2: has a quote that is not closed'],
-    ['a stray quote', '0x2,b@x.y,B"ob,', 'line 2: has a quote inside of a field'],
     ['a blank wallet', '  ,b@x.y,Bob,', 'line 2: wallet_address must not be blank'],
     ['U+0000 in the wallet', '0\0x,b@x.y,Bob,', 'line 2: wallet_address must not contain U+0000'],
     ['kyc_sent that is neither', '0x2,b@x.y,Bob,yes', 'line 2: kyc_sent must be true or false'],
     ['bytes that are not UTF-8', Buffer.from('0x2,b@x.y,B\xf6b,', 'latin1'), 'line 2: is not UTF-8'],
-    ['more than 16 KiB', `0x2,b@x.y,${'B'.repeat(17_000)},`, 'line 2: has more than 16 KiB'],
   ])('D7-09: a line with %s is a failed row that names it, and the others stand', async (_name, line, reason) => {
     const before = Buffer.from('wallet_address,email,name,kyc_sent\n0x1,a@x.y,Ann,\n');
     const after = Buffer.from('\n0x3,c@x.y,Cy,\n');
@@ -135,8 +132,6 @@ describe('what becomes of a file', () => {
   it.each([
     ['camelCase, in any order', 'kycSent,externalId,walletAddress\ntrue,e,0x1\n'],
     ['a byte order mark and CRLF', '\ufeffwallet_address,external_id,kyc_sent\r\n0x1,e,true\r\n'],
-    ['quoted names and no last line end', '"wallet_address"," external_id ",kyc_sent\n"0x1",e,true'],
-    ['empty lines', '\n\nwallet_address,external_id,kyc_sent\n\r\n\n0x1,e,true\n\n\n'],
   ])('D7-09: a file can have %s', async (_name, content) => {
     const { migrations, users } = await migrated(content);
     expect(migrations).toMatchObject([{ total: 1, success: 1 }]);
@@ -155,8 +150,6 @@ describe('a file that is refused', () => {
     ['no wallet_address', 'email,name\na,b\n', 'lacks the column wallet_address: add it'],
     ['an unknown column', 'wallet_address,phone\n', `has the unknown column "phone": name some of ${KNOWN}`],
     ['a column twice', 'wallet_address,email,walletAddress\n', 'has the column wallet_address twice: name it once'],
-    ['semicolons', 'wallet_address;email\n', 'fields are separated by commas'],
-    ['a header that is not UTF-8', Buffer.from('wallet_address,n\xe4me\n', 'latin1'), 'has a header that is not UTF-8'],
     ['a header with an open quote', '"wallet_address,email\n', 'has a header that has a quote that is not closed'],
     ['no line end for long', 'x'.repeat(600_000), 'has a header that has more than 16 KiB'],
   ])('D7-09: one with %s is refused, says why, and leaves nothing', async (_name, content, message) => {

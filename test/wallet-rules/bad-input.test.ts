@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 import { autoTransfer, leaf, limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
@@ -48,8 +48,8 @@ function leafText(member: string, literal: string): string {
 
 const repeated = (text: string, end: string) => `${text.repeat(DEEP)}1${end.repeat(DEEP)}`;
 
-/** What is sent, how, and the status: 201 stands for 200 of a PUT. */
-const bodies: [string, Bad, 201 | 400 | 413][] = [
+/** What is sent, how, and whether it is taken. What each member may be is in input.test.ts and decimal.test.ts. */
+const bodies: [string, Bad, 201 | 400][] = [
   ['an empty object', { body: '{}' }, 400],
   ['NaN', { body: limitText('priority', 'NaN') }, 400],
   ['Infinity', { body: limitText('max_amount', 'Infinity') }, 400],
@@ -82,75 +82,48 @@ const bodies: [string, Bad, 201 | 400 | 413][] = [
   ['a condition whose fields are of __proto__', { body: logicText(`{"__proto__":${JSON.stringify(leaf())}}`) }, 400],
   ['an operator named constructor', { body: leafText('op', '"constructor"') }, 400],
   ['an operator named __proto__', { body: leafText('op', '"__proto__"') }, 400],
-  ['a name with U+0000', { body: limitText('name', '"a\\u0000b"') }, 400],
-  ['a name with a lone high surrogate', { body: limitText('name', '"\\ud800"') }, 400],
   ['a name with a lone low surrogate', { body: limitText('name', '"\\udc00x"') }, 400],
   ['a name with surrogates the wrong way round', { body: limitText('name', '"\\udc00\\ud800"') }, 400],
   ['a name with a pair of surrogates', { body: limitText('name', '"\\ud83d\\ude00"') }, 201],
   ['a name of control characters and bidi', { body: limitText('name', '"\\u0001\\u202e\\ufeff\\uffff"') }, 201],
   ['a name in SQL', { body: limitText('name', `"'; drop table wallet_rules; --"`) }, 201],
-  ['a field with U+0000', { body: leafText('field', '"\\u0000"') }, 400],
-  ['a field with a lone surrogate', { body: leafText('field', '"\\udfff"') }, 400],
   ['a period with U+0000', { body: limitText('time_period', '"day\\u0000"') }, 400],
   ['a network with U+0000', { body: limitText('network_id', `"${randomUUID()}\\u0000"`) }, 400],
   ['a network with a space', { body: limitText('network_id', `" ${randomUUID()}"`) }, 400],
   ['a network with a line after it', { body: limitText('network_id', `"${randomUUID()}\\n"`) }, 400],
-  ['a network in braces', { body: limitText('network_id', `"{${randomUUID()}}"`) }, 400],
-  ['a network without dashes', { body: limitText('network_id', `"${randomUUID().replaceAll('-', '')}"`) }, 400],
   ['a network of zeros', { body: limitText('network_id', '"00000000-0000-0000-0000-000000000000"') }, 201],
-  ['a network that is a number', { body: limitText('network_id', '5') }, 400],
-  ['a most of 1e999', { body: limitText('max_amount', '1e999') }, 400],
-  ['a most of -1e999', { body: limitText('max_amount', '-1e999') }, 400],
-  ['a most of 1e-999', { body: limitText('max_amount', '1e-999') }, 400],
   ['a most of 1e78', { body: limitText('max_amount', '1e78') }, 201],
   ['a most of 1e79', { body: limitText('max_amount', '1e79') }, 400],
-  ['a most of 78 digits', { body: limitText('max_amount', '9'.repeat(78)) }, 201],
-  ['a most of 79 digits', { body: limitText('max_amount', '9'.repeat(79)) }, 400],
   ['a most of 100,000 digits', { body: limitText('max_amount', '9'.repeat(100_000)) }, 400],
   [
     'a most of 1 and 100,000 zeros behind the point',
     { body: limitText('max_amount', `1.${'0'.repeat(100_000)}`) },
     201,
   ],
-  ['a most with an exponent of 100,000 digits', { body: limitText('max_amount', `1e${'9'.repeat(100_000)}`) }, 400],
-  ['a most of -0', { body: limitText('max_amount', '-0') }, 400],
-  ['a most that is true', { body: limitText('max_amount', 'true') }, 400],
   ['a most that is an object', { body: limitText('max_amount', '{"literal":"5"}') }, 400],
-  ['a most that is a text', { body: limitText('max_amount', '"5"') }, 400],
   ['a most a little off a whole number', { body: limitText('max_amount', `1.${'0'.repeat(40)}1`) }, 400],
-  ['a number of periods that is a text', { body: limitText('time_period_value', '"1"') }, 400],
-  ['a number of periods of 2^31', { body: limitText('time_period_value', '2147483648') }, 400],
   ['a number of periods of 2^64', { body: limitText('time_period_value', '18446744073709551616') }, 400],
   ['a number of periods of 1.0', { body: limitText('time_period_value', '1.0') }, 201],
   ['a number of approvers of 1e999', { body: limitText('min_user_count', '1e999') }, 400],
   ['a number of approvers that is a list', { body: limitText('min_user_count', '[1]') }, 400],
-  ['a priority that is a text', { body: limitText('priority', '"5"') }, 400],
-  ['a priority that is true', { body: limitText('priority', 'true') }, 400],
   ['a priority of 1e2', { body: limitText('priority', '1e2') }, 201],
   ['a priority of 5.000000000000000000001', { body: limitText('priority', '5.000000000000000000001') }, 400],
-  ['a value that is a text', { body: leafText('value', '"5"') }, 400],
-  ['a value of 1e999', { body: leafText('value', '1e999') }, 400],
-  ['a value of -0', { body: leafText('value', '-0') }, 201],
   ['a value of forty digits', { body: leafText('value', `-${'7'.repeat(40)}`) }, 201],
-  ['an operator that is a list', { body: leafText('op', '["lt"]') }, 400],
   ['an operator in full width', { body: leafText('op', '"＜"') }, 400],
-  ['an approval that is false', { body: limitText('sign_and_approve_rule', 'false') }, 400],
   ['an approval that is a text', { body: limitText('sign_and_approve_rule', '"{}"') }, 400],
 ];
 
-describe.each(['POST', 'PUT'] as const)('%s of a rule', (method) => {
-  it.each(bodies)('D2-13 4.2-03 4.3-02: %s', async (_name, bad, expected) => {
+it.each(bodies)('D2-13 4.2-03 4.3-02: a rule of %s', async (_name, bad, expected) => {
+  for (const method of ['POST', 'PUT'] as const) {
     const { status, text, json } = await send(method, bad);
-    expect([status, text.slice(0, 300)]).toEqual([
+    expect([status, expected === 201 ? text : json.message]).toEqual([
       expected === 201 && method === 'PUT' ? 200 : expected,
-      expected === 201 ? '' : text.slice(0, 300),
+      expected === 201 ? '' : 'invalid_request',
     ]);
-    if (expected === 201) return;
+    if (expected === 201) continue;
     expect(json).toMatchObject({ code: -1, domain: 0 });
-    expect(json.message).toBe(expected === 400 ? 'invalid_request' : 'payload_too_large');
-    if (expected !== 400) return;
     expect(json.errors.length).toBeGreaterThan(0);
     expect(json.errors.length).toBeLessThan(70);
     for (const issue of json.errors) expect(Object.keys(issue)).toEqual(['path', 'message']);
-  });
+  }
 });

@@ -5,7 +5,11 @@ describe('If-Match', () => {
   it.each<[string | undefined, number[] | undefined]>([
     [undefined, undefined],
     ['*', undefined],
+    [' * ', undefined],
     ['"1"', [1]],
+    [',,"1",', [1]],
+    ['"a,b" , "1"', [1]],
+    ['"01", "1.0", "99999999999999999999", "4294967297"', []],
     ['"1","2" , "1"', [1, 2]],
     ['W/"1", "3"', [3]],
     ['"", "x", "0", "2147483647", "2147483648"', [2_147_483_647]],
@@ -16,7 +20,7 @@ describe('If-Match', () => {
     expect(versionsOf(header)).toEqual(versions);
   });
 
-  it.each(['1', '"1', '1"', '"1""2"', '"1" "2"', '"1";', 'W/1', 'w/"1"', '*, "1"', '"a b"', '"\u0100"'])(
+  it.each(['1', '"1', '1"', '"1""2"', '"1" "2"', '"1";', 'W/1', 'w/"1"', '*, "1"', '"1", *', '"a b"', '"\u0100"'])(
     'D5-05: %s is malformed',
     (header) => {
       expect(() => versionsOf(header)).toThrow('invalid_request');

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { expect, vi } from 'vitest';
-import type { EventBus, IncomingMessage, OutgoingMessage, Subscription } from '../../../src/events/bus/event-bus.ts';
+import type {
+  BatchHandler,
+  EventBus,
+  IncomingMessage,
+  OutgoingMessage,
+  Subscription,
+} from '../../../src/events/bus/event-bus.ts';
 
 /** A consumer that keeps what took effect, and fails as often as it is told to. */
 export class Recorder {
@@ -47,4 +53,19 @@ export class Recorder {
 /** A message with every part given or plain. */
 export function message(topic: string, key: string, parts: Partial<OutgoingMessage> = {}): OutgoingMessage {
   return { topic, key, value: Buffer.from(key), headers: {}, ...parts };
+}
+
+/** A bus that keeps what is published, and whose subscribers are given batches by hand. */
+export function busByHand() {
+  const handlers = new Map<string, BatchHandler>();
+  const published: OutgoingMessage[] = [];
+  const bus: Pick<EventBus, 'publish' | 'subscribe'> = {
+    publish: async (messages) => void published.push(...messages),
+    subscribe: async ({ topics, handle }) => {
+      for (const topic of topics) handlers.set(topic, handle);
+      return { stop: async () => undefined };
+    },
+  };
+  const handle = async (topic: string, batch: IncomingMessage[]): Promise<void> => handlers.get(topic)?.(batch);
+  return { bus: bus as EventBus, published, handle, topics: () => [...handlers.keys()] };
 }

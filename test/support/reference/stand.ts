@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { parseReferenceChange } from '../../../src/domain/reference/reference.input.ts';
 import { Reference } from '../../../src/domain/reference/reference.service.ts';
-import { type LogPosition, type ReferenceChange, type ReferenceKind, TABLES } from '../../../src/domain/reference/reference-kinds.ts';
+import {
+  type LogPosition,
+  type ReferenceChange,
+  type ReferenceKind,
+  TABLES,
+} from '../../../src/domain/reference/reference-kinds.ts';
 import { REFERENCE_KINDS } from '../../../src/events/bus/topics.ts';
 import type { Database, Db } from '../../../src/platform/database/database.ts';
 
@@ -27,55 +32,37 @@ export function standOn(database: Database): Stand {
 
 /** A row of a kind, as its owner writes it. */
 export function put(kind: ReferenceKind, key: string, version: number, members: object = {}): ReferenceChange {
-  return parseReferenceChange(kind, key, { ...plainRow(kind), ...members, version });
+  return parseReferenceChange(kind, key, { ...PLAIN_ROWS[kind], ...members, version });
 }
 
 export function tombstone(kind: ReferenceKind, key: string, place?: LogPosition): ReferenceChange {
   return { ...parseReferenceChange(kind, key, null), place };
 }
 
-function plainRow(kind: ReferenceKind): object {
-  const times = { created_at: AT, updated_at: AT };
-  switch (kind) {
-    case 'nodes':
-    case 'chains':
-    case 'networks':
-      return { name: kind };
-    case 'currencies':
-      return { symbol: 'EURC' };
-    case 'accounts':
-      return { name: 'Account', type: 'organisation', status: 1, ...times };
-    case 'wallets':
-      return times;
-    case 'assets':
-      return { name: 'Asset', symbol: 'A', type: 'bond', status: 'draft', ...times };
-    default:
-      return kind satisfies never;
-  }
-}
+const times = { created_at: AT, updated_at: AT };
+const PLAIN_ROWS: Readonly<Record<ReferenceKind, object>> = {
+  nodes: { name: 'nodes' },
+  chains: { name: 'chains' },
+  networks: { name: 'networks' },
+  currencies: { symbol: 'EURC' },
+  accounts: { name: 'Account', type: 'organisation', status: 1, ...times },
+  wallets: times,
+  assets: { name: 'Asset', symbol: 'A', type: 'bond', status: 'draft', ...times },
+};
 
 /** One row of each kind, tied to each other: a family. */
 export function newFamily() {
-  const [node, chain, network, currency, account, wallet, asset] = Array.from({ length: 7 }, () => randomUUID());
-  if (!node || !chain || !network || !currency || !account || !wallet || !asset) throw new Error('seven');
+  const ids = Object.fromEntries(REFERENCE_KINDS.map((kind) => [kind, randomUUID()])) as Record<ReferenceKind, string>;
+  const owned = { node_id: ids.nodes };
   const members = {
     nodes: {},
     chains: {},
-    networks: { chain_id: chain },
-    currencies: { network_id: network },
-    accounts: { node_id: node },
-    wallets: { node_id: node, account_id: account, chain_id: chain },
-    assets: { node_id: node, network_id: network },
+    networks: { chain_id: ids.chains },
+    currencies: { network_id: ids.networks },
+    accounts: owned,
+    wallets: { ...owned, account_id: ids.accounts, chain_id: ids.chains },
+    assets: { ...owned, network_id: ids.networks },
   } satisfies Record<ReferenceKind, object>;
-  const ids: Record<ReferenceKind, string> = {
-    nodes: node,
-    chains: chain,
-    networks: network,
-    currencies: currency,
-    accounts: account,
-    wallets: wallet,
-    assets: asset,
-  };
   const version = (kind: ReferenceKind, number: number, more: object = {}) =>
     put(kind, ids[kind], number, { ...members[kind], ...more });
   const all = (number = 1) => REFERENCE_KINDS.map((kind) => version(kind, number));

@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 import { RedisClient } from 'redis';
 import { vi } from 'vitest';
+import type { KafkaConnection } from '../../../src/events/bus/kafka-client.ts';
 import { dropDatabase, withPostgres } from './pg-client.ts';
 import { serviceAddress } from './real.ts';
 
@@ -62,6 +63,11 @@ export async function freshRedis(): Promise<FreshRedis> {
 /** A prefix for the names of topics and consumer groups that no other suite has. */
 export function topicPrefix(): string {
   return `t-${randomBytes(6).toString('hex')}-`;
+}
+
+/** How a bus reaches the provisioned Kafka, or other brokers, with topics and consumer groups of a prefix. */
+export function kafkaConnection(prefix: string, brokers = serviceAddress('kafka')): KafkaConnection {
+  return { brokers: brokers.split(','), ssl: false, sasl: undefined, topicPrefix: prefix, clientId: 'test' };
 }
 
 /**
