@@ -124,7 +124,7 @@ describeReal('kafka', 'the Kafka bus', () => {
   });
 
   it('a queue that is full refuses at once, and takes messages again when it has drained', async () => {
-    const bus = busOn(connectionTo(`127.0.0.1:${(await freePorts(1))[0]}`));
+    const bus = busOn(kafkaConnection(topicPrefix(), `127.0.0.1:${(await freePorts(1))[0]}`));
     const megabyte = Buffer.alloc(1024 * 1024);
     const queued = Array.from({ length: 63 }, () =>
       expect(bus.publish([message('t', 'k', { value: megabyte })], { deadlineMs: 500 })).rejects.toThrow('in time'),
