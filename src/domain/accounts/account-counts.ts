@@ -1,5 +1,4 @@
 import type { Kysely } from 'kysely';
-import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -8,54 +7,32 @@ import type { Tables } from '../../tables/tables.ts';
 export type Counted = 'live' | 'total';
 
 /**
- * A position in the account list, at which a page query can begin.
- * `at` and `id` are the sort key of the position, `before` is the number of rows before it, and `total` is the number
- * of accounts of the tenant.
+ * Returns what counts a tenant's accounts and finds the position of a row number, at a cost that hardly grows with the
+ * number of accounts (decisions: counts of accounts). Both results are exact for the snapshot of the statement that reads
+ * them.
  */
-interface AccountPlace {
-  total: number;
-  at: string;
-  id: string;
-  before: number;
-}
+export function accountCounts(db: Db, counted: Counted) {
+  const totalQuery = db.prepareForms((k) => accountTotal(k, counted));
+  const positionQuery = placeQuery(db, counted);
+  return {
+    async total(nodeId: string): Promise<number> {
+      const [row] = await totalQuery.run(nodeId, {});
+      return Number(row?.total ?? 0);
+    },
 
-interface PlaceRow {
-  total: string | number | bigint | null;
-  at: string;
-  id: string;
-  before: string | number | bigint;
-}
-
-/**
- * Counts a tenant's accounts and finds the position of a row number, at a cost that hardly grows with the number of
- * accounts (decisions: counts of accounts). Both results are exact for the snapshot of the statement that reads them.
- */
-export class AccountCounts {
-  readonly #total: FormedQuery<{ total: string | number | bigint | null }, object>;
-  readonly #place: FormedQuery<PlaceRow, { offset: number }>;
-
-  constructor(db: Db, counted: Counted) {
-    this.#total = db.prepareForms((k) => accountTotal(k, counted));
-    this.#place = placeQuery(db, counted);
-  }
-
-  async total(nodeId: string): Promise<number> {
-    const [row] = await this.#total.run(nodeId, {});
-    return Number(row?.total ?? 0);
-  }
-
-  /**
-   * Returns a position a few rows before the row number `offset`, or undefined when the tenant has never had an
-   * account.
-   */
-  async place(nodeId: string, offset: bigint): Promise<AccountPlace | undefined> {
-    const [row] = await this.#place.run(nodeId, { offset: Number(offset) });
-    return row && { total: Number(row.total), at: row.at, id: row.id, before: Number(row.before) };
-  }
+    /**
+     * Returns a position a few rows before the row number `offset`: its sort key `at` and `id`, the number of rows
+     * `before` it, and the `total` of the tenant's accounts. Undefined when the tenant has never had an account.
+     */
+    async place(nodeId: string, offset: bigint) {
+      const [row] = await positionQuery.run(nodeId, { offset: Number(offset) });
+      return row && { total: Number(row.total), at: row.at, id: row.id, before: Number(row.before) };
+    },
+  };
 }
 
 /** Builds the query that returns a tenant's number of accounts. */
-export function accountTotal(k: Kysely<Scoped<Tables>>, counted: Counted) {
+function accountTotal(k: Kysely<Scoped<Tables>>, counted: Counted) {
   return k
     .selectFrom(
       k

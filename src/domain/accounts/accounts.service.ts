@@ -1,12 +1,11 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { containing } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { AccountCounts, accountTotal, type Counted } from './account-counts.ts';
+import { accountCounts, type Counted } from './account-counts.ts';
 
 const columns = ['id', 'name', 'node_id', 'type', 'status', 'created_at', 'updated_at', 'deleted_at'] as const;
 
@@ -80,7 +79,7 @@ function pageQueries(db: Db, counted: Counted) {
       .limit(limit)
       .offset(offset);
   return {
-    counts: new AccountCounts(db, counted),
+    counts: accountCounts(db, counted),
     first: db.prepareForms(rows),
     from: db.prepareForms((k, { at, id, ...skipped }: Skipped & { at: string; id: string }) =>
       rows(k, skipped).where((eb) => eb(eb.refTuple('created_at', 'id'), '>=', eb.tuple(at, id))),
@@ -126,11 +125,11 @@ const AccountList = keysetList({
 
 /** Reads the accounts of a tenant by keyset, oldest first. A lookup by id also finds deleted accounts. */
 export class AccountPages extends AccountList {
-  readonly #total: FormedQuery<{ total: string | number | bigint }, { includeDeleted: boolean }>;
+  readonly #counts: Record<Counted, ReturnType<typeof accountCounts>>;
 
   constructor(db: Db) {
     super(db);
-    this.#total = db.prepareForms((k, { includeDeleted }) => accountTotal(k, includeDeleted ? 'total' : 'live'));
+    this.#counts = { live: accountCounts(db, 'live'), total: accountCounts(db, 'total') };
   }
 
   /**
@@ -139,7 +138,6 @@ export class AccountPages extends AccountList {
   override async count(nodeId: string, filter: AccountFilter): Promise<number> {
     const { type, status, search, includeDeleted = false } = filter;
     if (type !== undefined || status !== undefined || search !== undefined) return super.count(nodeId, filter);
-    const [counted] = await this.#total.run(nodeId, { includeDeleted });
-    return Number(counted?.total ?? 0);
+    return this.#counts[includeDeleted ? 'total' : 'live'].total(nodeId);
   }
 }

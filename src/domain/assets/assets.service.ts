@@ -1,20 +1,8 @@
+import type { Selectable } from 'kysely';
 import { isoFromPg } from '../../lib/instants.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import { notFound } from '../../platform/errors.ts';
-
-/** A tokenized asset as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
-export interface AssetRow {
-  id: string;
-  name: string;
-  symbol: string;
-  type: string;
-  node_id: string;
-  network_id: string;
-  contract_address: string | null;
-  status: string;
-  created_at: string;
-  updated_at: string;
-}
+import type { Tables } from '../../tables/tables.ts';
 
 const columns = [
   'id',
@@ -28,6 +16,9 @@ const columns = [
   'created_at',
   'updated_at',
 ] as const;
+
+/** A tokenized asset as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
+export type AssetRow = Pick<Selectable<Tables['assets']>, (typeof columns)[number]>;
 
 const AssetList = keysetList({ rows: (k) => k.selectFrom('assets').select(columns), order: ['created_at', 'id'] });
 

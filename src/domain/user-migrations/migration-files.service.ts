@@ -28,7 +28,7 @@ class FileReading {
   #rows = 0;
 
   /**
-   * Reads the next chunk.
+   * Reads the next piece.
    * @throws Refusal `invalid_input` when the header is malformed.
    */
   push(chunk: Buffer): void {
@@ -38,8 +38,6 @@ class FileReading {
       this.#records = recordsFrom(chunk);
     }
     this.#read(this.#records);
-    // A full chunk is longer than any valid header.
-    if (!this.#columns && chunk.length === FILE_CHUNK_BYTES) columnsOf({ fault: 'has more than 16 KiB' }, this.#head);
   }
 
   /**

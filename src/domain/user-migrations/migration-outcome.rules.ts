@@ -28,12 +28,8 @@ interface Identity {
   address: string;
 }
 
-/** The identifiers that another user of the tenant already has. */
-interface Taken {
-  email: boolean;
-  externalId: boolean;
-  address: boolean;
-}
+/** Whether another user of the tenant already has an identifier. */
+type Taken = Record<'email' | 'externalId' | 'address', boolean>;
 
 /**
  * A row with the facts that decide its outcome. `owners` are the ids of the users that have its identifiers. `fault` is the reason why it cannot be stored, found by a check or by
@@ -47,13 +43,7 @@ export interface JudgedRow {
 }
 
 /** The members of a row that are checked by `faultOf`. */
-interface RowText {
-  wallet_address: string;
-  email?: string | undefined;
-  external_id?: string | undefined;
-  name?: string | undefined;
-  surname?: string | undefined;
-}
+type RowText = Omit<MigrateUserInput, 'kyc_sent'>;
 
 /**
  * Decides the outcomes of the rows of one request, in order (specification section 7.5). The checks are, in this order:

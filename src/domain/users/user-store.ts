@@ -5,24 +5,15 @@ import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { UserRow } from './users.service.ts';
 
-/** The identifiers of a user to create; null for one that is missing. */
-interface IdentifierQuery {
-  email: string | null;
-  externalId: string | null;
-  address: string | null;
-}
-
-/** The ids of the users of the tenant that have an identifier; null for one that no user has. */
-interface Owners {
+/** The identifiers of a user to create, or the ids of the tenant's users that have them; null for one that is missing. */
+interface Identifiers {
   email: string | null;
   externalId: string | null;
   address: string | null;
 }
 
 /** The users that have the identifiers, and the email in the form in which the database compares it. */
-interface Found extends Owners {
-  emailKey: string | null;
-}
+type Found = Identifiers & { emailKey: string | null };
 
 const USER_COLUMNS = {
   uuid: ['id', 'node_id'],
@@ -64,7 +55,7 @@ export class UserStore {
    * subquery selects the first key at or above the wanted one, which only the index on that key can give in order: no
    * plan then reads all users of the tenant, however old the statistics are. Call it under `lock`.
    */
-  owners(nodeId: string, queries: readonly IdentifierQuery[]): Promise<Found[]> {
+  owners(nodeId: string, queries: readonly Identifiers[]): Promise<Found[]> {
     const emails = textArray(queries.map(({ email }) => email));
     const externalIds = textArray(queries.map(({ externalId }) => externalId));
     const addresses = textArray(queries.map(({ address }) => address));

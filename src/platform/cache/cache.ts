@@ -21,16 +21,11 @@ interface CachedSession {
   expiresAtMs: number;
 }
 
-/** A session that was revoked before its expiry. */
-interface EndedSession {
-  subject: string;
-  sessionId: string;
-}
-
 /** The sessions of a tenant, as read from the database. */
 export interface NodeSessions {
   live: readonly CachedSession[];
-  ended?: readonly EndedSession[];
+  /** The sessions that were revoked before their expiry. */
+  ended?: readonly Omit<CachedSession, 'expiresAtMs'>[];
 }
 
 /**

@@ -90,13 +90,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   const { kysely, pool, servers, copyInto } =
     'url' in location ? await openServer(location, observed) : await openEmbedded(location.dataDir);
   const limits = { connections, timedOut: gatewayTimeout };
-  const db = new TenantDb(
-    () => kysely,
-    scopes,
-    limits,
-    copyInto,
-    () => pool,
-  );
+  const db = new TenantDb(kysely, scopes, limits, copyInto, pool);
   return {
     db,
     openOrm: () => openOrm(kysely, location),

@@ -211,29 +211,26 @@ export function outsideRequest<Result>(work: () => Result): Result {
  * for uses its tenant's share of the connections; for all other work, some connections are reserved.
  */
 export class TenantDb<Tables extends object> {
-  readonly #client: () => Kysely<Tables>;
+  readonly #client: Kysely<Tables>;
   readonly #scopes: TableScopes;
   readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
   /** The connection that the prepared queries of `together` share. */
   readonly #shared = new AsyncLocalStorage<StatementConnection>();
   readonly #limits: ConnectionLimits;
-  readonly #pool: () => StatementPool | undefined;
+  readonly #pool: StatementPool | undefined;
   readonly #copyInto: CopyInto;
   readonly #prepared = new PreparedQueries<Kysely<Scoped<Tables>>>({
     scoped: (nodeId) => this.#scopedKysely(nodeId),
     run: (query, nodeId, name) => this.#runCompiled(query, nodeId, name),
   });
 
-  /**
-   * Takes `client`, which returns the unscoped query builder, `copyInto`, and `pool`, which returns the driver's pool
-   * once it exists; without one, prepared queries run like all others.
-   */
+  /** Takes the unscoped query builder, and the driver's pool; without one, prepared queries run like all others. */
   constructor(
-    client: () => Kysely<Tables>,
+    client: Kysely<Tables>,
     scopes: TableScopes,
     limits: ConnectionLimits,
     copyInto: CopyInto,
-    pool: () => StatementPool | undefined = () => undefined,
+    pool: StatementPool | undefined,
   ) {
     this.#client = client;
     this.#scopes = scopes;
@@ -265,7 +262,7 @@ export class TenantDb<Tables extends object> {
    * were alone.
    */
   together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
-    const pool = this.#transaction.getStore() ? undefined : this.#pool();
+    const pool = this.#transaction.getStore() ? undefined : this.#pool;
     if (!pool) return work();
     return this.#reading(() => onOneConnection(pool, (one) => this.#shared.run(one, work)), nodeId);
   }
@@ -288,9 +285,7 @@ export class TenantDb<Tables extends object> {
   transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#transaction.getStore()) return work();
     return this.#withConnection(() =>
-      this.#client()
-        .transaction()
-        .execute((transaction) => this.#transaction.run(transaction, work)),
+      this.#client.transaction().execute((transaction) => this.#transaction.run(transaction, work)),
     );
   }
 
@@ -330,7 +325,7 @@ export class TenantDb<Tables extends object> {
     const isAlone = this.#transaction.getStore() === undefined;
     const shared = isAlone && name !== undefined ? this.#shared.getStore() : undefined;
     const run = (): Promise<{ rows: Row[] }> => {
-      const pool = isAlone ? (shared ?? this.#pool()) : undefined;
+      const pool = isAlone ? (shared ?? this.#pool) : undefined;
       if (!pool || name === undefined) return this.#kysely().executeQuery(query);
       const { sql: text, parameters: values } = query;
       return pool.query<Row>({ name, text, values, request: waitingRequest.getStore() });
@@ -351,6 +346,6 @@ export class TenantDb<Tables extends object> {
   }
 
   #kysely(): Kysely<Tables> {
-    return this.#transaction.getStore() ?? this.#client();
+    return this.#transaction.getStore() ?? this.#client;
   }
 }
