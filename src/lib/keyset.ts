@@ -45,19 +45,6 @@ export function pageOf<Row>(read: readonly Row[], { size, backward }: PageReques
   return { rows: backward ? rows.reverse() : rows, hasMore: read.length > size };
 }
 
-/**
- * Groups rows of several owners, which were read in the direction of the request, and returns the page of each owner.
- */
-export function pagesBy<Row, Owner>(
-  read: readonly Row[],
-  ownerOf: (row: Row) => Owner,
-  request: PageRequest,
-): Map<Owner, Page<Row>> {
-  const pages = new Map<Owner, Page<Row>>();
-  for (const [owner, rows] of Map.groupBy(read, ownerOf)) pages.set(owner, pageOf(rows, request));
-  return pages;
-}
-
 /** Converts a request to one for the same list in the opposite order: before and after, first and last are swapped. */
 export function newestFirst({ size, backward, after, before }: PageRequest): PageRequest {
   return { size, backward: !backward, after: before, before: after };

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
+import { deadLetterTopicOf, PoisonError, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import type { EventBus } from '../../src/events/bus/event-bus.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
-
-class Poison extends Error {}
 
 /** A store or cluster that outlives the buses on it. */
 export interface BusFixture {
@@ -149,14 +147,10 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
 
   it('D6-18: poison goes to the dead letters with its headers and its origin, and its neighbours pass', async () => {
     const [recorder, letters] = [new Recorder(), new Recorder()];
-    const handle = withDeadLetters(
-      bus,
-      async (batch) => {
-        if (batch.some((one) => one.value?.includes('poison'))) throw new Poison('not\0 to be read');
-        await recorder.handle(batch);
-      },
-      (error) => error instanceof Poison,
-    );
+    const handle = withDeadLetters(bus, async (batch) => {
+      if (batch.some((one) => one.value?.includes('poison'))) throw new PoisonError('not\0 to be read');
+      await recorder.handle(batch);
+    });
     const poison = message(topic, 'k', { value: Buffer.from('\0 poison'), headers: { 'event-id': 'e-1' } });
     await bus.publish([message(topic, 'k'), poison, message(topic, 'k')]);
     await bus.subscribe({ groupId: 'readers', topics: [topic], handle });
@@ -169,7 +163,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     expect(letters.messages[0]).toMatchObject({ key: 'k', value: poison.value });
     expect(letters.messages[0]?.headers).toEqual({
       'event-id': 'e-1',
-      error: 'Error: not  to be read',
+      error: 'PoisonError: not  to be read',
       'original-topic': topic,
       'original-partition': String(partition),
       'original-offset': String((offsets[0] ?? 0n) + 1n),
@@ -178,7 +172,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
 
   it('D6-18: an outage of the store dead-letters nothing: the batch is given again', async () => {
     const [recorder, letters] = [new Recorder(2), new Recorder()];
-    const handle = withDeadLetters(bus, recorder.handle, (error) => error instanceof Poison);
+    const handle = withDeadLetters(bus, recorder.handle);
     await letters.follow(bus, deadLetterTopicOf(topic));
     await bus.subscribe({ groupId: 'readers', topics: [topic], handle });
     await bus.publish([message(topic, 'a')]);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
+import { deadLetterTopicOf, PoisonError, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import { BusUnavailableError, type EventBus, type LogReader } from '../../src/events/bus/event-bus.ts';
 import { Replay, type ReplayPlan, type ReplayPositions } from '../../src/events/bus/replay.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
@@ -76,14 +76,10 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
 
   it('D6-18: what fails again is a dead letter of the next run: no run goes round in a circle', async () => {
     const [letters, seen] = [new Recorder(), new Recorder()];
-    const handle = withDeadLetters(
-      bus,
-      async (batch) => {
-        await seen.handle(batch);
-        throw new Error('poison for ever');
-      },
-      () => true,
-    );
+    const handle = withDeadLetters(bus, async (batch) => {
+      await seen.handle(batch);
+      throw new PoisonError('poison for ever');
+    });
     await bus.subscribe({ groupId: 'readers', topics: [topic], handle });
     await letters.follow(bus, dead);
     await bus.publish(['a', 'b', 'c'].map((key) => message(topic, key)));
@@ -98,7 +94,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
     }
     expect(new Set(letters.keys)).toEqual(new Set(['a', 'b', 'c']));
     const last = letters.messages.at(-1);
-    expect(last?.headers).toMatchObject({ 'original-topic': topic, error: 'Error: poison for ever' });
+    expect(last?.headers).toMatchObject({ 'original-topic': topic, error: 'PoisonError: poison for ever' });
     expect(last?.headers['replayed-from']).toContain(dead);
   });
 

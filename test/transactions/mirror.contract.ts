@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PoisonError } from '../../src/domain/transactions/notification.input.ts';
 import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/domain/transactions/type-codes.rules.ts';
+import { PoisonError } from '../../src/events/bus/dead-letters.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,

@@ -2,7 +2,6 @@ import { withDeadLetters } from '../../events/bus/dead-letters.ts';
 import type { BatchHandler, EventBus, IncomingMessage, Subscription } from '../../events/bus/event-bus.ts';
 import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
 import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
-import { isRefusedValue } from '../../platform/database/sql-state.ts';
 import { parseReferenceChange } from './reference.input.ts';
 import type { Reference } from './reference.service.ts';
 import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference-kinds.ts';
@@ -47,7 +46,7 @@ function handlerOf({ bus, reference }: HandlerDependencies, read: (message: Inco
     const [first] = rejected;
     if (first) throw new UnfitReferenceError(first.reason);
   };
-  return withDeadLetters(bus, handle, isPoison);
+  return withDeadLetters(bus, handle);
 }
 
 function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): ReferenceChange {
@@ -58,12 +57,4 @@ function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): 
   const row = parsedOr(parse, ({ message }) => new UnfitReferenceError(message));
   const change = parseReferenceChange(kind, key, row);
   return { ...change, place: { offset: BigInt(offset), timeMs: BigInt(timestampMs) } };
-}
-
-/**
- * Checks whether an error is permanent: the message is malformed or the database refuses its values, so no retry can
- * help.
- */
-function isPoison(error: unknown): boolean {
-  return error instanceof UnfitReferenceError || isRefusedValue(error);
 }

@@ -1,3 +1,4 @@
+import { PoisonError } from '../../events/bus/dead-letters.ts';
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 
 export type ReferenceKind = (typeof REFERENCE_KINDS)[number];
@@ -103,6 +104,6 @@ export interface ReferenceChange {
 }
 
 /** Thrown for a message or line that no retry can make applicable. */
-export class UnfitReferenceError extends Error {
+export class UnfitReferenceError extends PoisonError {
   override name = 'UnfitReferenceError';
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PoisonError } from '../../events/bus/dead-letters.ts';
 import { boundedTextInput, objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { decodeUtf8, integerOf, parsedOr, parseJson } from '../../lib/json.ts';
@@ -124,11 +125,6 @@ export interface NewTransaction {
   collection: TransactionCollection;
   type: number;
   assetId: string | null;
-}
-
-/** Thrown for a message that no retry can apply; it becomes a dead letter. */
-export class PoisonError extends Error {
-  override name = 'PoisonError';
 }
 
 /** A delivery with its parsed notification. */

@@ -9,9 +9,8 @@ import { TOPICS } from '../../events/bus/topics.ts';
 import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { isRefusedValue } from '../../platform/database/sql-state.ts';
 import { parsed, Refusal } from '../../platform/errors.ts';
-import { notificationInput, PoisonError, parseRegistration } from './notification.input.ts';
+import { notificationInput, parseRegistration } from './notification.input.ts';
 import type { Transactions } from './transactions.service.ts';
 import type { TransactionTopic } from './type-codes.rules.ts';
 
@@ -82,12 +81,12 @@ export async function startTransactionConsumers(deps: ConsumerDependencies): Pro
     bus.subscribe({
       groupId,
       topics: [topic],
-      handle: withDeadLetters(bus, (batch) => transactions.applyBatch(topic, batch.map(deliveryOf)), isPoison),
+      handle: withDeadLetters(bus, (batch) => transactions.applyBatch(topic, batch.map(deliveryOf))),
     });
   const registrations = bus.subscribe({
     groupId: 'portcullis.transactions.registered',
     topics: [TOPICS.registered],
-    handle: withDeadLetters(bus, (batch) => registerAll(batch, transactions, log), isPoison),
+    handle: withDeadLetters(bus, (batch) => registerAll(batch, transactions, log)),
   });
   return Promise.all([
     notifications(TOPICS.admin, 'portcullis.transactions.admin'),
@@ -109,12 +108,4 @@ function deliveryOf({ value, headers }: IncomingMessage) {
     correlationId: headers['correlation-id'] ?? '',
     traceparent: validTraceparent(headers.traceparent),
   };
-}
-
-/**
- * Checks whether an error is permanent: the message is malformed or the database refuses its values, so no retry can
- * help.
- */
-function isPoison(error: unknown): boolean {
-  return error instanceof PoisonError || isRefusedValue(error);
 }

@@ -1,5 +1,6 @@
+import { PoisonError } from '../../events/bus/dead-letters.ts';
 import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
-import { type NewTransaction, PoisonError, parseRegistration } from './notification.input.ts';
+import { type NewTransaction, parseRegistration } from './notification.input.ts';
 
 /** The connection settings of the owner of transactions. */
 interface OwnerSettings {

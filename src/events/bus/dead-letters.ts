@@ -1,3 +1,4 @@
+import { isRefusedValue } from '../../platform/database/sql-state.ts';
 import type { BatchHandler, EventBus, IncomingMessage } from './event-bus.ts';
 
 /** Returns the name of the topic that holds the dead letters of `topic`. */
@@ -12,17 +13,18 @@ export function isDeadLetterTopic(topic: string): boolean {
 
 const MAX_ERROR_LENGTH = 1_024;
 
+/** Thrown for a message that no retry can apply; it becomes a dead letter. */
+export class PoisonError extends Error {
+  override name = 'PoisonError';
+}
+
 /**
- * Returns a handler that moves poison (messages that no retry can apply) to dead letters. When a batch fails with
- * poison, its messages are handled singly; those that fail again are published to the dead-letter topic with their
+ * Returns a handler that moves poison to dead letters: messages that no retry can apply, since `handle` throws a
+ * PoisonError or the database refuses their values. When a batch fails with poison, its messages are handled singly; those that fail again are published to the dead-letter topic with their
  * headers and `error`, `original-topic`, `original-partition` and `original-offset`. Any other error is thrown, and the
  * whole batch is delivered again, so `handle` must tolerate repeats.
  */
-export function withDeadLetters(
-  bus: Pick<EventBus, 'publish'>,
-  handle: BatchHandler,
-  isPoison: (error: unknown) => boolean,
-): BatchHandler {
+export function withDeadLetters(bus: Pick<EventBus, 'publish'>, handle: BatchHandler): BatchHandler {
   async function handleAlone(message: IncomingMessage): Promise<void> {
     try {
       await handle([message]);
@@ -42,6 +44,10 @@ export function withDeadLetters(
       for (const message of batch) await handleAlone(message);
     }
   };
+}
+
+function isPoison(error: unknown): boolean {
+  return error instanceof PoisonError || isRefusedValue(error);
 }
 
 function deadLetter(message: IncomingMessage, error: unknown) {

@@ -1,7 +1,7 @@
 import type { Compilable, Expression, ExpressionBuilder, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isUuid } from '../../lib/input.ts';
-import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead, pagesBy } from '../../lib/keyset.ts';
+import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead } from '../../lib/keyset.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { isOneOf, keysetPage } from './conditions.ts';
 import type { Db } from './database.ts';
@@ -213,8 +213,12 @@ export function nestedList<DB, TB extends keyof DB, Row>(
     async pages(nodeId, ownerIds, request) {
       const page = pageRead(isNewestFirst ? newestFirst(request) : request);
       const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page });
-      const found = pagesBy(read as Row[], (row) => String(row[owner]), request);
-      if (onRows) for (const { rows } of found.values()) onRows(rows);
+      const found = new Map<string, Page<Row>>();
+      for (const [ownerId, ofOwner] of Map.groupBy(read as Row[], (row) => String(row[owner]))) {
+        const ofOne = pageOf(ofOwner, request);
+        found.set(ownerId, ofOne);
+        onRows?.(ofOne.rows);
+      }
       return found;
     },
     async counts(nodeId, ownerIds) {
