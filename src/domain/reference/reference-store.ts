@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/database/database.ts';
+import { insertRows } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { KnownState, Tombstone } from './reference.rules.ts';
@@ -41,6 +42,15 @@ interface StateRow {
   log_time_ms: string | null;
 }
 
+const PARKED_COLUMNS = {
+  text: ['kind', 'waits_for_kind', 'reason'],
+  uuid: ['id', 'waits_for_id'],
+  bigint: ['version'],
+  jsonb: ['value'],
+} as const;
+
+/** The contract address of an asset, which a transaction may have given it. */
+const SETTLED = 'case when r.contract_settled then r.contract_address else excluded.contract_address end';
 const LOCK = 72_050_012;
 
 /**
@@ -106,30 +116,20 @@ export class ReferenceStore {
   async upsert(kind: ReferenceKind, rows: readonly VersionedRow[]): Promise<void> {
     if (rows.length === 0) return;
     const { table, columns } = TABLES[kind];
+    const byType = Object.groupBy(Object.keys(columns), (name) => columns[name] ?? 'text');
+    const given = { ...byType, uuid: ['id', ...(byType.uuid ?? [])], bigint: ['version'] };
+    const updates = ['version', ...Object.keys(columns).filter((name) => name !== 'node_id')].map((name) => {
+      const isSettled = kind === 'assets' && name === 'contract_address';
+      return `${name} = ${isSettled ? SETTLED : `excluded.${name}`}`;
+    });
     // Sorted by id, so that concurrent writers cannot deadlock.
     const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const records = JSON.stringify(sorted.map(({ id, version, row }) => ({ ...row, id, version: version.toString() })));
-    await this.#database.raw((sql) => {
-      const names = ['id', 'version', ...Object.keys(columns)].map((name) => sql.ref(name));
-      const types = Object.entries(columns).map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(type)}`);
-      const updates = Object.keys(columns)
-        .filter((name) => name !== 'node_id')
-        .map(
-          (name) =>
-            sql`${sql.ref(name)} = ${
-              kind === 'assets' && name === 'contract_address'
-                ? sql`
-          case when r.contract_settled then r.contract_address else excluded.contract_address end`
-                : sql.ref(`excluded.${name}`)
-            }`,
-        );
-      return sql`
-        insert into ${sql.table(table)} as r (${sql.join(names)})
-        select ${sql.join(names)}
-        from json_to_recordset(${records}::json) as given (id uuid, version bigint, ${sql.join(types)})
-        on conflict (id) do update set ${sql.join([...updates, sql`version = excluded.version`])}
-        where excluded.version > r.version`;
-    });
+    const records = sorted.map(({ id, version, row }): Record<string, unknown> => ({ ...row, id, version }));
+    await this.#database.raw(
+      (sql) => sql`
+        ${insertRows(sql, `${table} as r`, records, given)}
+        on conflict (id) do update set ${sql.raw(updates.join(', '))} where excluded.version > r.version`,
+    );
   }
 
   /** Deletes the rows that nothing refers to. Rows still referred to stay until a later deletion. */
@@ -182,20 +182,10 @@ export class ReferenceStore {
   async park(kind: ReferenceKind, rows: readonly ParkedRow[]): Promise<void> {
     if (rows.length === 0) return;
     const records = rows.map(({ id, version, row, waitsFor, reason }) => ({
-      id,
-      version: version.toString(),
-      value: row,
-      waits_for_kind: waitsFor?.kind,
-      waits_for_id: waitsFor?.id,
-      reason,
+      ...{ kind, id, version, value: JSON.stringify(row) },
+      ...{ waits_for_kind: waitsFor?.kind, waits_for_id: waitsFor?.id, reason },
     }));
-    await this.#database.raw(
-      (sql) => sql`
-        insert into reference_parked (kind, id, version, value, waits_for_kind, waits_for_id, reason)
-        select ${kind}, id, version, value, waits_for_kind, waits_for_id, reason
-        from jsonb_to_recordset(${JSON.stringify(records)}::jsonb) as given (id uuid, version bigint, value jsonb,
-          waits_for_kind text, waits_for_id uuid, reason text)`,
-    );
+    await this.#database.raw((sql) => insertRows(sql, 'reference_parked', records, PARKED_COLUMNS));
   }
 
   async unpark(kind: ReferenceKind, ids: readonly string[]): Promise<void> {

@@ -214,14 +214,12 @@ export class MigrationJobs extends WorkLoop {
   ): Promise<void> {
     if (records.length > 0) await this.#store.recordRows(job.node_id, job.migration_id, records);
     const count = (status: string) => records.filter((record) => record.status === status).length;
-    await this.#store.step(job, {
-      position: to,
-      nextIndex,
-      success: count('created'),
-      skipped: count('skipped'),
-      failed: count('failed'),
-      failedBytes: Number(job.failed_bytes) + failedBytesOf(records),
-      leaseUntilMs: atMs + LEASE_MS,
+    const outcomes = { success: count('created'), skipped: count('skipped'), failed: count('failed') };
+    await this.#store.step(job, outcomes, {
+      byte_position: String(to),
+      next_index: nextIndex,
+      failed_bytes: String(Number(job.failed_bytes) + failedBytesOf(records)),
+      lease_until: new Date(atMs + LEASE_MS).toISOString(),
     });
   }
 

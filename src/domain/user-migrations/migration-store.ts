@@ -68,17 +68,7 @@ export interface WantedJob {
 
 type FileChunk = Omit<Insertable<Tables['migration_files']>, 'node_id'>;
 
-/** The progress that a row batch makes with a job. */
-interface JobStep {
-  position: number;
-  nextIndex: number;
-  success: number;
-  skipped: number;
-  failed: number;
-  /** The bytes taken by the failed rows of all row batches so far. */
-  failedBytes: number;
-  leaseUntilMs: number;
-}
+type JobProgress = Pick<MigrationJobRow, 'byte_position' | 'next_index' | 'failed_bytes' | 'lease_until'>;
 
 /** Stores user migrations, their rows, files and jobs. Each method runs one statement unless it says otherwise. */
 export class MigrationStore {
@@ -256,10 +246,14 @@ export class MigrationStore {
     return job;
   }
 
-  /** Adds the progress of a row batch to a job and its migration. Runs two statements. */
-  async step({ node_id: nodeId, migration_id: id }: MigrationJobRow, step: JobStep): Promise<void> {
+  /** Adds the outcomes of a row batch to a migration, and sets the progress of its job. Runs two statements. */
+  async step(
+    { node_id: nodeId, migration_id: id }: MigrationJobRow,
+    outcomes: Record<'success' | 'skipped' | 'failed', number>,
+    progress: JobProgress,
+  ): Promise<void> {
     const scoped = this.#db.forNode(nodeId);
-    const { position, nextIndex, success, skipped, failed, failedBytes, leaseUntilMs } = step;
+    const { success, skipped, failed } = outcomes;
     await scoped.run((k) =>
       k
         .updateTable('migrations')
@@ -273,13 +267,7 @@ export class MigrationStore {
     await scoped.run((k) =>
       k
         .updateTable('migration_jobs')
-        .set({
-          byte_position: String(position),
-          next_index: nextIndex,
-          failed_bytes: String(failedBytes),
-          attempts: 0,
-          lease_until: iso(leaseUntilMs),
-        })
+        .set({ ...progress, attempts: 0 })
         .where('migration_id', '=', id),
     );
   }
