@@ -6,11 +6,11 @@ export function manualPage(commands: readonly Command[]): string {
   return `${[
     '# Command line',
     '',
-    '`npm run schema` makes this page of the commands themselves: `src/cli/commands/`.',
+    '`npm run schema` generates this page from the commands in `src/cli/commands/`.',
     '',
-    '`bin/portcullis COMMAND [FLAGS]`, after `npm link` `portcullis`, or `npx portcullis`: whichever Node is first on the `PATH`, it runs on the one of its packages. Commands work on the database; variables of',
-    'the environment say which (`portcullis config check` lists them). While an embedded instance runs on `DATA_DIR`, a command says so and shows the GraphQL',
-    'operation that does the same, with its variables, to be pasted into GraphiQL.',
+    'Run `bin/portcullis COMMAND [FLAGS]`, `npx portcullis`, or `portcullis` after `npm link`. The program always runs on the Node from its own packages.',
+    'Commands work directly on the database that the environment names (`portcullis config check` shows it). If an embedded instance is running on `DATA_DIR`,',
+    'the command prints the equivalent GraphQL operation with its variables instead, to paste into GraphiQL.',
     '',
     ...table(
       ['command', 'what it does'],

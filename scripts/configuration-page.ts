@@ -12,26 +12,30 @@ const TITLES: Record<keyof typeof GROUPS, string> = {
 
 const HEAD = `# Configuration
 
-Generated from the schema in \`src/platform/config\` by \`npm run -s schema\`: what stands here is what a start validates.
+Generated from \`src/platform/config\` by \`npm run -s schema\`. Portcullis reads these environment variables. An empty variable counts as unset.
 
-Every variable of the environment that the product reads, and what holds without it. A variable that is set to nothing is one that is not set.
-A start whose configuration cannot be ends with exit code 78 and one message that lists every fault; \`bin/portcullis config check\` says the same
-and connects to nothing. *Required* names where a start refuses to go without: in production (\`NODE_ENV=production\`), and, outside it, in the roles
-\`gateway\` and \`worker\`. *Read by* names the role that uses a variable; production requires the secrets of every role, so that replicas are
-configured alike. Values of variables marked ● are in no message, log or listing, and each can be in a file instead, as Docker and Kubernetes mount secrets: \`NAME_FILE\` names the file,
-of which one line break at its end is left out. A variable whose name differs from one of these by case or underscores alone is not read, and is warned of.
+If the configuration is invalid, a start exits with code 78 and one message that lists every error. \`bin/portcullis config check\` prints the same message
+without connecting to anything.
 
-What the outside can reach is in \`gateway.yaml\` ([operations](operations/remote-services.md)).
+- **required**: where a start fails without the variable: in production (\`NODE_ENV=production\`), or outside production with the role \`gateway\` or
+  \`worker\` (*roles*).
+- **read by**: the role that uses the variable. Production requires the secrets of every role, so that all processes have the same configuration.
+- **●**: a secret. It appears in no message, log or listing. It can be in a file instead, as Docker and Kubernetes mount secrets: \`NAME_FILE\` is the path, and
+  one line break at the end of the file is ignored.
+
+A variable whose name differs from one of these only by case or underscores is ignored, with a warning.
+
+\`gateway.yaml\` lists what callers can reach ([operations](operations/remote-services.md)).
 `;
 
 const TAIL = `
-## Variables that others read
+## Other variables
 
 | variable | meaning |
 |---|---|
 | the name in \`transactions_lookup.bearer_env\` of \`gateway.yaml\` | the bearer token for the owner of transactions, or with \`_FILE\` the file that has it; \`all\` and \`worker\` refuse to start without it |
-| \`NODE_EXTRA_CA_CERTS\` | a file of private certificate authorities that Node trusts beside its own |
-| \`UV_THREADPOOL_SIZE\` | Node's threads for passwords, files and names; unset: four more than passwords are hashed at once, which is one for each core but one |
+| \`NODE_EXTRA_CA_CERTS\` | a file of private certificate authorities that Node trusts in addition to its own |
+| \`UV_THREADPOOL_SIZE\` | Node's threads for password hashing, files and name resolution; default: one for each core but one to hash passwords, and four more |
 `;
 
 type Shape = Readonly<Record<string, z.ZodType>>;

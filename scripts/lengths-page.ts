@@ -44,8 +44,10 @@ const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Le
 
 const HEAD = `# Lengths of texts
 
-Generated from \`src/tables/text-lengths.ts\` by \`npm run -s schema\`. Texts that callers store have a maximum, the same in every interface; the database checks it too. Lengths are in characters (Unicode code points), after the text was
-[trimmed and normalised](migrating.md#migration-of-users). A 400 names the member; GraphQL has \`ValidationError\` instead, and a tool of MCP an error as its result. All else in notifications is limited by their body alone, reference topics are not limited.
+Generated from \`src/tables/text-lengths.ts\` by \`npm run -s schema\`. These texts have a maximum length, the same on every interface, which the database
+checks too. Lengths are in Unicode code points, after the text was [trimmed and normalised](migrating.md#migration-of-users). A longer text is a 400 that names
+the member, a \`ValidationError\` in GraphQL, and an error result of an MCP tool. Other members of notifications are limited only by the size of the body;
+reference topics have no limits.
 
 | text | names | maximum | longer |
 |---|---|---|---|

@@ -62,7 +62,7 @@ export const transactionsReplay: CommandBody = {
     from: { help: 'replay messages published at or after this time (ISO 8601)' },
     to: { help: 'replay messages published before this time (ISO 8601)' },
     topic: {
-      help: `of these topics alone, between commas: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
+      help: `only these topics, comma-separated: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
     },
   },
   examples: [
