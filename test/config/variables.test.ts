@@ -277,21 +277,7 @@ it('no message holds the value of a secret', () => {
 });
 
 it('D1-04: production hides introspection and listens on every address unless told otherwise', () => {
-  const secrets = {
-    JWT_SECRET_USER: `${LONG}1`,
-    JWT_SECRET_DISCOVER: `${LONG}2`,
-    JWT_SECRET_LEGACY: `${LONG}3`,
-    SECRET_PEPPER: LONG,
-    WEBHOOK_USERNAME: 'chain',
-    WEBHOOK_PASSWORD: 'sixteen letters!',
-  };
-  const servers = { DATABASE_URL: 'postgres://db/rows', REDIS_URL: 'redis://cache', KAFKA_BROKERS: 'broker:9092' };
-  const { config } = readConfig({
-    NODE_ENV: 'production',
-    PUBLIC_URL: 'https://portcullis.example',
-    ...servers,
-    ...secrets,
-  });
+  const { config } = readConfig(PRODUCTION);
   expect(config).toMatchObject({
     production: true,
     host: '0.0.0.0',

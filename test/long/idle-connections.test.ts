@@ -1,14 +1,12 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
-import { createInterface, type Interface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listening } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { ClientProcess } from '../support/long/client-process.ts';
 import { migratedFolder } from '../support/start/folders.ts';
 import { type Running, startInstance } from '../support/start/process.ts';
 
@@ -70,30 +68,8 @@ function sendMuch(res: ServerResponse): void {
   write();
 }
 
-class Clients implements AsyncDisposable {
-  readonly #child: ChildProcess;
-  readonly #lines: Interface;
-
-  constructor(count: number) {
-    const program = join(import.meta.dirname, '../support/long/idle-clients.ts');
-    this.#child = spawn(process.execPath, [program, instance.baseUrl, `${count}`], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    if (!this.#child.stdout) throw new Error('it has one');
-    this.#lines = createInterface({ input: this.#child.stdout });
-  }
-
-  async tell(command: 'open' | 'ask' | 'drip' | 'count'): Promise<Told> {
-    const answered = once(this.#lines, 'line');
-    this.#child.stdin?.write(`${command}\n`);
-    return JSON.parse(String((await answered)[0]));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const ended = once(this.#child, 'exit');
-    this.#child.stdin?.end();
-    await ended;
-  }
+function clientsOf(count: number): ClientProcess<Told> {
+  return new ClientProcess('idle-clients.ts', instance.baseUrl, `${count}`);
 }
 
 function residentBytes(): number {
@@ -128,7 +104,7 @@ it('10,000 idle connections are held in little memory, others are answered, and 
   // The compiled code and the pools are there before the connections are.
   await others(delay(3_000));
   const before = residentBytes();
-  await using clients = new Clients(IDLE);
+  await using clients = clientsOf(IDLE);
   await clients.tell('open');
   expect(await clients.tell('ask')).toEqual({ open: IDLE, answers: IDLE, refusals: 0 });
   const meanwhile = await others(delay(HELD_MS));
@@ -144,7 +120,7 @@ it('10,000 idle connections are held in little memory, others are answered, and 
 });
 
 it('D2-13: 1,000 heads that come a byte now and then are ended by the time of a head, and others are answered', async () => {
-  await using clients = new Clients(SLOW);
+  await using clients = clientsOf(SLOW);
   await clients.tell('open');
   const startedAt = performance.now();
   const dripped = clients.tell('drip');

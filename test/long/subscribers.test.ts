@@ -1,12 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface, type Interface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { ClientProcess } from '../support/long/client-process.ts';
 import { logged, notify, registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type Running, startInstance } from '../support/start/process.ts';
@@ -28,33 +26,9 @@ interface Told {
   gotAtMs: number[];
 }
 
-class Clients implements AsyncDisposable {
-  readonly #child: ChildProcess;
-  readonly #lines: Interface;
-
-  constructor(...args: readonly string[]) {
-    const program = join(import.meta.dirname, '../support/long/subscriber-clients.ts');
-    this.#child = spawn(process.execPath, [program, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-    if (!this.#child.stdout) throw new Error('it has one');
-    this.#lines = createInterface({ input: this.#child.stdout });
-  }
-
-  async ask(command: string): Promise<Told> {
-    const answered = once(this.#lines, 'line');
-    this.#child.stdin?.write(`${command}\n`);
-    return JSON.parse(String((await answered)[0]));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const ended = once(this.#child, 'exit');
-    this.#child.stdin?.end();
-    await ended;
-  }
-}
-
 /** What all processes of clients tell together. */
-async function askAll(all: readonly Clients[], command: string): Promise<Told> {
-  const told = await Promise.all(all.map((clients) => clients.ask(command)));
+async function askAll(all: readonly ClientProcess<Told>[], command: string): Promise<Told> {
+  const told = await Promise.all(all.map((clients) => clients.tell(command)));
   const got: Record<string, number> = {};
   for (const one of told)
     for (const [cursors, count] of Object.entries(one.got)) got[cursors] = (got[cursors] ?? 0) + count;
@@ -109,9 +83,11 @@ describeReal(['postgres', 'redis', 'kafka'], 'many who wait', () => {
     await notify(p, first, 2);
     await vi.waitFor(async () => expect(await logged(p)).toEqual(['1']), PATIENCE);
     await using stack = new AsyncDisposableStack();
-    const all = Array.from({ length: PROCESSES }, () => stack.use(new Clients(instance.baseUrl, token, '1')));
+    const all = Array.from({ length: PROCESSES }, () =>
+      stack.use(new ClientProcess<Told>('subscriber-clients.ts', instance.baseUrl, token, '1')),
+    );
     const [some] = all;
-    expect(await some?.ask(`open ${FIRST}`)).toMatchObject({ open: FIRST });
+    expect(await some?.tell(`open ${FIRST}`)).toMatchObject({ open: FIRST });
     const before = await residentBytes();
     const openedAt = performance.now();
     await askAll(all, `open ${(SUBSCRIBERS - FIRST) / PROCESSES}`);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { vi } from 'vitest';
-import { listening, tokenOf } from '../faults/faults.ts';
+import { listening, registerMany, tokenOf } from '../faults/faults.ts';
 import { type Lab, type Replica, startLab } from '../faults/lab.ts';
 import { sharedStores } from '../faults/shared-stores.ts';
 import { withPostgres } from '../services/pg-client.ts';
@@ -60,7 +60,7 @@ export async function logEvents({ lab, gateways }: AttackLab, { nodeId }: Tenant
       const { rows } = await client.query('select seq from node_event_seq where node_id = $1', [nodeId]);
       return Number(rows[0]?.seq ?? 0);
     });
-  const ids = await registeredFor(lab, nodeId, Math.ceil((count - (await head())) / STATUSES.length));
+  const ids = await registerMany(lab, Math.ceil((count - (await head())) / STATUSES.length), nodeId);
   // A status that comes before an earlier one leaves that one without an event: each has its wave.
   const bodies = STATUSES.flatMap((status) => ids.map((id) => JSON.stringify(notification({ id, status }))));
   const headers = { 'content-type': 'application/json', authorization: lab.webhook };
@@ -82,21 +82,6 @@ export async function logEvents({ lab, gateways }: AttackLab, { nodeId }: Tenant
     },
     { interval: 100 },
   );
-}
-
-/** Registers transactions of a tenant, as the owning service would. */
-async function registeredFor({ direct }: Lab, nodeId: string, count: number): Promise<string[]> {
-  if (count <= 0) return [];
-  const { rows } = await withPostgres(direct.databaseUrl, (client) =>
-    client.query(
-      `with ids as (select gen_random_uuid()::text as id from generate_series(1, ${count})),
-            locked as (insert into transaction_ids (id) select id from ids)
-       insert into transactions (id, node_id, collection, registered_type, registered_by, type)
-       select id, $1, 'token_transactions', 1, 'topic', 1 from ids returning id`,
-      [nodeId],
-    ),
-  );
-  return rows.map(({ id }) => String(id));
 }
 
 /** What others notice of an attack: milliseconds, unless it says otherwise. */

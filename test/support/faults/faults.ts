@@ -180,14 +180,18 @@ function victimOf(lab: Lab, name: ServerName | Role): Victim {
 }
 
 /** Registers as the owning service would, without the way through Kafka. */
-export async function registerMany({ direct, demo }: Lab, count = REGISTERED): Promise<string[]> {
+export async function registerMany(
+  { direct, demo }: Lab,
+  count = REGISTERED,
+  nodeId = demo.node_id,
+): Promise<string[]> {
   const { rows } = await withPostgres(direct.databaseUrl, (client) =>
     client.query(
       `with ids as (select gen_random_uuid()::text as id from generate_series(1, ${count})),
             locked as (insert into transaction_ids (id) select id from ids)
        insert into transactions (id, node_id, collection, registered_type, registered_by, type)
        select id, $1, 'token_transactions', 1, 'topic', 1 from ids returning id`,
-      [demo.node_id],
+      [nodeId],
     ),
   );
   return rows.map(({ id }) => String(id));

@@ -2,6 +2,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import { vi } from 'vitest';
 import { isDeadLetterTopic } from '../../../src/events/bus/dead-letters.ts';
 import { ALL_TOPICS, TOPICS } from '../../../src/events/bus/topics.ts';
+import { endOf, keysInLog } from '../services/kafka-behind.ts';
 import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import type { Lab } from './lab.ts';
 import type { Journal } from './load.ts';
@@ -64,7 +65,9 @@ export async function findings({ lab, journal, readers, after }: Told, timeoutMs
     const events = new Set(logged.map(({ seq, id }) => `${seq} ${id}`));
     const offsets = await deadLetters(lab);
     const users = await usersOf(client, journal);
-    const requested = await kycEvents(lab);
+    const { brokers, topicPrefix } = lab.direct;
+    // The users for whom a KYC token has been requested.
+    const requested = new Set(await keysInLog(kafkaOf(brokers), topicPrefix + TOPICS.kycToken));
     return {
       ...(await transactionsOf(client, journal)),
       parked: await count(client, 'select count(*) from parked_notifications where id = any($1)', [
@@ -136,45 +139,9 @@ async function count(client: PostgresClient, sql: string, values: unknown[] = []
 }
 
 async function deadLetters({ direct }: Lab): Promise<number> {
-  const admin = kafkaOf(direct.brokers).admin();
-  await admin.connect();
-  try {
-    let letters = 0;
-    for (const topic of ALL_TOPICS.filter(isDeadLetterTopic)) {
-      const offsets = await admin.fetchTopicOffsets(direct.topicPrefix + topic);
-      letters += offsets.reduce((sum, { high, low }) => sum + Number(high) - Number(low), 0);
-    }
-    return letters;
-  } finally {
-    await admin.disconnect();
-  }
-}
-
-/** The ids of the users for whom a KYC token has been requested. */
-async function kycEvents({ direct }: Lab): Promise<Set<string>> {
-  const topic = direct.topicPrefix + TOPICS.kycToken;
-  const kafka = kafkaOf(direct.brokers);
-  const admin = kafka.admin();
-  await admin.connect();
-  const ends = await admin.fetchTopicOffsets(topic);
-  await admin.disconnect();
-  let left = ends.reduce((sum, { high, low }) => sum + Number(high) - Number(low), 0);
-  const keys = new Set<string>();
-  if (left === 0) return keys;
-  const all = Promise.withResolvers<void>();
-  const consumer = kafka.consumer({ groupId: `findings-${crypto.randomUUID()}` });
-  await consumer.connect();
-  await consumer.subscribe({ topics: [topic], fromBeginning: true });
-  await consumer.run({
-    eachMessage: async ({ message }) => {
-      keys.add(String(message.key));
-      left -= 1;
-      if (left === 0) all.resolve();
-    },
-  });
-  await all.promise;
-  await consumer.disconnect();
-  return keys;
+  const topics = ALL_TOPICS.filter(isDeadLetterTopic).map((topic) => direct.topicPrefix + topic);
+  const ends = await Promise.all(topics.map((topic) => endOf(kafkaOf(direct.brokers), topic)));
+  return ends.reduce((sum, end) => sum + end, 0);
 }
 
 function kafkaOf(brokers: string): Kafka {
