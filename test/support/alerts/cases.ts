@@ -78,7 +78,10 @@ const webhookPasswords = (kind: string) => `portcullis_webhook_wrong_passwords_t
 
 const DEFAULTS = { when: '', labels: {}, also: [] };
 
-/** An alert on something that lasts: it fires as soon as that has lasted `fires` minutes, and is quiet with its end. */
+/**
+ * An alert on something that lasts: it fires as soon as that has lasted `fires` minutes, and is quiet with its end. If the
+ * series do not tell what is just not a fault, that is as long as a fault but for a scrape.
+ */
 function lasting(
   alert: string,
   fires: number,
@@ -86,7 +89,9 @@ function lasting(
   rest: Pick<AlertCase, 'description'> & Partial<AlertCase>,
 ): AlertCase {
   const lasts = fires + 5;
-  return { ...DEFAULTS, alert, fires, series, lasts, quiet: lasts, almostLasts: lasts, ...rest };
+  const isShorter = Object.values(series).every((one) => 'level' in one && one.level.fault === one.level.almost);
+  const almostLasts = isShorter ? fires - 0.25 : lasts;
+  return { ...DEFAULTS, alert, fires, series, lasts, quiet: lasts, almostLasts, ...rest };
 }
 
 /** An alert on anything that happens again and again for `fires` minutes: it is quiet when five minutes have been free of it. */
@@ -115,8 +120,16 @@ function proportion(
   return { ...DEFAULTS, alert, series, lasts, fires: 9.75, quiet: lasts, almostLasts: lasts, ...rest };
 }
 
-/** An alert on a single thing that has happened: it is quiet a quarter of an hour later. */
-const once = { fires: 0, lasts: 0.25, quiet: 15, almostLasts: 0.25 };
+/** An alert on a single thing that has happened, as it happens or before the first scrape: it is quiet a quarter of an hour later. */
+function single(alert: string, series: string, labels: Record<string, string>, description: string): AlertCase[] {
+  const once = { ...DEFAULTS, alert, labels, description, fires: 0, lasts: 0.25, quiet: 15, almostLasts: 0.25 };
+  const atFirst = { when: 'the first scrape shows them', lasts: 20, almostLasts: 20 };
+  return [
+    // Just not: those of long ago.
+    { ...once, series: { [series]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } } },
+    { ...once, ...atFirst, series: { [series]: level(undefined, 1, 0) } },
+  ];
+}
 
 /** For every alert of deploy/prometheus/alerts.yaml one case or more. */
 export const CASES: readonly AlertCase[] = [
@@ -127,7 +140,6 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: { instance: 'gateway-2:4001', job: 'portcullis' },
       description: 'gateway-2:4001 has not answered for two minutes.',
-      almostLasts: 1.75,
     },
   ),
   lasting(
@@ -146,7 +158,6 @@ export const CASES: readonly AlertCase[] = [
     {
       description:
         'No process with role all or worker has been scraped for two minutes: no events are applied or published.',
-      almostLasts: 1.75,
     },
   ),
   lasting(
@@ -156,7 +167,6 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: { ...onWorker, part: 'database' },
       description: 'worker-1:4001 cannot reach PostgreSQL.',
-      almostLasts: 0.75,
     },
   ),
   lasting(
@@ -166,7 +176,6 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: { ...onGateway, part: 'cache' },
       description: 'gateway-1:4001 cannot reach Redis: login tokens are rejected.',
-      almostLasts: 1.75,
     },
   ),
   lasting(
@@ -186,7 +195,6 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: onGateway,
       description: 'gateway-1:4001 gets errors from Redis for writes or reads: logins and refreshes are answered 503.',
-      almostLasts: 0.75,
     },
   ),
   lasting(
@@ -215,7 +223,6 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: { ...onGateway, part: 'bus' },
       description: 'gateway-1:4001 cannot reach Kafka: notifications are rejected.',
-      almostLasts: 1.75,
     },
   ),
   proportion('PortcullisErrors', { fault: 2.1, almost: 1.9 }, [requests(503), requests(200)], {
@@ -311,26 +318,12 @@ export const CASES: readonly AlertCase[] = [
       description: 'The oldest event in the outbox has waited for 5m 1s.',
     },
   ),
-  {
-    ...DEFAULTS,
-    ...once,
-    alert: 'PortcullisDeadLetters',
-    // Just not: those of long ago.
-    series: { [letters]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } },
-    labels: { messaging_destination_name: 'transactions.user' },
-    description: 'Messages of transactions.user could not be processed.',
-  },
-  {
-    ...DEFAULTS,
-    ...once,
-    alert: 'PortcullisDeadLetters',
-    when: 'the first scrape shows them',
-    series: { [letters]: level(undefined, 1, 0) },
-    lasts: 20,
-    almostLasts: 20,
-    labels: { messaging_destination_name: 'transactions.user' },
-    description: 'Messages of transactions.user could not be processed.',
-  },
+  ...single(
+    'PortcullisDeadLetters',
+    letters,
+    { messaging_destination_name: 'transactions.user' },
+    'Messages of transactions.user could not be processed.',
+  ),
   {
     ...DEFAULTS,
     alert: 'PortcullisUnregistered',
@@ -389,28 +382,14 @@ export const CASES: readonly AlertCase[] = [
       when: 'its disk is full',
       labels: onGateway,
       description: 'The audit spool of gateway-1:4001 is over half full; when it is full, requests are rejected.',
-      almostLasts: 0.75,
     },
   ),
-  {
-    ...DEFAULTS,
-    ...once,
-    alert: 'PortcullisAuditRecordsLost',
-    series: { [lost]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } },
-    labels: { reason: 'spool' },
-    description: 'Audit records of answered requests were not stored, reason spool.',
-  },
-  {
-    ...DEFAULTS,
-    ...once,
-    alert: 'PortcullisAuditRecordsLost',
-    when: 'the first scrape shows them',
-    series: { [lost]: level(undefined, 1, 0) },
-    lasts: 20,
-    almostLasts: 20,
-    labels: { reason: 'spool' },
-    description: 'Audit records of answered requests were not stored, reason spool.',
-  },
+  ...single(
+    'PortcullisAuditRecordsLost',
+    lost,
+    { reason: 'spool' },
+    'Audit records of answered requests were not stored, reason spool.',
+  ),
   repeated('PortcullisCountsAlone', 5, `portcullis_requests_counted_alone_total{${GATEWAY_1}}`, {
     labels: onGateway,
     description: 'gateway-1:4001 counts client requests on its own: limits apply per process.',
@@ -447,7 +426,6 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: onGateway,
       description: 'gateway-1:4001 has had no free database connection for five minutes.',
-      almostLasts: 4.75,
     },
   ),
   lasting(
@@ -466,7 +444,6 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: onGateway,
       description: 'gateway-1:4001 keeps using older routes.',
-      almostLasts: 0.75,
     },
   ),
   lasting(
