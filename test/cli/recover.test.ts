@@ -15,15 +15,6 @@ import { migratedFolder, type TestFolder } from '../support/start/folders.ts';
 const GROUP = 'portcullis.transactions.admin';
 const LEAP = 2n ** 32n;
 
-it.each([
-  ['without a time', [], 'without --since'],
-  ['with what is no time', ['--since', 'yesterday'], '--since must be a date and time'],
-  ['with a time to come', ['--since', '2999-01-01T00:00:00Z'], '--since must be before now'],
-])('D1-12: recover %s is wrong usage', async (_how, flags, says) => {
-  const { code, err } = await portcullis(['recover', ...flags]);
-  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(says) });
-});
-
 describe('recover on the embedded database', () => {
   let folder: TestFolder;
   beforeAll(async () => {

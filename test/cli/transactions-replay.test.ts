@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
@@ -113,29 +113,6 @@ async function keysOn(bus: EventBus, topic: string, count: number): Promise<stri
   await recorder.count(count);
   return recorder.keys;
 }
-
-describe('wrong usage', () => {
-  it.each<[args: string[], what: RegExp]>([
-    [[], /give either --dlq or --from TIME/],
-    [['--dlq', '--from', '2026-11-21T10:00:00Z'], /give either --dlq or --from TIME/],
-    [['--dlq', '--to', '2026-11-21T10:00:00Z'], /--to goes with --from/],
-    [['--to', '2026-11-21T10:00:00Z'], /give either --dlq or --from TIME/],
-    [['--from', 'yesterday'], /--from must be a date and time, like/],
-    [['--from', '2026-11-21T10:00:00Z', '--to', '2026-11-21T10:00:00Z'], /--from must be before --to/],
-    [['--from', '9999-01-01T00:00:00Z'], /--from must be before --to, and before now/],
-    [['--dlq', '--topic', 'users.kyc-token'], /--topic has "users.kyc-token": write some of transactions\.admin/],
-    [
-      ['--from', '2026-11-21T10:00:00Z', '--topic', 'reference.nodes'],
-      /--topic has "reference.nodes": write some of transactions\.admin,transactions\.user,transactions\.registered/,
-    ],
-    [['--dlq', '--topic', ''], /--topic is empty/],
-    [['--dlq', 'transactions.admin'], /wanted: portcullis transactions replay/],
-  ])('D1-12: %j ends with 2 and says why', async (args, what) => {
-    const { code, out, err } = await portcullis([...REPLAY, ...args], { DATA_DIR: '/nowhere' });
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(what);
-  });
-});
 
 describeReal('postgres', 'transactions replay on the embedded bus', () => {
   let database: RealDatabase;

@@ -32,6 +32,23 @@ const NAMES = [
 ];
 const ID = randomUUID();
 const CLIENT = ['client', 'create', '--node', ID, '--name', 'Billing', '--grants', 'password', '--scopes', ''];
+const AT = '2026-11-21T10:00:00Z';
+const REPLAYS: [flags: string[], says: string][] = [
+  [[], 'give either --dlq or --from TIME'],
+  [['--dlq', '--from', AT], 'give either --dlq or --from TIME'],
+  [['--dlq', '--to', AT], '--to goes with --from'],
+  [['--to', AT], 'give either --dlq or --from TIME'],
+  [['--from', 'yesterday'], '--from must be a date and time, like'],
+  [['--from', AT, '--to', AT], '--from must be before --to'],
+  [['--from', '9999-01-01T00:00:00Z'], '--from must be before --to, and before now'],
+  [['--dlq', '--topic', 'users.kyc-token'], '--topic has "users.kyc-token": write some of transactions.admin'],
+  [
+    ['--from', AT, '--topic', 'reference.nodes'],
+    '--topic has "reference.nodes": write some of transactions.admin,transactions.user,transactions.registered',
+  ],
+  [['--dlq', '--topic', ''], '--topic is empty'],
+  [['--dlq', 'transactions.admin'], 'wanted: portcullis transactions replay'],
+];
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   version: string;
   bin: { portcullis: string };
@@ -137,6 +154,15 @@ it.each([
     ['supervisor', 'create', '--node', ID, '--username', 'ada', '--role', 'admin', '--password', 'x'],
     "Unknown option '--password': a secret never goes on a command line",
   ],
+  [['users', 'import', 'users.csv'], 'without --node'],
+  [['users', 'import', 'users.csv', '--node', 'x'], '--node must be a UUID'],
+  [['users', 'import', '--node', ID], 'name a FILE, or --resume'],
+  [['users', 'import', '--node', ID, '--resume', '7'], '--resume must be a UUID'],
+  [['users', 'erase', 'ann'], 'ID must be a UUID'],
+  [['recover'], 'without --since'],
+  [['recover', '--since', 'yesterday'], '--since must be a date and time'],
+  [['recover', '--since', '2999-01-01T00:00:00Z'], '--since must be before now'],
+  ...REPLAYS.map(([flags, says]): [string[], string] => [['transactions', 'replay', ...flags], says]),
   [['supervisor', 'set-password', 'ada'], 'ID must be a UUID'],
   [['supervisor', 'disable', 'ada'], 'ID must be a UUID'],
   [['supervisor', 'unlock', 'ada'], 'ID must be a UUID'],

@@ -111,34 +111,6 @@ describeReal('postgres', 'users import', () => {
       '',
     ]);
   });
-
-  it('D7-09 D1-12: says what to write instead of what it cannot do', async () => {
-    const file = await fileWith(folder, 'wallet;email\n');
-    const run = (...args: string[]) => portcullis(['users', 'import', ...args], env);
-    const other = randomUUID();
-    expect(await run(file)).toMatchObject({ code: 2, err: expect.stringContaining('without --node') });
-    expect(await run(file, '--node', 'x')).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('--node must be a UUID'),
-    });
-    expect(await run('--node', node)).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('name a FILE, or --resume'),
-    });
-    expect(await run('--node', node, '--resume', '7')).toMatchObject({ code: 2 });
-    expect(await run('gone.csv', '--node', node)).toMatchObject({ code: 1, err: expect.stringContaining('ENOENT') });
-    expect(await run(file, '--node', other)).toMatchObject({ code: 1, err: `portcullis: there is no node ${other}\n` });
-    expect(await run('--node', node, '--resume', other)).toMatchObject({
-      code: 1,
-      err: `portcullis: the node ${node} has no migration ${other}\n`,
-    });
-    expect(await run(file, '--node', node)).toMatchObject({
-      code: 1,
-      err: expect.stringContaining(
-        'portcullis: the file has the unknown column "wallet;email": name some of wallet_address',
-      ),
-    });
-  });
 });
 
 it('D7-09 D1-12: it migrates a file into an embedded database', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
+import { listening } from '../support/faults/faults.ts';
 import { type Lab, startLab } from '../support/faults/lab.ts';
 import { type RedisLeave, redisReplaced } from '../support/faults/redis-replica.ts';
 import { faultTable } from '../support/faults/table.ts';
@@ -96,7 +97,7 @@ async function clientWithQuota(lab: Lab): Promise<string> {
 }
 
 async function post<Answer = Tokens>(lab: Lab, path: string, body: object): Promise<Answer> {
-  const response = await fetch(`${baseUrlOf(lab)}${path}`, {
+  const response = await fetch(`${listening(lab)[0]?.baseUrl}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -113,9 +114,5 @@ async function status(lab: Lab, token: string): Promise<number> {
 }
 
 function accountsOf(lab: Lab): string {
-  return `${baseUrlOf(lab)}/v1/accounts`;
-}
-
-function baseUrlOf({ replicas }: Lab): string {
-  return replicas.find(({ role }) => role === 'gateway')?.baseUrl ?? '';
+  return `${listening(lab)[0]?.baseUrl}/v1/accounts`;
 }

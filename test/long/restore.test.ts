@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { ADMIN_GROUP, kafkaOf, untilMembers } from '../support/events/worker-stand.ts';
-import { type FaultReport, underFault } from '../support/faults/faults.ts';
+import { type FaultReport, listening, tokenOf, underFault } from '../support/faults/faults.ts';
 import { findings } from '../support/faults/findings.ts';
 import { type Lab, startLab } from '../support/faults/lab.ts';
 import { type Heard, promoted } from '../support/faults/promotion.ts';
@@ -141,21 +141,8 @@ async function stopped({ replicas }: Lab, work: () => Promise<void>): Promise<vo
   }
 }
 
-function baseUrlOf({ replicas }: Lab): string {
-  return replicas.find(({ role }) => role === 'gateway')?.baseUrl ?? '';
-}
-
-async function tokenOf(lab: Lab): Promise<string> {
-  const response = await fetch(`${baseUrlOf(lab)}/v2/oauth/token`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ grant_type: 'client_credentials', ...lab.demo.client }),
-  });
-  return ((await response.json()) as { access_token: string }).access_token;
-}
-
 async function statusWith(lab: Lab, token: string): Promise<number> {
-  const response = await fetch(`${baseUrlOf(lab)}/graphql`, {
+  const response = await fetch(`${listening(lab)[0]?.baseUrl}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ query: '{ transactions(first: 1) { edges { node { id } } } }' }),
