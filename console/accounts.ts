@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Account>[] = [
   { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
 ];
 
-/** The accounts of the node, filtered by what the address names. */
+/** The accounts of the tenant, filtered by the parameters of the address. */
 export function AccountsPage() {
   const { query } = place.value;
   const [search, type, status] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
@@ -32,7 +32,7 @@ export function AccountsPage() {
   const put = (name: string) => (event: Event) => set(name, inputOf(event));
   return html`<${Page} title="Accounts">
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
-      <${Field} label="Part of the name">${(described: object) => html`<input ...${described} type="search" maxlength="1000" value=${search} onInput=${put('search')} />`}<//>
+      <${Field} label="Name contains">${(described: object) => html`<input ...${described} type="search" maxlength="1000" value=${search} onInput=${put('search')} />`}<//>
       <${Field} label="Type">${(described: object) => html`<input ...${described} list="account-types" value=${type} onChange=${put('type')} />`}<//>
       <datalist id="account-types"><option value="organisation"></option><option value="customer-segregated"></option></datalist>
       <${Field} label="Status">${(described: object) => html`<select ...${described} value=${status} onChange=${put('status')}><option value="">All</option>
@@ -41,7 +41,7 @@ export function AccountsPage() {
     </form>
     <${Answer} asked=${asked}>${({ accounts }: AccountsQuery) =>
       html`<${List} label="Accounts" of=${accounts} pages=${asked.pages} columns=${COLUMNS} keyOf=${({ id }: Account) => id}
-        empty="No account is like this. Change the filter above, or include deleted ones." />`}<//>
+        empty="No account matches. Change the filter, or include deleted accounts." />`}<//>
   <//>`;
 }
 
@@ -57,15 +57,15 @@ export function AccountPage({ id }: { id: string }) {
   const trail = [{ text: 'Accounts', link: linkTo(['accounts']) }];
   return html`<${Page} title=${asked.data?.account?.name || 'Account'} trail=${trail}>
     <${Answer} asked=${asked}>${({ account }: AccountWalletsQuery) => {
-      if (!account) return html`<${Empty}>There is no account with this id, or it belongs to another node.<//>`;
+      if (!account) return html`<${Empty}>There is no account with this id, or it belongs to another tenant.<//>`;
       const { wallets } = account;
       return html`<p><${AccountStatus} ...${account} /></p>
         <p class="muted">${words(account.type)}, created <${Time} at=${account.createdAt} />. Id: <code>${account.id}</code></p>
         <h2>Wallets</h2>
         ${
           wallets
-            ? html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} keyOf=${({ id }: Wallet) => id} empty="The account has no wallet." />`
-            : html`<p class="muted">To see them, your sign-in lacks <code>wallets:read</code>: ask the administrator of your role or client for it.</p>`
+            ? html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} keyOf=${({ id }: Wallet) => id} empty="The account has no wallets." />`
+            : html`<p class="muted">To see them, you need the permission <code>wallets:read</code>. Ask your administrator for it.</p>`
         }`;
     }}<//>
   <//>`;

@@ -44,19 +44,19 @@ interface Answer<Result> {
   message?: string;
 }
 
-/** What the server says of a variable that is of another type than its schema has. */
+/** The server's message about a variable whose type differs from the schema. */
 const OF_VARIABLE = /^Variable "\$input" has invalid value at ([^:]+): (.+)$/s;
 
 function issuesIn({ message, extensions }: GraphqlError): Issue[] {
-  const [, path, told] = OF_VARIABLE.exec(message) ?? [];
-  if (path === undefined || told === undefined) return extensions?.issues ?? [];
-  return [{ path: path.split(/[.[\]]+/).filter(Boolean), message: told }];
+  const [, path, reason] = OF_VARIABLE.exec(message) ?? [];
+  if (path === undefined || reason === undefined) return extensions?.issues ?? [];
+  return [{ path: path.split(/[.[\]]+/).filter(Boolean), message: reason }];
 }
 
 function refusalOf(errors: readonly GraphqlError[], correlationId: string | undefined): Failure {
   const issues = errors.flatMap(issuesIn);
   const { message: first = 'The server gave no reason.', extensions = {} } = errors[0] ?? {};
-  const message = OF_VARIABLE.test(first) ? 'The input is not valid.' : first;
+  const message = OF_VARIABLE.test(first) ? 'The input is invalid.' : first;
   const { permission, correlationId: own = correlationId, code: kind = '' } = extensions;
   return new Failure(message, { issues, permission, correlationId: own, kind });
 }
@@ -90,7 +90,7 @@ export async function ask<Result, Variables>(
   const answer = answerIn(await response.text()) as Answer<Result>;
   if (answer.errors?.length) throw refusalOf(answer.errors, correlationId);
   if (!response.ok || !answer.data) {
-    throw new Failure(answer.error?.message ?? answer.message ?? `The answer is ${response.status}.`, { correlationId });
+    throw new Failure(answer.error?.message ?? answer.message ?? `The server returned HTTP status ${response.status}.`, { correlationId });
   }
   for (const result of Object.values(answer.data)) if (result && correlationId !== undefined) ANSWERED.set(result, correlationId);
   return answer.data;
@@ -114,7 +114,7 @@ async function posted(body: string | FormData, signal: AbortSignal | undefined):
   const who = viewer.value;
   const response = await once(false);
   if (response.status !== 401) return response;
-  // Nobody sends again what another one has asked for before.
+  // A new session must not send the requests of an earlier one.
   if (viewer.value !== who) throw new Ended('You are signed out.');
   const again = await once(true);
   if (again.status === 401) throw end();
@@ -129,7 +129,7 @@ function formOf(operations: string, file: File): FormData {
   return form;
 }
 
-/** The result of a mutation: what was asked for, or an error as data. */
+/** The result of a mutation: the requested object, or an error as data. */
 type Refused = { __typename: string; message: string; issues?: Issue[]; permission?: string };
 
 /**
@@ -147,7 +147,9 @@ export type Link = { state: 'connecting' | 'live' } | { state: 'waiting'; untilM
 
 interface Followed<Result, Variables> {
   operation: TypedDocumentString<Result, Variables>;
-  /** Returns the variables; called for each attempt, so that one goes on where the last one was cut. */
+  /**
+   * Returns the variables; called for each attempt, so that an attempt continues where the last one was interrupted.
+   */
   variables(): Variables;
   onNext(data: Result): void;
   onLink(link: Link): void;
@@ -168,7 +170,7 @@ function watched(response: Response): Response {
   let silence = 0;
   const expect = (controller: TransformStreamDefaultController) => {
     clearTimeout(silence);
-    silence = setTimeout(() => controller.error(new TypeError('The stream has fallen silent.')), SILENCE_MS);
+    silence = setTimeout(() => controller.error(new TypeError('The event stream has stopped sending.')), SILENCE_MS);
   };
   const watching = new TransformStream<Uint8Array, Uint8Array>({
     start: expect,
@@ -178,7 +180,7 @@ function watched(response: Response): Response {
     },
     flush: (controller) => {
       clearTimeout(silence);
-      controller.error(new TypeError('The stream was cut.'));
+      controller.error(new TypeError('The event stream was interrupted.'));
     },
   });
   return response.body ? new Response(response.body.pipeThrough(watching), response) : response;
@@ -232,7 +234,7 @@ async function attempts<Result, Variables extends Record<string, unknown>>(
       if (status === 401 && isRefused) throw end();
       if (error instanceof Failure || error instanceof Ended) throw error;
       if (status >= 400 && status < 500 && status !== 401 && status !== 429) {
-        throw new Failure(`The server refused the subscription: the answer is ${status}.`, { correlationId });
+        throw new Failure(`The server rejected the subscription with HTTP status ${status}.`, { correlationId });
       }
       isRefused = status === 401;
       if (isRefused) waitMs = FIRST_WAIT_MS;

@@ -88,10 +88,10 @@ function SearchForm({ search }: { search: Search }) {
   const methods = [...new Set(['', ...METHODS, search.method])];
   return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${submit}>
     ${input('correlationId', 'Correlation id', 'The whole id: the X-Correlation-ID of the response.')}
-    <${Field} label="Method" hint="WS is an operation on a socket.">${(described: object) =>
+    <${Field} label="Method" hint="WS is an operation over a WebSocket.">${(described: object) =>
       html`<select name="method" value=${search.method} ...${described}>${methods.map((method) => html`<option value=${method}>${method || 'All'}</option>`)}</select>`}<//>
-    ${input('path', 'Path', 'The whole path, without a query; a part of it finds nothing.')}
-    ${input('status', 'Status code', 'Such as 404; 499: the caller left first.', { inputmode: 'numeric', pattern: '[0-9]{3}', title: 'Three digits' })}
+    ${input('path', 'Path', 'The complete path, without the query string.')}
+    ${input('status', 'Status code', 'Such as 404. 499 means that the caller disconnected first.', { inputmode: 'numeric', pattern: '[0-9]{3}', title: 'Three digits' })}
     ${time('since', 'Received from')}
     ${time('until', 'Received before')}
     <p class="actions"><button type="submit" class="primary">Search</button><a href=${linkTo(['audit'])} onClick=${clear}>Clear</a></p>
@@ -110,11 +110,11 @@ function Nothing({ isAwaited, reload }: { isAwaited: boolean; reload: () => void
     const timer = isLooking ? setTimeout(look, LOOK_MS) : undefined;
     return () => clearTimeout(timer);
   }, [looks]);
-  if (!isAwaited) return html`<${Empty}>No request matches all of this. Every value is compared as a whole: change or clear some.<//>`;
+  if (!isAwaited) return html`<${Empty}>No request matches. Values must match exactly: change or clear some of them.<//>`;
   if (isLooking)
-    return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive: looking again …</p>`;
-  return html`<${Empty}>No request of this node has this correlation id and matches the rest of the search, or its record is no longer kept.
-    <button type="button" onClick=${() => setLooks(0)}>Look again</button><//>`;
+    return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive. Searching again …</p>`;
+  return html`<${Empty}>No request of this tenant has this correlation id and matches the rest of the search, or its record was deleted.
+    <button type="button" onClick=${() => setLooks(0)}>Search again</button><//>`;
 }
 
 /** All that is stored about one request. */
@@ -124,11 +124,11 @@ function RecordFacts({ record }: { record: AuditRecord }) {
   return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
     <${Facts} of=${[
       ['Received', html`<${Time} at=${record.at} />`],
-      ['Elapsed until the response was complete', inMs(record.elapsed)],
+      ['Time until the response was complete', inMs(record.elapsed)],
       ['Correlation id', html`<${Copied} text=${record.correlationId} />`],
       ['Client’s address', html`<code>${record.realIp}</code>`],
       ['Peer: the client or a proxy', html`<code>${record.remoteAddress}</code>`],
-      ['Token', record.isApi ? 'of the client itself' : 'of a login, or none'],
+      ['Token', record.isApi ? 'API token' : 'login token, or none'],
       ['Id', html`<code>${record.id}</code>`],
     ]} />
     <p class="muted">Secrets and personal data are masked as <code>***</code> before they are stored.</p>
@@ -143,7 +143,7 @@ function RecordFacts({ record }: { record: AuditRecord }) {
 
 function Body({ title, text }: { title: string; text: string | null }) {
   return html`<h3>${title}</h3>
-    ${text === null ? html`<p class="muted">Not kept, or empty.</p>` : html`<pre tabindex="0" role="region" aria-label=${title}>${indented(text)}</pre>`}`;
+    ${text === null ? html`<p class="muted">Not stored, or empty.</p>` : html`<pre tabindex="0" role="region" aria-label=${title}>${indented(text)}</pre>`}`;
 }
 
 function Copied({ text }: { text: string }) {
@@ -152,10 +152,13 @@ function Copied({ text }: { text: string }) {
   return html`<code>${text}</code> ${isSecureContext && html`<button type="button" onClick=${copy}>Copy</button> <small role="status">${isCopied && 'Copied'}</small>`}`;
 }
 
-/** The greatest length of a body with indents; those of one that is deeply nested would be a thousand times as long as it. */
+/** The greatest length of a body with indents; a deeply nested body would become a thousand times as long. */
 const MAX_INDENTED = 1_000_000;
 
-/** Returns JSON with a member a line, each number as it was written; any other text, and what would be too long, as it is. */
+/**
+ * Returns JSON with a member a line, each number as it was written; any other text, and what would be too long, as it
+ * is.
+ */
 function indented(text: string): string {
   const { parse, rawJSON } = JSON as unknown as { parse(text: string, reviver: Reviver): unknown; rawJSON(text: string | undefined): unknown };
   try {

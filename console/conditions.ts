@@ -7,7 +7,7 @@ import { Field, inputOf, issueAt } from './ui.ts';
 
 const MAX_DEPTH = 8;
 const MAX_CONDITIONS = 64;
-const KINDS: Readonly<Record<GroupKind, string>> = { and: 'All of these hold', or: 'Any of these holds', not: 'This does not hold' };
+const KINDS: Readonly<Record<GroupKind, string>> = { and: 'All of these are true', or: 'Any of these is true', not: 'This is not true' };
 
 interface Conditions {
   logic: Logic;
@@ -41,7 +41,7 @@ export function ConditionTree({ logic: root, issues, explained, currencyId, onCh
     return html`<fieldset class="node" id=${idOf(at)}>
       <legend>${'field' in logic ? 'Condition' : 'Group'} ${at.map((index) => index + 1).join('.')}</legend>
       ${'field' in logic ? leafOf(logic, at, path) : childrenOf(logic, at, path)}
-      <p class="actions">${button('Put into a group', isDeep, wrap('and'))} ${!('not' in logic) && button('Negate', isDeep, wrap('not'))}
+      <p class="actions">${button('Group', isDeep, wrap('and'))} ${!('not' in logic) && button('Negate', isDeep, wrap('not'))}
         ${button('Remove', false, () => change(at, () => undefined, at.slice(0, -1)))}</p>
     </fieldset>`;
   };
@@ -56,7 +56,7 @@ export function ConditionTree({ logic: root, issues, explained, currencyId, onCh
     return html`<${Field} label="Holds where">${(described: object) => select(described, kind, options, turn)}<//>
       ${children.map((child, index) => nodeOf(child, [...at, index], pathIn(path, kind, index)))}
       <p class="actions">${kind !== 'not' && [add('Add condition', blank(currencyId)), add('Add group', { and: [blank(currencyId)] })]}
-        ${children.length === 1 && button('Take out of the group', false, () => change(at, () => children[0], at))}</p>`;
+        ${children.length === 1 && button('Ungroup', false, () => change(at, () => children[0], at))}</p>`;
   };
   const leafOf = (condition: Condition, at: Place, path: string) => {
     const put = (name: string) => (event: Event) => change(at, (node) => ({ ...(node as Condition), [name]: inputOf(event) }));

@@ -46,7 +46,7 @@ function App() {
   if (!viewer.value) return html`<${SignIn} />`;
   const [path = 'transactions', ...rest] = place.value.parts;
   const [, title, needs, view] = [...SECTIONS, WALLETS].find(([known]) => known === path) ?? [];
-  const content = view?.(...rest) ?? html`<${Page} title="There is no such page"><p>Choose one above.</p><//>`;
+  const content = view?.(...rest) ?? html`<${Page} title="Page not found"><p>Choose a page in the menu above.</p><//>`;
   return html`<${Bar} path=${path} /><${Guarded} key=${path} title=${title} needs=${needs ?? []}>${content}<//>`;
 }
 
@@ -65,7 +65,7 @@ function Bar({ path }: { path: string }) {
     <details class="who"><summary>${tokenUse === 'api' ? 'Client' : 'Supervisor'}</summary><dl>
       <div><dt>Subject</dt><dd><${Id} id=${subject} /></dd></div>
       <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
-      <div><dt>Node</dt><dd><${Id} id=${nodeId} /></dd></div>
+      <div><dt>Tenant</dt><dd><${Id} id=${nodeId} /></dd></div>
       <div><dt>Permissions</dt><dd>${permissions?.map((name) => html`<code>${name}</code> `)}</dd></div>
       <div><dt>Session expires</dt><dd><${Time} at=${expiresAt} /></dd></div></dl></details>
     <button type="button" onClick=${() =>
@@ -115,7 +115,7 @@ function SignIn() {
       <label class="check"><input type="checkbox" checked=${isKept} onChange=${() => setKept(!isKept)} />Remember the client id in this browser</label>
       <${FailureBox} failure=${failure} />
       <button type="submit" class="primary" disabled=${isBusy}>${isBusy ? 'Signing in …' : 'Sign in'}</button>
-      <p class="muted">Secret and tokens stay in this tab’s memory: a reload signs out.</p>
+      <p class="muted">Secret and tokens stay in this tab’s memory. Reloading the page signs you out.</p>
     </form>
   <//>`;
 }

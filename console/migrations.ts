@@ -79,11 +79,11 @@ export function MigrationsPage() {
     return () => clearTimeout(timer);
   }, [asked.data, asked.failure]);
   return html`<${Page} title="User migrations">
-    ${may('users:migrate') ? html`<${Start} />` : html`<p class="muted">To start one, your sign-in lacks <code>users:migrate</code>: ask the administrator of your role or client for it.</p>`}
+    ${may('users:migrate') ? html`<${Start} />` : html`<p class="muted">To start one, you need the permission <code>users:migrate</code>. Ask your administrator for it.</p>`}
     <h2>Past migrations</h2>
     <${Answer} asked=${asked}>${({ migrations }: NonNullable<typeof asked.data>) =>
       html`<${List} label="User migrations" noun="migrations" of=${migrations} pages=${asked.pages} columns=${LIST_COLUMNS}
-        keyOf=${({ id }: Migration) => id} empty="No user migration yet. One appears here as soon as it is started." />`}<//>
+        keyOf=${({ id }: Migration) => id} empty="No user migrations yet. A migration appears here when it is started." />`}<//>
   <//>`;
 }
 
@@ -98,7 +98,7 @@ function Start() {
   const { signal } = leaving.current;
   const choose = (files: FileList | null | undefined) => {
     setFailure(undefined);
-    setIssue(files && files.length > 1 ? 'One file is one migration: drop one file at a time.' : undefined);
+    setIssue(files && files.length > 1 ? 'Each migration takes one file. Drop one file at a time.' : undefined);
     setFile(files?.length === 1 ? files[0] : undefined);
   };
   const drag = (event: DragEvent) => {
@@ -127,16 +127,16 @@ function Start() {
   };
   const chosen = file && `${file.name}, ${counted(file.size, 'byte')}`;
   return html`<form class=${`card drop ${isOver ? 'over' : ''}`} aria-label="Start a user migration" onSubmit=${start}>
-    <${Field} label="CSV file of users" hint="Choose a file here, or drop one anywhere onto this page." issue=${issue}>${(described: object) =>
+    <${Field} label="CSV file of users" hint="Choose a file, or drop one anywhere on this page." issue=${issue}>${(described: object) =>
       html`<input ...${described} ref=${input} type="file" accept=".csv,text/csv" disabled=${isBusy} onChange=${() => choose(input.current?.files)} />`}<//>
-    <p>Its first line names the columns: <code>wallet_address</code> and any of ${COLUMNS.map((name) => html`<code>${name}</code> `)}in any order, with commas between, in UTF-8. A row needs an email or an external id; <code>kyc_sent</code> is <code>true</code> or <code>false</code>.</p>
+    <p>Its first line names the columns: <code>wallet_address</code> and any of ${COLUMNS.map((name) => html`<code>${name}</code> `)}in any order, separated by commas, in UTF-8. A row needs an email or an external id; <code>kyc_sent</code> is <code>true</code> or <code>false</code>.</p>
     <${FailureBox} failure=${failure} />
     <p class="actions"><button type="submit" class="primary" disabled=${isBusy}>Start the migration</button>
       <span role="status">${isBusy ? `Sending ${chosen} … Leaving this page stops it.` : chosen}</span></p>
   </form>`;
 }
 
-/** Follows a migration until it ends. A stream that was cut begins anew with the state of that moment. */
+/** Follows a migration until it ends. An interrupted stream starts again with the current state. */
 function useProgress(id: string, isRunning: boolean, onStep: (isDone: boolean) => void) {
   const [now, setNow] = useState<Migration>();
   const [link, setLink] = useState<Link>({ state: 'connecting' });
@@ -188,20 +188,20 @@ export function MigrationPage({ id }: { id: string }) {
   };
   const actions = may('users:migrate')
     ? html`<button type="button" onClick=${() => setAsking(true)}>Cancel the migration</button>`
-    : html`<span class="muted">To cancel it, your sign-in lacks <code>users:migrate</code>.</span>`;
+    : html`<span class="muted">To cancel it, you need the permission <code>users:migrate</code>.</span>`;
   return html`<${Page} title="User migration" trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]} actions=${isRunning && actions}>
     <${Answer} asked=${asked}>${({ migration: read }: NonNullable<typeof asked.data>) => {
-      if (!read) return html`<${Empty}>There is no user migration with this id, or it belongs to another node.<//>`;
+      if (!read) return html`<${Empty}>There is no user migration with this id, or it belongs to another tenant.<//>`;
       const migration = now ?? read;
       const { status, success, skipped, failed, total, createdAt, finishedAt, createdBy } = migration;
       const processed = success + skipped + failed;
       return html`
         <p class="link" role="status"><${Status} status=${status} /> ${isRunning && html`<${LinkBadge} link=${link} />`}
-          ${isRunning && wasCut && link.state === 'live' && ' Reconnected: the progress is current, nothing was missed.'}</p>
+          ${isRunning && wasCut && link.state === 'live' && ' Reconnected. The progress is up to date.'}</p>
         <${FailureBox} failure=${failure} retry=${retry} />
         <label class="field"><span>${processed.toLocaleString('en')} of ${counted(total, 'row')} with an outcome</span>
           <progress max=${total || 1} value=${total === 0 ? 1 : processed}></progress></label>
-        ${(status === 'FAILED' || status === 'CANCELLED') && html`<p class="warning">${status === 'FAILED' ? 'It could not continue' : 'It was cancelled'}: the users created until then stay, and the rows after row ${processed.toLocaleString('en')} have no outcome.</p>`}
+        ${(status === 'FAILED' || status === 'CANCELLED') && html`<p class="warning">${status === 'FAILED' ? 'It could not continue' : 'It was cancelled'}: the users created so far are kept, and the rows after row ${processed.toLocaleString('en')} have no outcome.</p>`}
         <${Facts} of=${[
           ['Users created', success.toLocaleString('en')],
           ['Rows skipped', skipped.toLocaleString('en')],
@@ -215,8 +215,8 @@ export function MigrationPage({ id }: { id: string }) {
         ${
           isAsking &&
           html`<${Confirm} title="Cancel this migration?" verb="Cancel the migration" act=${cancel} onClose=${() => setAsking(false)}>
-          <p>Rows already migrated stay: ${counted(success, 'user')} until now, and those created before it stops.</p>
-          <p>The other rows are not migrated, and it cannot be continued: another migration of the same file skips the rows already migrated.</p><//>`
+          <p>Users already created are kept: ${counted(success, 'user')} so far, and any created before it stops.</p>
+          <p>The other rows are not migrated, and the migration cannot be continued. To migrate the rest later, migrate the same file again: rows already migrated are skipped.</p><//>`
         }`;
     }}<//>
   <//>`;
@@ -224,10 +224,12 @@ export function MigrationPage({ id }: { id: string }) {
 
 type RowsInput = { migration: Migration; rows: NonNullable<MigrationRowsQuery['migration']>['rows']; pages: Pages };
 
-/** The rows of a migration. Once it has ended: those alone that failed or were skipped, and a file of the failed ones. */
+/**
+ * The rows of a migration. Once it has ended: only failed or skipped rows on request, and a file of the failed ones.
+ */
 function Rows({ migration: { id, status, total, success, skipped, failed }, rows, pages }: RowsInput) {
   const [bad, setBad] = useState<readonly Row[]>();
-  const [told, setTold] = useState('');
+  const [notice, setNotice] = useState('');
   const { run, isBusy, failure } = useAction();
   const leaving = useRef(new AbortController());
   useEffect(() => () => leaving.current.abort(), []);
@@ -238,11 +240,11 @@ function Rows({ migration: { id, status, total, success, skipped, failed }, rows
     const variables = { id, first: 100, after: null as string | null };
     for (let looked = 0, isAll = false; !isAll; ) {
       const { migration } = await ask(MigrationRowsDocument, variables, { signal: leaving.current.signal });
-      if (!migration) throw new Failure('The migration is no longer there.');
+      if (!migration) throw new Failure('The migration no longer exists.');
       const { edges, pageInfo } = migration.rows;
       found.push(...nodesOf(migration.rows).filter((row) => row.status !== 'created'));
       looked += edges.length;
-      setTold(`${looked.toLocaleString('en')} of ${counted(success + skipped + failed, 'row')} looked through`);
+      setNotice(`Searched ${looked.toLocaleString('en')} of ${counted(success + skipped + failed, 'row')}`);
       variables.after = pageInfo.endCursor;
       isAll = !pageInfo.hasNextPage;
     }
@@ -251,7 +253,7 @@ function Rows({ migration: { id, status, total, success, skipped, failed }, rows
   const showBad = async () => {
     const found = await find();
     setBad(found);
-    setTold(found.length > SHOWN ? `The first ${SHOWN} of ${found.length.toLocaleString('en')}` : '');
+    setNotice(found.length > SHOWN ? `The first ${SHOWN} of ${found.length.toLocaleString('en')}` : '');
   };
   const save = async (from: File) => {
     const wanted = (await find()).filter((row) => row.status === 'failed').map(({ index }) => index);
@@ -262,15 +264,15 @@ function Rows({ migration: { id, status, total, success, skipped, failed }, rows
     const href = URL.createObjectURL(new Blob(parts, { type: 'text/csv' }));
     Object.assign(document.createElement('a'), { href, download }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
-    setTold(`${download} has ${counted(wanted.length, 'failed row')}, as they stand in ${from.name}. Correct them, and start a migration with it.`);
+    setNotice(`${download} has ${counted(wanted.length, 'failed row')}, copied from ${from.name}. Correct them, and start a migration with it.`);
   };
   const table = { label: 'Rows', columns: ROW_COLUMNS, keyOf: ({ index }: Row) => index };
   return html`<h2>Rows</h2>
-    <p class="muted">Rows are counted from 1 after the header, empty lines left out; <code>line N</code> in a reason is the same number.</p>
+    <p class="muted">Rows are counted from 1 after the header, without empty lines; <code>line N</code> in a reason is the same number.</p>
     <p class="actions">
       ${hasBad && html`<button type="button" disabled=${isBusy} onClick=${() => (bad ? setBad(undefined) : run(showBad))}>${bad ? 'Show all rows' : 'Show failed and skipped only'}</button>`}
-      ${hasBad && failed > 0 && (file ? html`<button type="button" disabled=${isBusy} onClick=${() => run(() => save(file))}>Download the failed rows as CSV</button>` : html`<span class="muted">A file of the failed rows can be made only in the session in which the CSV was chosen: the server does not keep it.</span>`)}
-      <span role="status">${told}</span></p>
+      ${hasBad && failed > 0 && (file ? html`<button type="button" disabled=${isBusy} onClick=${() => run(() => save(file))}>Download the failed rows as CSV</button>` : html`<span class="muted">The failed rows can be downloaded only in the session in which the CSV file was chosen, because the server does not keep the file.</span>`)}
+      <span role="status">${notice}</span></p>
     <${FailureBox} failure=${failure} />
     ${bad ? html`<${Table} ...${table} rows=${bad.slice(0, SHOWN)} />` : html`<${List} ...${table} of=${rows} pages=${pages} empty="No row has an outcome." />`}`;
 }

@@ -9,7 +9,7 @@ export interface Place {
 /** The place that the address names. */
 export const place = signal(placeOf(location.hash));
 
-/** How often one has gone to the place where one was already: what it shows is asked for again. */
+/** Counts navigations to the current page, each of which loads its data again. */
 export const visits = signal(0);
 
 /** Asks before something that is not saved is left; `then` leaves it. */
@@ -65,7 +65,7 @@ export function linkTo(parts: readonly string[], query: Readonly<Record<string, 
   return `#/${parts.map(encodeURIComponent).join('/')}${asked}`;
 }
 
-/** Goes to a place. Replacing it leaves no entry in the history, as for what is typed into a filter. */
+/** Goes to a page. With replacement there is no entry in the history, as for text typed into a filter. */
 export function go(link: string, { replaces = false } = {}): void {
   if (link === location.hash) visits.value += 1;
   else if (!replaces) location.hash = link;

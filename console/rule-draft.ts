@@ -29,7 +29,7 @@ export function signOf(op: string): string {
   return OPERATORS[op]?.split(' ')[0] ?? op;
 }
 
-/** Returns the kind of a group and what is in it. */
+/** Returns the kind of a group and its members. */
 export function groupOf(logic: Exclude<Logic, Condition>): { kind: GroupKind; children: readonly Logic[] } {
   if ('and' in logic) return { kind: 'and', children: logic.and };
   return 'or' in logic ? { kind: 'or', children: logic.or } : { kind: 'not', children: [logic.not] };
@@ -43,7 +43,7 @@ export function group(kind: GroupKind, children: readonly Logic[]): Logic {
   return { not: only !== undefined && others.length === 0 ? only : { and: [...children] } };
 }
 
-/** Returns the tree with another node at a place; a node that is taken away takes along the group that it was alone in. */
+/** Returns the tree with another node at a place; removing the last node of a group removes the group. */
 export function changed(logic: Logic, [index, ...deeper]: readonly number[], by: (node: Logic) => Logic | undefined): Logic | undefined {
   if (index === undefined || 'field' in logic) return by(logic);
   const { kind, children } = groupOf(logic);
@@ -99,10 +99,10 @@ export const TEXTS: Readonly<Record<string, Text>> = {
   'permissionlessTransferLimitRule.maxAmount': { label: 'Maximum in the window', hint: 'a whole number', attributes: WHOLE_INPUT },
   'permissionlessTransferLimitRule.timePeriod': { label: 'Period', options: PERIODS, initial: 'day' },
   'permissionlessTransferLimitRule.timePeriodValue': { label: 'Periods in the window', initial: '1', attributes: WHOLE_INPUT },
-  'signAndApproveRule.mandatoryUserId': { label: 'Id of a user who must be among them', hint: 'may be empty' },
+  'signAndApproveRule.mandatoryUserId': { label: 'Id of a user who must approve', hint: 'may be empty' },
   'signAndApproveRule.minPriority': { label: 'Lowest priority of an approver', ...APPROVER },
   'signAndApproveRule.maxPriority': { label: 'Highest priority of an approver', ...APPROVER },
-  'signAndApproveRule.minUserCount': { label: 'How many must approve', hint: 'at least 1, or empty', attributes: WHOLE_INPUT },
+  'signAndApproveRule.minUserCount': { label: 'Approvals required', hint: 'at least 1, or empty', attributes: WHOLE_INPUT },
 };
 
 /** The members that may be empty. */
@@ -127,7 +127,9 @@ export function blank(currencyId: string): Condition {
   return { field: '', op: 'gte', value: '', network_currency_id: currencyId };
 }
 
-/** Returns the conditions with their values as text: a number has come through as it was written, or is text already. */
+/**
+ * Returns the conditions with their values as text: a number has come through as it was written, or is text already.
+ */
 function texts(logic: Logic): Logic {
   if ('field' in logic) return { ...logic, value: String(logic.value) };
   const { kind, children } = groupOf(logic);
@@ -139,7 +141,7 @@ export function ownPart({ fields }: Draft): Part {
   return fields.type === 'auto_transfer' ? 'autoTransferRule' : 'permissionlessTransferLimitRule';
 }
 
-/** Returns what is sent of a draft. What is not as it should be is sent as it is, for the server to say so. */
+/** Returns the body to send for a draft. Invalid values are sent unchanged, so that the server reports them. */
 export function ruleInput(draft: Draft): WalletRuleInput {
   const input: Record<string, unknown> = {};
   for (const [path, typed] of Object.entries(draft.fields)) {

@@ -21,11 +21,14 @@ export interface EditorInput {
 
 type Typed = Partial<{ base: { draft: Draft; version: number | undefined }; draft: Draft; facts: Facts }>;
 
-/** What is typed and not saved, by its wallet and rule: it outlives a session that ends by itself, and the facts a creation. */
+/**
+ * What is typed and not saved, by its wallet and rule: it survives the end of a session, and the facts survive a
+ * creation.
+ */
 const TYPED = new Map<string, Typed>();
 onSignOut(() => TYPED.clear());
 
-/** A rule to type on, with its preview beside it. */
+/** An editable rule and its preview. */
 export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const place = `${walletId} ${rule?.id}`;
   const kept = TYPED.get(place);
@@ -37,7 +40,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const [sent, setSent] = useState<unknown>();
   const { run, isBusy, failure, setFailure } = useAction();
   const form = useRef<HTMLFormElement>(null);
-  const told = usePreview(draft, facts);
+  const preview = usePreview(draft, facts);
   const isDirty = !isSame(draft, base.draft);
   useEffect(() => {
     // A version that differs in its status alone is no conflict with what is typed.
@@ -78,12 +81,12 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     } catch (error) {
       if (!rule || failureOf(error).kind !== 'PreconditionError') throw error;
       const { walletRule } = await ask(WalletRuleDocument, { id: rule.id });
-      if (!walletRule) throw new Failure('The rule is not there any more: what you typed is still here.');
+      if (!walletRule) throw new Failure('The rule no longer exists. Your changes are still here.');
       setTheirs(walletRule);
     }
   };
   const put = (path: string) => (event: Event) => setDraft({ ...draft, fields: { ...draft.fields, [path]: inputOf(event) } });
-  // What is said of a member holds of what was sent, and no longer once it is changed.
+  // An error of a member is about the value that was sent, and is removed once the value changes.
   const issues = failure?.issues.filter(({ path }) => isSame(memberAt(sent, path), memberAt(ruleInput(draft), path))) ?? [];
   const field = (path: string) => {
     const { label, hint, options, attributes } = TEXTS[path] ?? { label: path };
@@ -119,7 +122,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
         ${
           own === 'autoTransferRule' &&
           html`<h2>Conditions</h2>
-          <${ConditionTree} logic=${draft.logic} issues=${issues} explained=${byPath(told)} currencyId=${currencyId}
+          <${ConditionTree} logic=${draft.logic} issues=${issues} explained=${byPath(preview)} currencyId=${currencyId}
             onChange=${(logic: Draft['logic']) => setDraft({ ...draft, logic })} />`
         }
         <h2>Approvals</h2>
@@ -129,7 +132,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
           <span role="status">${isDirty ? 'Not saved yet.' : saved}</span></p>
       </fieldset>
     </form>
-    <${PreviewPanel} ...${{ draft, told, facts, onFacts: setFacts }} />
+    <${PreviewPanel} ...${{ draft, preview, facts, onFacts: setFacts }} />
     <${LeaveGuard} isDirty=${isDirty} />
     ${theirs && html`<${Conflict} ...${{ theirs, draft, take }} version=${base.version} save=${() => save(theirs.version)} onClose=${() => setTheirs(undefined)} />`}
   </div>`;
@@ -168,14 +171,14 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
   const [choice, setChoice] = useState<'take' | 'save'>();
   const rows = sideBySide(ruleInput(draftOf(theirs)), ruleInput(draft));
   const choices = {
-    take: { title: 'Take the stored version?', verb: 'Take it', act: async () => take(theirs), children: 'What you have typed is lost.' },
-    save: { title: `Save over version ${theirs.version}?`, verb: 'Save mine', act: save, children: 'What you typed replaces it in full.' },
+    take: { title: 'Use the stored version?', verb: 'Take it', act: async () => take(theirs), children: 'Your changes will be lost.' },
+    save: { title: `Save over version ${theirs.version}?`, verb: 'Save mine', act: save, children: 'Your changes replace it completely.' },
   };
   type Row = (typeof rows)[number];
   const differs = ({ before, after }: Row) => before !== after;
   const mark = (text: string | undefined, row: Row) => (differs(row) ? html`<mark>${text ?? 'not there'}</mark>` : text);
   return html`<${Dialog} title="The rule was changed by someone else" onClose=${onClose}>
-    <p>You began with version ${version}; version ${theirs.version} is stored now. Nothing was saved, and what you typed is still here.${' '}
+    <p>You started from version ${version}; version ${theirs.version} is stored now. Nothing was saved, and your changes are still here.${' '}
       ${rows.filter(differs).length} of ${rows.length} members differ: they are marked.</p>
     <${Table} label="Both versions" rows=${rows} keyOf=${({ name }: Row) => name} columns=${[
       { title: 'Member', cell: (row: Row) => `${row.name}${differs(row) ? ' (differs)' : ''}` },
@@ -183,8 +186,8 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
       { title: 'Typed here', cell: (row: Row) => mark(row.after, row) },
     ]} />
     <p class="actions"><button type="button" onClick=${onClose}>Keep editing</button>
-      <button type="button" onClick=${() => setChoice('take')}>Take the stored one</button>
-      <button type="button" onClick=${() => setChoice('save')}>Save mine over it</button></p>
+      <button type="button" onClick=${() => setChoice('take')}>Use the stored version</button>
+      <button type="button" onClick=${() => setChoice('save')}>Overwrite with my version</button></p>
     ${choice && html`<${Confirm} ...${choices[choice]} onClose=${() => setChoice(undefined)} />`}
   <//>`;
 }

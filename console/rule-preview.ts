@@ -32,7 +32,10 @@ function previewInput(draft: Draft, { values, transfers }: Facts): PreviewWallet
   return { rule, balances: [], transfers: given.map(({ amount, at }) => ({ networkCurrencyId, amount: amount.trim(), at: utcOf(at) })) };
 }
 
-/** Evaluates a draft once it is complete and typing pauses. Nothing is there while what has come is of another draft. */
+/**
+ * Evaluates a draft once it is complete and typing pauses. Returns nothing while the result belongs to an earlier
+ * draft.
+ */
 export function usePreview(draft: Draft, facts: Facts): Asked<PreviewWalletRuleQuery> {
   const input = previewInput(draft, facts);
   const key = JSON.stringify(input);
@@ -61,14 +64,14 @@ export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   if (!explanation) return html`<p class="verdict muted">Not evaluated yet.</p>`;
   const { result, actual, expected, op, reason } = explanation;
   const compared = expected === null ? '' : `actual ${actual ?? 'unknown'}, expected ${signOf(op)} ${expected}`;
-  const word = actual === null && expected !== null ? 'cannot be evaluated' : result ? 'holds' : 'does not hold';
+  const word = actual === null && expected !== null ? 'cannot be evaluated' : result ? 'is true' : 'is false';
   return html`<p class="verdict"><${Badge} tone=${result ? 'good' : 'bad'}>${word}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
 }
 
-type PanelInput = { draft: Draft; told: Asked<PreviewWalletRuleQuery>; facts: Facts; onFacts(facts: Facts): void };
+type PanelInput = { draft: Draft; preview: Asked<PreviewWalletRuleQuery>; facts: Facts; onFacts(facts: Facts): void };
 
-/** The facts by which a draft is evaluated, and what comes of it. */
-export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {
+/** The facts that a draft is evaluated with, and the result. */
+export function PreviewPanel({ draft, preview, facts, onFacts }: PanelInput) {
   const isLimit = ownPart(draft) === 'permissionlessTransferLimitRule';
   const { values, transfers } = facts;
   const replace = (index: number, ...by: Facts['transfers'][number][]) => onFacts({ ...facts, transfers: transfers.toSpliced(index, 1, ...by) });
@@ -81,7 +84,7 @@ export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {
   ) => html`<${Field} label=${label} hint=${hint}>
     ${(described: object) => html`<input ...${described} ...${more} value=${value} onInput=${(event: Event) => onValue(inputOf(event))} />`}<//>`;
   return html`<section class="card preview" aria-labelledby="preview"><h2 id="preview">Preview</h2>
-    <p class="muted">What the rule would do with these facts. Nothing is changed or stored.</p>
+    <p class="muted">Shows what the rule would do with these facts. Nothing is changed or stored.</p>
     ${
       isLimit
         ? html`${transfers.map(
@@ -93,14 +96,14 @@ export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {
       <button type="button" onClick=${() => onFacts({ ...facts, transfers: [...transfers, { amount: '', at: localOf(Date.now()) }] })}>Add transfer</button>`
         : balancesOf(draft).map(({ key, field, networkCurrencyId }) => {
             const put = (value: string) => onFacts({ ...facts, values: { ...values, [key]: value } });
-            return input(`Value of ${field}`, values[key] ?? '', put, `in the currency ${networkCurrencyId || 'of no id yet'}`);
+            return input(`Value of ${field}`, values[key] ?? '', put, `in the currency ${networkCurrencyId || 'without an id yet'}`);
           })
     }
-    <${Outcome} told=${told} outcomes=${isLimit ? ['The transfers stay within the maximum', 'They are not within it'] : ['It would fire', 'It would not fire']} />
+    <${Outcome} preview=${preview} outcomes=${isLimit ? ['The transfers stay within the maximum', 'The transfers exceed the maximum'] : ['It would fire', 'It would not fire']} />
   </section>`;
 }
 
-function Outcome({ outcomes: [yes, no], told: { data, failure, isLoading } }: { outcomes: [string, string]; told: Asked<PreviewWalletRuleQuery> }) {
+function Outcome({ outcomes: [yes, no], preview: { data, failure, isLoading } }: { outcomes: [string, string]; preview: Asked<PreviewWalletRuleQuery> }) {
   if (failure) {
     const [issue] = failure.issues;
     const path = issue?.path.filter((part, index) => index > 0 || part !== 'rule') ?? [];

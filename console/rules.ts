@@ -25,7 +25,7 @@ export function RulePage({ walletId, id }: { walletId: string; id: string }) {
   const created = (rule: Rule) => go(linkTo(['wallets', walletId, 'rules', rule.id]));
   return html`<${Page} title="New rule" trail=${trail}>
     <${WriteNeeded} />
-    <${Answer} asked=${asked}>${() => (wallet ? html`<${RuleEditor} ...${{ walletId, networks }} onSaved=${created} />` : html`<${Empty}>There is no wallet with this id, or it belongs to another node.<//>`)}<//>
+    <${Answer} asked=${asked}>${() => (wallet ? html`<${RuleEditor} ...${{ walletId, networks }} onSaved=${created} />` : html`<${Empty}>There is no wallet with this id, or it belongs to another tenant.<//>`)}<//>
   <//>`;
 }
 
@@ -34,7 +34,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
   const [changed, setChanged] = useState<Rule>();
   const [isAsking, setAsking] = useState(false);
   const known = changed ?? asked.data?.walletRule;
-  // An address names both: a rule is not shown, and not changed, as that of another wallet.
+  // An address names both: a rule is neither shown nor changed under another wallet.
   const rule = known?.walletId === walletId.toLowerCase() ? known : undefined;
   const isActive = rule?.status === 'ACTIVE';
   const verb = isActive ? 'Disable' : 'Activate';
@@ -49,15 +49,15 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
         ? html`<${WriteNeeded} />
       <p class="muted">Version ${rule.version}, of <${Time} at=${rule.updatedAt} />. Id: <code>${rule.id}</code></p>
       <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
-        : html`<${Empty}>The wallet has no rule with this id: it is one of another wallet, it went with its wallet, or there was never one.<//>`}<//>
+        : html`<${Empty}>The wallet has no rule with this id: it belongs to another wallet, was deleted with its wallet, or never existed.<//>`}<//>
     ${!asked.isLoading && html`<${History} key=${rule?.version} ruleId=${id} />`}
     ${isAsking && html`<${Confirm} title=${`${verb} this rule?`} verb=${verb} act=${setStatus} onClose=${() => setAsking(false)}><p>${CONSEQUENCE[verb]}</p><//>`}
   <//>`;
 }
 
 const CONSEQUENCE = {
-  Disable: 'A disabled rule is kept and never fires: transfers that it would make are not made, and a limit of it permits nothing.',
-  Activate: 'An active rule fires whenever its conditions hold. Transfers that it makes until it is disabled again cannot be undone here.',
+  Disable: 'The rule stops applying until you activate it again. Automatic transfers stop, and its limit no longer permits transfers.',
+  Activate: 'The rule fires whenever its conditions are true. You cannot undo transfers that it makes.',
 };
 
 type Version = WalletRuleVersionsQuery['walletRuleVersions']['edges'][number]['node'];
@@ -67,12 +67,12 @@ function History({ ruleId }: { ruleId: string }) {
   const asked = usePages(WalletRuleVersionsDocument, { ruleId });
   const after = asked.data?.walletRuleVersions.pageInfo.endCursor ?? null;
   const older = useAsk(WalletRuleVersionsDocument, { ruleId, first: after === null ? 0 : 1, after });
-  return html`<h2>History of versions</h2>
+  return html`<h2>Version history</h2>
     <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: WalletRuleVersionsQuery) => {
       const known = [...nodesOf(versions), ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
       const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
-      const changes = { title: 'What it changed', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };
-      return html`<${List} label="History of versions" noun="versions" of=${versions} pages=${asked.pages}
+      const changes = { title: 'Changes', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };
+      return html`<${List} label="Version history" noun="versions" of=${versions} pages=${asked.pages}
         columns=${[...COLUMNS, changes]} keyOf=${({ version }: Version) => version} />`;
     }}<//>`;
 }
@@ -89,10 +89,10 @@ const COLUMNS: readonly Column<Version>[] = [
 const whole = ({ rule, status }: Version) => ({ ...(rule as object), status: status.toLowerCase() });
 
 function Changes({ version, before }: { version: Version; before: Version | undefined }) {
-  if (version.deleted) return 'The rule went with its wallet.';
+  if (version.deleted) return 'The rule was deleted with its wallet.';
   if (!before) return version.version === 1 ? 'The rule was created.' : 'not known';
   const differences = sideBySide(whole(before), whole(version)).filter(({ before, after }) => before !== after);
-  if (differences.length === 0) return 'Nothing: it was saved as it was.';
+  if (differences.length === 0) return 'Nothing: it was saved without changes.';
   return html`<ul class="changes">${differences.map(
     ({ name, before, after }) => html`<li><b>${name}</b>: ${before !== undefined && html`<del>${before}</del>`}
       ${before !== undefined && after !== undefined && ' → '}${after !== undefined && html`<ins>${after}</ins>`}</li>`,

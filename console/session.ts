@@ -4,7 +4,7 @@ import { forget } from './remembered.ts';
 
 export type Viewer = ViewerQuery['me'];
 
-/** What a person signs in with; without a username the client signs in by itself. */
+/** The credentials of a sign-in; without a username the client signs in for itself. */
 export interface Credentials {
   clientId: string;
   clientSecret: string;
@@ -19,7 +19,7 @@ interface Tokens {
   refresh: string | undefined;
 }
 
-/** Whoever is signed in; undefined before, and after the end. */
+/** The signed-in principal; undefined before sign-in and after the session ends. */
 export const viewer = signal<Viewer | undefined>(undefined);
 /** What the page of the sign-in has to say: why a session has ended. */
 export const notice = signal('');
@@ -34,7 +34,7 @@ let renewing: Promise<string> | undefined;
 /** Whose session the last one was. */
 let last = '';
 
-/** Returns the address of a path of the product, whose console is served beside it. */
+/** Returns the address of a path of the API, which the same server serves. */
 export function addressOf(path: string): string {
   return new URL(`..${path}`, document.baseURI).href;
 }
@@ -53,7 +53,7 @@ export async function signIn({ clientId, clientSecret, username, password }: Cre
   notice.value = '';
 }
 
-/** Lets in whoever has signed in; somebody else than before finds nothing of before. */
+/** Starts a session; another principal than before finds no data of the earlier one. */
 export function letIn(me: Viewer): void {
   const who = JSON.stringify([me.nodeId, me.clientId, me.subject]);
   if (who !== last) forget();
@@ -106,7 +106,7 @@ async function renew(by: NonNullable<typeof client>, refresh: string | undefined
 
 /** Ends the session because the server takes its tokens no more. */
 export function end(): Ended {
-  signOut('Your sign-in has ended: it was revoked, or has expired. Sign in again to go on.');
+  signOut('Your session was revoked or has expired. Sign in again to continue.');
   return new Ended(notice.value);
 }
 
@@ -115,9 +115,9 @@ class Refused extends Error {}
 /** What a status means where the answer does not say it in words. */
 const REFUSALS: Readonly<Record<number, string>> = {
   401: 'The client id, its secret, the username or the password is wrong.',
-  403: 'The client may not sign in in this way, or not from this address.',
-  429: 'Too many attempts: wait a while, then try again.',
-  503: 'The server is not ready: try again later.',
+  403: 'This client may not sign in this way, or not from this address.',
+  429: 'Too many attempts. Wait a while, then try again.',
+  503: 'The server is not ready. Try again later.',
 };
 
 async function take(by: NonNullable<typeof client>, grant: Record<string, string>): Promise<Tokens> {
@@ -125,8 +125,8 @@ async function take(by: NonNullable<typeof client>, grant: Record<string, string
   const response = await send('/v2/oauth/token', body, false);
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
-    const told = answer.error_description ?? REFUSALS[response.status] ?? `The answer is ${response.status}.`;
-    throw response.status < 500 && response.status !== 429 ? new Refused(String(told)) : new Error(String(told));
+    const reason = answer.error_description ?? REFUSALS[response.status] ?? `The server returned HTTP status ${response.status}.`;
+    throw response.status < 500 && response.status !== 429 ? new Refused(String(reason)) : new Error(String(reason));
   }
   return { access: answer.access_token, expiresAt: Date.now() + answer.expires_in * 1000, refresh: answer.refresh_token };
 }

@@ -60,12 +60,12 @@ interface Live {
   /** The number of updates since the view was opened. */
   updates: number;
   /** What has happened to the stream. */
-  told: string;
+  notice: string;
   latest: string | undefined;
 }
 
 const UNREAD = { totalCount: undefined, older: undefined, isFull: false, failure: undefined, latest: undefined };
-const NOTHING: Live = { ...UNREAD, rows: [], link: { state: 'connecting' }, updates: 0, told: '' };
+const NOTHING: Live = { ...UNREAD, rows: [], link: { state: 'connecting' }, updates: 0, notice: '' };
 
 /** Returns rows with an update in them: its transaction on top, or gone if it has left the filter. */
 function updated(rows: readonly Transaction[], update: Transaction, { status }: Filter): Transaction[] {
@@ -75,7 +75,7 @@ function updated(rows: readonly Transaction[], update: Transaction, { status }: 
 
 /**
  * Keeps a list of transactions as it is now. The list is read once the stream of updates is open, so that none falls
- * between; a stream that was cut goes on after the last update that came.
+ * between; an interrupted stream continues after the last update received.
  */
 function useLive(filter: Filter) {
   const [live, setLive] = useState(NOTHING);
@@ -120,13 +120,13 @@ function useLive(filter: Filter) {
     const start = () => {
       stop = follow({
         operation: TransactionUpdatesDocument,
-        // A status is that of the moment: a transaction that leaves the filter must be told too.
+        // The status changes: the server must also report a transaction that leaves the filter.
         variables: () => ({ filter: query, after: after ?? null }),
         onLink: (link) => {
           if (link.state === 'waiting') wasCut = true;
           else if (link.state === 'live') {
             if (after === undefined) void read();
-            if (wasCut) set(() => ({ told: 'Connected again: nothing was missed.' }));
+            if (wasCut) set(() => ({ notice: 'Reconnected. No updates were missed.' }));
           }
           set(() => ({ link }));
         },
@@ -140,9 +140,9 @@ function useLive(filter: Filter) {
         },
         onFailure: (failure) => {
           if (after === undefined) return set(() => ({ failure }));
-          // The updates after the last one are gone: the list is read anew.
+          // The updates after the last one are no longer available: the list is loaded again.
           after = undefined;
-          set(() => ({ told: 'The updates in between are no longer kept: the list was read anew.' }));
+          set(() => ({ notice: 'Missed updates are no longer available. The list was reloaded.' }));
           start();
         },
       });
@@ -176,7 +176,7 @@ export function TransactionsPage() {
   const { query } = place.value;
   const filter = filterOf(query);
   const { live, readOlder, retry, fail } = useLive(filter);
-  const { rows, totalCount, older, isFull, link, failure, updates, told, latest } = live;
+  const { rows, totalCount, older, isFull, link, failure, updates, notice, latest } = live;
   const set = (name: string) => (event: Event) => go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: inputOf(event) }), { replaces: true });
   const choice = (name: 'collection' | 'status', label: string, options: readonly string[]) =>
     html`<${Field} label=${label}>${(described: object) => html`<select ...${described} value=${query.get(name) ?? ''} onChange=${set(name)}>
@@ -185,15 +185,15 @@ export function TransactionsPage() {
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       ${choice('collection', 'Collection', COLLECTIONS)}
       ${choice('status', 'Status', STATUSES)}
-      <${Field} label="Type code" issue=${query.get('type') && filter.type === undefined ? 'A whole number: by this nothing is filtered.' : undefined}>${(described: object) => html`<input ...${described} inputmode="numeric" pattern="[0-9]*" value=${query.get('type') ?? ''} onChange=${set('type')} />`}<//>
+      <${Field} label="Type code" issue=${query.get('type') && filter.type === undefined ? 'Enter a whole number. The filter is not applied.' : undefined}>${(described: object) => html`<input ...${described} inputmode="numeric" pattern="[0-9]*" value=${query.get('type') ?? ''} onChange=${set('type')} />`}<//>
     </form>
-    <p class="link" role="status"><${LinkBadge} link=${link} /> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${told}</p>
+    <p class="link" role="status"><${LinkBadge} link=${link} /> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${notice}</p>
     <${FailureBox} failure=${failure} retry=${retry} />
     ${totalCount === undefined && !failure && html`<p class="loading" role="status">Loading …</p>`}
-    ${totalCount !== undefined && rows.length === 0 && html`<${Empty}>No transaction of this kind yet. One appears here as soon as it is registered and its first notification has come.<//>`}
+    ${totalCount !== undefined && rows.length === 0 && html`<${Empty}>No transactions match yet. A transaction appears here after it is registered and its first notification arrives.<//>`}
     ${rows.length > 0 && html`<${Table} label="Transactions" columns=${COLUMNS} rows=${rows} keyOf=${({ id }: Transaction) => id} marked=${({ id }: Transaction) => id === latest} />`}
-    <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount} when the list was read`}</span>
-      ${isFull ? `No more than ${KEPT} are shown at once: a filter leads to others.` : older !== undefined && html`<button type="button" onClick=${() => readOlder().catch(fail)}>Show older ones</button>`}</p>
+    <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount} in total`}</span>
+      ${isFull ? `Showing the latest ${KEPT}. Filter to see more.` : older !== undefined && html`<button type="button" onClick=${() => readOlder().catch(fail)}>Show older ones</button>`}</p>
   <//>`;
 }
 
@@ -206,13 +206,13 @@ export function TransactionPage({ id }: { id: string }) {
   useEffect(() => follow({ operation: TransactionStateDocument, variables, onNext: asked.reload, onLink: setLink, onFailure: setFailure }), [id]);
   return html`<${Page} title="Transaction" trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
     <${Answer} asked=${asked}>${({ transaction }: NonNullable<typeof asked.data>) => {
-      if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another node.<//>`;
+      if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another tenant.<//>`;
       const { status, conflict, typeFlagged, error, events } = transaction;
       return html`
         <p><${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}</p>
         ${failure ? html`<${FailureBox} failure=${failure} />` : !isFinal(status) && html`<p class="link" role="status"><${LinkBadge} link=${link} /></p>`}
         ${conflict && html`<p class="warning">Conflicting notifications: one says done, another says error. The status shown is from the latest update.</p>`}
-        ${typeFlagged && html`<p class="warning">The collection of the transaction has no type of this code: a notification or the registration named it.</p>`}
+        ${typeFlagged && html`<p class="warning">This type code is unknown in the collection of the transaction. It came from a notification or the registration.</p>`}
         ${error && html`<div class="failure"><p>${error}</p></div>`}
         <${Facts} of=${[
           ['Id', html`<code>${transaction.id}</code>`],
@@ -225,7 +225,7 @@ export function TransactionPage({ id }: { id: string }) {
           ['Updated', html`<${Time} at=${transaction.updatedAt} />`],
         ]} />
         <h2>History</h2>
-        ${events.totalCount === 0 ? html`<${Empty}>No notification has come yet.<//>` : html`<${Table} label="History" columns=${EVENT_COLUMNS} rows=${nodesOf(events).reverse()} keyOf=${({ cursor }: Change) => cursor} />`}
+        ${events.totalCount === 0 ? html`<${Empty}>No notification has arrived yet.<//>` : html`<${Table} label="History" columns=${EVENT_COLUMNS} rows=${nodesOf(events).reverse()} keyOf=${({ cursor }: Change) => cursor} />`}
         ${events.pageInfo.hasPreviousPage && html`<p class="muted">The latest 100 of ${events.totalCount} changes.</p>`}`;
     }}<//>
   <//>`;

@@ -8,10 +8,10 @@ import { viewer } from './session.ts';
 
 type Content = ComponentChildren;
 
-/** A view: its heading, which takes the focus when the view opens, and what is under it. */
+/** A view: its heading, which takes the focus when the view opens, and its content. */
 export function Page({ title, trail = [], actions, children }: { title: string; trail?: Crumb[]; actions?: Content; children?: Content }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // Once alone: a title that comes with the data, or changes, does not take the focus from what is typed on.
+  // Only once: a title that arrives with the data, or changes, must not take the focus from an input.
   useEffect(() => heading.current?.focus(), []);
   useEffect(() => {
     document.title = `${title} · Portcullis`;
@@ -62,16 +62,18 @@ export function useAsk<Result, Variables>(operation: TypedDocumentString<Result,
   };
 }
 
-type Told = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
+type FailureInput = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
 
-/** What has gone wrong, how to try again, and the way to its audit record. It goes once all of its issues are corrected. */
-export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: Told) {
+/**
+ * What has gone wrong, how to try again, and the way to its audit record. It goes once all of its issues are corrected.
+ */
+export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: FailureInput) {
   if (!failure || (failure.issues.length > 0 && issues.length === 0)) return null;
   const { message, permission, correlationId } = failure;
   const mayLook = may('audit:read');
   return html`<div class="failure" role="alert">
     <p>${message}</p>
-    ${permission !== undefined && html`<p>It needs the permission <code>${permission}</code>: ask the administrator of your role or client for it.</p>`}
+    ${permission !== undefined && html`<p>This needs the permission <code>${permission}</code>. Ask your administrator for it.</p>`}
     ${issues.length > 0 && html`<ul>${issues.map(({ path, message }) => html`<li><code>${path.join('.')}</code> ${message}</li>`)}</ul>`}
     <p class="actions">
       ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
@@ -80,7 +82,10 @@ export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: T
   </div>`;
 }
 
-/** Shows what a question has come to: that it loads, why it failed, `children` of the data, which stay where asking again fails. */
+/**
+ * Shows what a question has come to: that it loads, why it failed, `children` of the data, which stay where asking
+ * again fails.
+ */
 export function Answer<Result>({ asked, children }: { asked: Asked<Result>; children: (data: Result) => Content }): VNode {
   const { data, failure, isLoading, reload } = asked;
   if (data === undefined && !failure) return html`<p class="loading" role="status">Loading …</p>` as VNode;
@@ -92,8 +97,8 @@ export function Guarded({ title, needs, children }: { title: string; needs: read
   const missing = needs.filter((permission) => !may(permission));
   if (missing.length === 0) return children;
   return html`<${Page} title=${title}><div class="failure">
-    <p>You may not see this: your sign-in lacks ${missing.map((name) => html`<code>${name}</code> `)}.</p>
-    <p>Ask the administrator of your role or client for it, then sign in again.</p>
+    <p>You may not see this: you do not have the permission ${missing.map((name) => html`<code>${name}</code> `)}.</p>
+    <p>Ask your administrator for it, then sign in again.</p>
   </div><//>`;
 }
 
@@ -107,7 +112,7 @@ export function Empty({ children }: { children?: Content }) {
   return html`<p class="empty">${children}</p>`;
 }
 
-/** A column of a table: its heading, and what it shows of a row. */
+/** A column of a table: its heading, and the cell of a row. */
 export interface Column<Row> {
   title: string;
   cell(row: Row): Content;
@@ -141,7 +146,7 @@ type Turn = { first?: number; after?: string; last?: number; before?: string };
 /** The page of a list that is asked for, and the way to the others. */
 export interface Pages {
   number: number;
-  /** Whether what is there is of another page, or of another list. */
+  /** Whether the loaded rows belong to another page or list. */
   isLoading: boolean;
   turn(to: 'next' | 'previous', pageInfo: PageInfo): void;
 }
@@ -204,7 +209,7 @@ export function nodesOf<Node>(connection: { edges: readonly { node: Node }[] }):
 
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** A time as it is here, with that of UTC beside it. */
+/** A time in the local time zone, followed by the time in UTC. */
 export function Time({ at }: { at: string | null | undefined }) {
   const date = at ? new Date(at) : undefined;
   if (!date || Number.isNaN(date.getTime())) return html`<span class="muted">${at || '–'}</span>`;
@@ -221,7 +226,7 @@ export function localOf(at: string | number): string {
   return utcOf(date.getTime() - date.getTimezoneOffset() * 60_000).slice(0, 19);
 }
 
-/** Returns a time, such as that of an input for local times, in UTC; nothing for one that is none. */
+/** Returns a local time, such as the value of an input, in UTC; nothing if it is not a time. */
 export function utcOf(at: string | number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString();
@@ -247,7 +252,7 @@ export function Badge({ tone = '', children }: { tone?: 'good' | 'bad' | 'busy' 
 
 /** How a stream of events is. */
 export function LinkBadge({ link }: { link: Link }) {
-  if (link.state === 'waiting') return html`<${Badge} tone="bad">Connection lost: next attempt at ${new Date(link.untilMs).toLocaleTimeString()}<//>`;
+  if (link.state === 'waiting') return html`<${Badge} tone="bad">Connection lost. Next attempt at ${new Date(link.untilMs).toLocaleTimeString()}<//>`;
   return link.state === 'live' ? html`<${Badge} tone="good">Live<//>` : html`<${Badge} tone="busy">Connecting …<//>`;
 }
 
@@ -256,7 +261,7 @@ export function Facts({ of }: { of: readonly [name: string, value: Content][] })
   return html`<dl class="facts">${of.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** A labelled input, with its hint and what the server says of it. */
+/** A labelled input, with its hint and the server's error message. */
 export function Field({
   label,
   hint,

@@ -36,7 +36,7 @@ export function RuleStatus({ status }: { status: WalletRuleStatus }) {
 /** Names the permission to change rules, where it is missing. */
 export function WriteNeeded() {
   if (may('wallet-rules:write')) return null;
-  return html`<p class="muted">To change rules needs the permission <code>wallet-rules:write</code>, which your sign-in lacks.</p>`;
+  return html`<p class="muted">To change rules, you need the permission <code>wallet-rules:write</code>.</p>`;
 }
 
 /** One wallet with its networks and rules. */
@@ -46,7 +46,7 @@ export function WalletPage({ id }: { id: string }) {
   return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)}
     actions=${wallet && may('wallet-rules:write') && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`}>
     <${Answer} asked=${asked}>${({ wallet }: WalletRulesQuery) => {
-      if (!wallet) return html`<${Empty}>There is no wallet with this id, or it belongs to another node.<//>`;
+      if (!wallet) return html`<${Empty}>There is no wallet with this id, or it belongs to another tenant.<//>`;
       const { networks, rules } = wallet;
       return html`<p class="muted">Created <${Time} at=${wallet.createdAt} />. Id: <code>${wallet.id}</code></p>
         <h2>Rules</h2>
@@ -54,7 +54,7 @@ export function WalletPage({ id }: { id: string }) {
         <${List} label="Rules" of=${rules} pages=${asked.pages} columns=${columnsIn(id)} keyOf=${({ id }: Rule) => id}
           empty="No rules yet." />
         <h2>Networks</h2>
-        ${networks.edges.length === 0 ? html`<${Empty}>No network is assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`}
+        ${networks.edges.length === 0 ? html`<${Empty}>No networks are assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`}
         <p class="muted">${networks.edges.length} of ${networks.totalCount} networks, in the order of their assignment.</p>`;
     }}<//>
   <//>`;

@@ -18,7 +18,7 @@ const offset: JsonSchema = { type: 'string', pattern: '^[0-9]+$' };
 const replayed: JsonSchema = {
   type: 'string',
   pattern: '^[^/]+/[0-9]+/[0-9]+$',
-  description: 'Topic, partition and offset of what this repeats, where it does.',
+  description: 'For a replayed message, the topic, partition and offset of the original.',
 };
 
 /** The schemas of message headers by name. Header values are UTF-8 text; other headers may be added at any time. */
@@ -27,16 +27,16 @@ const headerSchemas: Record<string, JsonSchema> = {
   KycTokenRequestedHeaders: events(KYC_EVENT),
   ForeignHeaders: {
     type: 'object',
-    description: 'None is needed.',
+    description: 'No headers are required.',
     properties: { 'replayed-from': replayed },
     additionalProperties: text,
   },
   DeadHeaders: {
     type: 'object',
-    description: 'Those of the message as it came, and what happened to it.',
+    description: 'The headers of the original message, and the reason of the dead letter.',
     properties: {
-      error: { type: 'string', maxLength: 1024, description: 'Why no repeat can apply it, in one line.' },
-      'original-topic': { type: 'string', description: 'Without the prefix of the deployment.' },
+      error: { type: 'string', maxLength: 1024, description: 'The reason why it cannot be processed, in one line.' },
+      'original-topic': { type: 'string', description: 'The original topic, without the prefix of the deployment.' },
       'original-partition': offset,
       'original-offset': offset,
       'replayed-from': replayed,
@@ -53,13 +53,17 @@ function events(type: string): JsonSchema {
       'event-id': {
         type: 'string',
         format: 'uuid',
-        description: 'Of version 7; the same on every topic of the event.',
+        description: 'A UUID version 7, the same on every topic of the event.',
       },
       'event-type': { type: 'string', const: type },
-      'schema-version': { type: 'string', const: '1', description: 'Consumers ignore what later versions add.' },
+      'schema-version': {
+        type: 'string',
+        const: '1',
+        description: 'Consumers ignore members that later versions add.',
+      },
       'correlation-id': { type: 'string', maxLength: 1024, description: 'The X-Correlation-ID of the request.' },
       'received-at': { type: 'string', format: 'date-time' },
-      traceparent: { type: 'string', description: 'Where a trace goes on (W3C Trace Context), if there is one.' },
+      traceparent: { type: 'string', description: 'The parent of a trace (W3C Trace Context), if there is one.' },
       'replayed-from': replayed,
     },
     required: ['event-id', 'event-type', 'schema-version', 'correlation-id', 'received-at'],
@@ -75,7 +79,7 @@ function rowName(kind: ReferenceKind): string {
 }
 
 /**
- * Returns the schemas of message values by name. Those of consumed messages are generated from the schemas that parse
+ * Returns the schemas of message values by name. Schemas of consumed messages are generated from the schemas that parse
  * them.
  */
 function payloadSchemas(): Record<string, JsonSchema> {
@@ -84,9 +88,9 @@ function payloadSchemas(): Record<string, JsonSchema> {
     Registration: withNulls(schemaOf(registrationInput, 'input')),
     KycTokenRequested: {
       type: 'object',
-      description: 'A user who was created without a KYC token. Neither name nor e-mail are told.',
+      description: 'A user who was created without a KYC token. It contains neither name nor email.',
       properties: {
-        id: { ...uuid, description: 'The id of the event, a UUID of version 7; the same when it is published again.' },
+        id: { ...uuid, description: 'The id of the event, a UUID version 7. Republishing keeps it.' },
         event: { type: 'string', const: KYC_EVENT },
         user_id: uuid,
         node_id: uuid,
@@ -100,15 +104,15 @@ function payloadSchemas(): Record<string, JsonSchema> {
     ...Object.fromEntries(REFERENCE_KINDS.map((kind) => [rowName(kind), rowSchema(kind)])),
     Tombstone: {
       type: 'null',
-      description: 'A message without a value deletes the row; of an account it sets deleted_at.',
+      description: 'A message without a value deletes the row. For an account, it sets deleted_at.',
     },
-    DeadBytes: { description: 'The bytes of the message as it came, whatever they are.' },
+    DeadBytes: { description: 'The bytes of the original message, unchanged.' },
   };
 }
 
 function rowSchema(kind: ReferenceKind): JsonSchema {
   const schema = merged(schemaOf(commonInput, 'input'), schemaOf(rowInputs[kind], 'input'));
-  return withNulls({ ...schema, description: 'The higher version wins. An id, where there is one, is the key.' });
+  return withNulls({ ...schema, description: 'The higher version wins. If there is an id, it equals the key.' });
 }
 
 /**
@@ -142,7 +146,7 @@ interface Topic {
 
 const INTRODUCTION = [
   'The Kafka topics of the gateway. A deployment may put a prefix before every name (`TOPIC_PREFIX`).',
-  'Delivery is at least once, in order for one key. Consumers ignore headers and members that they do not know, and later schema versions.',
+  'Delivery is at least once, in order within each key. Consumers ignore unknown headers and members, and later schema versions.',
 ].join('\n\n');
 
 const uuidKey: JsonSchema = { type: 'string', format: 'uuid' };
@@ -183,7 +187,7 @@ function asyncApiDocument() {
 function topicOf(topic: string): Topic {
   if (isDeadLetterTopic(topic)) {
     return {
-      summary: `What no repeat can apply of ${topic.replace(/\.dlq$/, '')}.`,
+      summary: `Dead letters of ${topic.replace(/\.dlq$/, '')}.`,
       messages: ['DeadLetter'],
       actions: ['send'],
     };
@@ -196,13 +200,13 @@ function topicOf(topic: string): Topic {
     case TOPICS.registered:
       return {
         summary:
-          'Which transactions there are, told by the services that own them; before or after their notifications.',
+          'Registrations of transactions, sent by the services that own them, before or after their notifications.',
         messages: ['Registration'],
         actions: ['receive'],
       };
     case TOPICS.kycToken:
       return {
-        summary: 'Users who need a KYC token: one event for each that is created, unless it was sent.',
+        summary: 'Users who need a KYC token: one event for each created user, unless the token was already sent.',
         messages: ['KycTokenRequested'],
         actions: ['send'],
       };
@@ -210,7 +214,7 @@ function topicOf(topic: string): Topic {
       const kind = REFERENCE_KINDS.find((known) => topic === `reference.${known}`);
       if (!kind) throw new Error(`${topic} is not described`);
       return {
-        summary: `The ${kind} of the platform, told by the service that owns them.`,
+        summary: `The ${kind} of the platform, sent by the service that owns them.`,
         messages: [rowName(kind), 'Tombstone'],
         actions: ['receive'],
       };
@@ -220,7 +224,7 @@ function topicOf(topic: string): Topic {
 
 function notifications(whose: string): Topic {
   return {
-    summary: `Every notification of the webhook; consumed for the transactions of ${whose}.`,
+    summary: `Every notification that the webhook receives; consumed for transactions of ${whose}.`,
     messages: ['Notification'],
     actions: ['send', 'receive'],
   };
@@ -248,14 +252,19 @@ function messages(): Record<string, MessageObject> {
       'Notification',
       transactionKey,
     ),
-    Registration: message('A transaction and the node that it belongs to', foreign, 'Registration', transactionKey),
+    Registration: message(
+      'A transaction and the tenant (node) that it belongs to',
+      foreign,
+      'Registration',
+      transactionKey,
+    ),
     KycTokenRequested: message('A user needs a KYC token', 'KycTokenRequestedHeaders', 'KycTokenRequested', uuidKey),
     ...Object.fromEntries(
       REFERENCE_KINDS.map((kind) => [rowName(kind), message(`A row of ${kind}`, foreign, rowName(kind), uuidKey)]),
     ),
-    Tombstone: message('A row is gone', foreign, 'Tombstone', uuidKey),
+    Tombstone: message('A row was deleted', foreign, 'Tombstone', uuidKey),
     DeadLetter: {
-      ...message('A message that cannot be applied', 'DeadHeaders', 'DeadBytes', { type: 'string' }),
+      ...message('A message that cannot be processed', 'DeadHeaders', 'DeadBytes', { type: 'string' }),
       contentType: 'application/octet-stream',
     },
   };

@@ -3,8 +3,8 @@ import { BreakingChangeType, buildSchema, findSchemaChanges } from 'graphql';
 /** A change that can break an operation which was valid before it. */
 export interface BreakingChange {
   /**
-   * Its schema coordinate: `Account`, `Account.name`, `Query.account(id:)`, `ClientStatus.ACTIVE`; a member of a union and
-   * an interface of a type are told as `Union.Member` and `Type.Interface`.
+   * Its schema coordinate: `Account`, `Account.name`, `Query.account(id:)`, `ClientStatus.ACTIVE`; a member of a union
+   * and an interface of a type are reported as `Union.Member` and `Type.Interface`.
    */
   coordinate: string;
   description: string;

@@ -14,7 +14,7 @@ const WARM_UPS = 10;
 const REPEATS = 9;
 /** Repeats begin so far apart that what runs each 0.2, 0.5 or 1 s falls into few of them. */
 const PACE_MS = 618;
-/** Longer than the period of everything that runs by itself and often. */
+/** Longer than the interval of every frequent background task. */
 const IDLE_MS = 3_000;
 /** What ends with the answer, such as the audit record's way into the spool, has ended by then. */
 const ENDED_MS = 20;
@@ -103,7 +103,7 @@ async function startedDemo(): Promise<Demo> {
       const demo = demoFile.parse(JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')));
       if ((await fetch(`${demo.base_url}/health`)).status === 200) return demo;
     } catch {
-      // There is no demo yet, or nobody listens.
+      // There is no demo yet, or no server is listening.
     }
   }
   throw new Error('the service did not start: `npm start` there says why');

@@ -3,7 +3,10 @@ import { MAX_WALLET_LENGTH } from '../src/domain/user-migrations/migration.input
 import { MAX_FIELD_LENGTH } from '../src/domain/wallet-rules/wallet-rule.input.ts';
 import { MAX_LENGTHS } from '../src/tables/text-lengths.ts';
 
-/** A text: what it is, its names in the interfaces, and what happens to a longer one. Undefined: another one has its line. */
+/**
+ * A text: its meaning, its names in the interfaces, and the treatment of longer ones. Undefined: listed with another
+ * one.
+ */
 type About = readonly [what: string, names: string, longer: string] | undefined;
 type Lengths = typeof MAX_LENGTHS;
 

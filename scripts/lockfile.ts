@@ -3,9 +3,9 @@ import { join } from 'node:path';
 
 /** What of an entry of package-lock.json (npm's documentation, "package-lock.json", "packages") is read here. */
 export interface LockEntry {
-  /** The name, where it is not that of the folder. */
+  /** The name, if it differs from the name of the folder. */
   name?: string;
-  /** Whether it is a link to a folder of the repository, which has an entry of its own. */
+  /** Whether it is a link to a folder of the repository, which has its own entry. */
   link?: boolean;
   version: string;
   integrity?: string;
@@ -76,7 +76,7 @@ function needed(packages: Readonly<Record<string, LockEntry>>, path: string, fou
   return found;
 }
 
-/** The package that `name` means to what lies at `path`: in its own folder, or in that of one around it. */
+/** The package that `name` resolves to from `path`: in its own folder, or in the folder of one around it. */
 export function resolved(
   packages: ReadonlyMap<string, LockedPackage>,
   path: string,

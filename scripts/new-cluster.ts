@@ -14,7 +14,7 @@ export interface ClusterOrigin {
   migrations: Record<string, string>;
 }
 
-/** Tells of which PGlite a cluster would be now, and of which migrations, each with the SHA-256 of its text. */
+/** Returns the PGlite and the migrations that a new cluster would have now, each with the SHA-256 of its text. */
 export function clusterOrigin(): ClusterOrigin {
   const manifest = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'));
   const paths = globSync(join(SCHEMA_MIGRATIONS, 'migration-*.ts')).sort();
@@ -46,8 +46,8 @@ export async function newClusterArchive(): Promise<Buffer> {
 async function makeCluster(dir: string): Promise<void> {
   await using database = await openDatabase({ dataDir: dir });
   await migrate(database);
-  // The log begins anew, so that the segment that a start reads is all but empty.
-  const door = database.db.unscoped('the files of a cluster are of no node');
+  // Resets the log, so that the segment that a start reads is almost empty.
+  const door = database.db.unscoped('the files of a cluster are global');
   await door.raw((sql) => sql`vacuum`);
   await door.raw((sql) => sql`select pg_switch_wal()`);
   await door.raw((sql) => sql`checkpoint`);
@@ -55,7 +55,7 @@ async function makeCluster(dir: string): Promise<void> {
 
 const BLOCK = 512;
 
-/** Gives the folders and files below a folder in a tar archive; of the write-ahead log the first segment alone. */
+/** Gives the folders and files below a folder in a tar archive; of the write-ahead log only the first segment. */
 function tarOf(dir: string): Buffer {
   const names = globSync('**', { cwd: dir })
     .filter((name) => name !== '.' && name !== '')
@@ -91,7 +91,7 @@ function entryOf(dir: string, name: string): Buffer[] {
   return [header, bytes, Buffer.alloc(-bytes.length & (BLOCK - 1))];
 }
 
-/** Reads what `schema/cluster.json` tells of the committed cluster; undefined if there is none. */
+/** Reads the description of the committed cluster in `schema/cluster.json`; undefined if there is none. */
 export function readOrigin(path: string): unknown {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
 }

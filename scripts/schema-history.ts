@@ -6,7 +6,7 @@ import { breakingChanges, changelogSince, newestVersion, unnamedChanges } from '
 const SCHEMA = 'schema/schema.graphql';
 const CHANGELOG = 'CHANGELOG.md';
 
-/** How the schema of a working tree stands to what was committed before. */
+/** The differences between the schema of a working tree and the committed schemas. */
 export interface SchemaHistory {
   /** The commits that it was compared with; none in a clone of a single commit. */
   compared: string[];

@@ -4,7 +4,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-/** Filters accounts; every given member must match. */
+/** Filters accounts; all given members must match. */
 export type AccountFilter = {
   /** Whether to include deleted accounts; false by default. */
   includeDeleted?: boolean | null | undefined;
@@ -16,7 +16,7 @@ export type AccountFilter = {
   type?: string | null | undefined;
 };
 
-/** Filters audit records; every given member must match. */
+/** Filters audit records; all given members must match. */
 export type AuditFilter = {
   /** The exact correlation id. */
   correlationId?: string | null | undefined;
@@ -32,13 +32,13 @@ export type AuditFilter = {
   until?: string | null | undefined;
 };
 
-/** When and what an automatic transfer moves. */
+/** The condition, amount and target of an automatic transfer. */
 export type AutoTransferRuleInput = {
-  /** How much is moved: more than 0. */
+  /** The amount to transfer, more than 0. */
   amount: string | number;
-  /** A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. It is JSON that all interfaces share: unlike those around it, names in it are spelt as REST spells them (`network_currency_id`). */
+  /** A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 levels deep and with at most 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. All interfaces share this JSON, so its names are spelt as in REST (`network_currency_id`). */
   ruleLogic: unknown;
-  /** The UUID of the wallet that it goes to. */
+  /** The UUID of the target wallet. */
   targetWalletId: string | number;
   /** `auto` or `auto_with_approve`. */
   type: string;
@@ -46,7 +46,7 @@ export type AutoTransferRuleInput = {
 
 /** The value of a field in a currency. */
 export type BalanceInput = {
-  /** The field's name, as conditions have it, such as `target.balance`. */
+  /** The field's name as in conditions, such as `target.balance`. */
   field: string;
   /** The UUID of the currency. */
   networkCurrencyId: string | number;
@@ -54,96 +54,96 @@ export type BalanceInput = {
   value: string | number;
 };
 
-/** The progress of a migration of users. */
+/** The status of a migration of users. */
 export type MigrationStatus =
-  /** It was cancelled before its last row; users that it created stay. */
+  /** It was cancelled before its last row; the users that it created are kept. */
   | 'CANCELLED'
   /** Every row has been applied. */
   | 'DONE'
-  /** It could not continue; users that it created stay. */
+  /** It could not continue; the users that it created are kept. */
   | 'FAILED'
   /** Rows are still being applied. */
   | 'RUNNING';
 
-/** How much may be transferred in a window of time. */
+/** The limit on transfers within a time window. */
 export type PermissionlessTransferLimitRuleInput = {
   /** The maximum in the window: a whole number above 0. */
   maxAmount: string | number;
   /** `hour`, `day`, `week`, `month` or `year`. */
   timePeriod: string;
-  /** How many such periods the window has, at least 1. */
+  /** The number of periods in the window, at least 1. */
   timePeriodValue: number;
 };
 
-/** A rule or its id, and the facts to evaluate it with. */
+/** A rule or its id, and the facts to evaluate it against. */
 export type PreviewWalletRuleInput = {
   /** The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC. */
   at?: string | null | undefined;
   /** The wallet's balances: at most 1000. */
   balances: Array<BalanceInput>;
-  /** The rule itself; either this or `ruleId`. */
+  /** The rule. Give either this or `ruleId`. */
   rule?: WalletRuleInput | null | undefined;
-  /** The UUID of a rule of the node; either this or `rule`. */
+  /** The UUID of a stored rule. Give either this or `rule`. */
   ruleId?: string | number | null | undefined;
   /** The wallet's transfers, at most 10000. A limit counts the transfers in its currency within its window; without a list it cannot be evaluated. */
   transfers?: Array<TransferInput> | null | undefined;
 };
 
-/** Who must approve. */
+/** The approvals that are required. */
 export type SignAndApproveRuleInput = {
-  /** The UUID of a user who must be among them. */
+  /** The UUID of a user who must approve. */
   mandatoryUserId?: string | number | null | undefined;
   /** The highest priority of an approver, 1 to 100. */
   maxPriority?: number | null | undefined;
   /** The lowest priority of an approver, 1 to 100. */
   minPriority?: number | null | undefined;
-  /** How many must approve, at least 1. */
+  /** The number of approvals required, at least 1. */
   minUserCount?: number | null | undefined;
 };
 
 /** The collection of a transaction; it determines the meaning of the type code. */
 export type TransactionCollection =
-  /** Of currency tokens. */
+  /** Transactions of currency tokens. */
   | 'CURRENCY_TOKEN_TRANSACTIONS'
-  /** Of the node itself. */
+  /** Transactions of the tenant (node) itself. */
   | 'NODE_TRANSACTIONS'
-  /** Of users over the counter. */
+  /** Transactions of users over the counter. */
   | 'OTC_TRANSACTIONS'
-  /** Of users on the secondary market. */
+  /** Transactions of users on the secondary market. */
   | 'SECONDARY_MARKET_TRANSACTIONS'
-  /** Of tokenized assets. */
+  /** Transactions of tokenized assets. */
   | 'TOKEN_TRANSACTIONS'
-  /** Of users on the primary market. */
+  /** Transactions of users on the primary market. */
   | 'USER_TRANSACTIONS';
 
-/** Filters transactions; every given member must match. */
+/** Filters transactions; all given members must match. */
 export type TransactionFilter = {
-  /** In this collection. */
+  /** The collection of the transaction. */
   collection?: TransactionCollection | null | undefined;
   /** With this status. */
   status?: TransactionStatus | null | undefined;
   /** With this type code. */
   type?: number | null | undefined;
-  /** Last updated, by the notifications' own clock, at this instant or after it. */
+  /** Last updated at or after this time, by the clock of the chain processor. */
   updatedSince?: string | null | undefined;
 };
 
 /** The status of a transaction. */
 export type TransactionStatus =
-  /** It is on the chain: final. */
+  /** It is confirmed on the chain. Final. */
   | 'DONE'
-  /** It failed: final. */
+  /** It failed. Final. */
   | 'ERROR'
-  /** It is being worked on. */
+  /** The chain processor is preparing or signing it. */
   | 'IN_PROGRESS'
   /** It was broadcast and waits for its receipt. */
   | 'PENDING_RECEIPT'
   /** The chain processor has queued it. */
   | 'STARTED';
 
-/** A transfer that was made, or is to be made. */
+/** A past or planned transfer. */
 export type TransferInput = {
-  /** How much: 0 or more. */
+  /** The amount, at least 0. */
   amount: string | number;
   /** When it was or will be made. */
   at: string;
@@ -153,19 +153,19 @@ export type TransferInput = {
 
 /** A rule. The object of its type is required; the object of the other type is stored but not evaluated. */
 export type WalletRuleInput = {
-  /** When and what to transfer. */
+  /** The automatic transfer. */
   autoTransferRule?: AutoTransferRuleInput | null | undefined;
   /** The display name. */
   name: string;
-  /** The UUID of the currency that it is for. */
+  /** The UUID of the currency that it applies to. */
   networkCurrencyId: string | number;
-  /** The UUID of the network that it is for. */
+  /** The UUID of the network that it applies to. */
   networkId: string | number;
-  /** How much may be transferred. */
+  /** The limit on transfers. */
   permissionlessTransferLimitRule?: PermissionlessTransferLimitRuleInput | null | undefined;
-  /** 1 to 100; kept as sent. */
+  /** The priority, 1 to 100; stored as sent. */
   priority?: number | null | undefined;
-  /** Who must approve. */
+  /** The approvals that are required. */
   signAndApproveRule?: SignAndApproveRuleInput | null | undefined;
   /** `auto_transfer` or `permissionless_transfer_limit`. */
   type: string;
@@ -173,9 +173,9 @@ export type WalletRuleInput = {
 
 /** Whether a rule can fire. */
 export type WalletRuleStatus =
-  /** It fires when its conditions hold. */
+  /** It fires when its conditions are true. */
   | 'ACTIVE'
-  /** It is kept and never fires. */
+  /** It is stored but never fires. */
   | 'DISABLED';
 
 type Failure_DuplicateError_Fragment = { __typename: 'DuplicateError', message: string };

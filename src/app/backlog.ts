@@ -77,6 +77,6 @@ async function readWaiting({ db, nowMs }: Dependencies): Promise<Waiting> {
         (select count(*) from migration_jobs where lease_until > ${now}::timestamptz) as running,
         (select count(*) from migration_jobs where lease_until <= ${now}::timestamptz) as waiting`,
   );
-  if (!row) throw new Error('a count gives a row');
+  if (!row) throw new Error('a count returns one row');
   return row;
 }

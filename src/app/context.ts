@@ -50,7 +50,7 @@ interface ContextInput {
   secrets: Secrets;
   log: Log;
   overrides: Overrides;
-  /** Receives whatever must be stopped, in the order in which it was started. */
+  /** Receives the disposables to stop, in the order in which they were started. */
   stack: AsyncDisposableStack;
 }
 
@@ -128,7 +128,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     registersByMutation: config.registrationByMutation,
     wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
     auditErasure,
-    // Other processes have spools of their own, which cannot be flushed from here.
+    // Other processes have their own spools, which cannot be flushed from here.
     auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
   });
   return {

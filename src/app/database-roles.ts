@@ -21,7 +21,7 @@ interface MigrateDependencies {
 const PAGE = 'see docs/operations/database-roles.md';
 
 /**
- * Migrates the schema. If the owner of the tables has a URL of its own, the owner does it, and then grants the role of
+ * Migrates the schema. If the owner of the tables has its own URL, the owner does it, and then grants the role of
  * `DATABASE_URL` what a service needs. Sets the retention that the database enforces. Returns the names of the
  * migrations that have run, and the role of services; undefined if one role migrates and runs.
  * @throws ConfigError if the two URLs do not fit together, MigrationOwnerError if the database refuses something to the owner.
@@ -84,7 +84,7 @@ interface Facts {
 async function checkRoles(owner: Db, service: Db, name: string): Promise<void> {
   const key = randomInt(2 ** 47);
   await unscoped(owner).raw((sql) => sql`select pg_advisory_xact_lock(${key})`);
-  // Such a lock is of one database. Addresses say less: one of them may be that of a pooler.
+  // Such a lock belongs to one database. Comparing addresses is not enough: one of them may belong to a pooler.
   const [lock] = await unscoped(service).raw(
     (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${key}) as taken`,
   );
@@ -109,10 +109,10 @@ async function checkRoles(owner: Db, service: Db, name: string): Promise<void> {
 
 function faultsOf({ schema, migrator, owner, mayMigrate, isOwner, creates }: Facts, name: string): string[] {
   const all: [isFault: boolean, message: string][] = [
-    [!mayMigrate, `the role ${migrator} of MIGRATE_DATABASE_URL does not own the tables: name ${owner}, which does`],
+    [!mayMigrate, `the role ${migrator} of MIGRATE_DATABASE_URL does not own the tables: use ${owner}, which does`],
     [
       isOwner,
-      `the role ${name} of DATABASE_URL is an owner of the database or its tables, or may act as one: name another, ${PAGE}`,
+      `the role ${name} of DATABASE_URL owns the database or its tables, or can act as their owner: use another, ${PAGE}`,
     ],
     [
       creates && !isOwner,

@@ -17,8 +17,8 @@ interface Address {
 const QUIET_MS = 20;
 
 /**
- * How often a draining server looks for requests of whose body nothing more has come, in milliseconds: such a body holds it
- * for at most twice as long.
+ * How often a draining server checks for request bodies that have stopped arriving, in milliseconds: such a body delays
+ * it for at most twice as long.
  */
 const BODY_CHECK_MS = 1_000;
 
@@ -76,7 +76,7 @@ export async function closeGracefully(
 class Connections {
   readonly #answering = new Map<Duplex, Set<ServerResponse>>();
   readonly #upgraded = new Set<Duplex>();
-  /** How many bytes the connection of each response had read when its request was last seen without its whole body. */
+  /** The bytes that the connection of each response had read when its request body was last seen incomplete. */
   readonly #unread = new WeakMap<ServerResponse, number>();
   #isDraining = false;
   #quiet: NodeJS.Timeout | undefined;

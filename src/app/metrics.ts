@@ -4,7 +4,7 @@ import { counters, gauge, gauges } from '../lib/meters.ts';
 import { backlogMetrics } from './backlog.ts';
 import type { Context } from './context.ts';
 
-/** Returns the metrics of a process: those that every process has, and those of its role. */
+/** Returns the metrics of a process: metrics of every process and of its role. */
 export function metricsOf(context: Context): Metric[] {
   const { config, database, telemetry, limits, throttle, rejectedWebhooks, guards, nowMs } = context;
   const { requests, operations, bus, exported } = telemetry;
@@ -37,7 +37,7 @@ export function metricsOf(context: Context): Metric[] {
 function buildInfo({ config, health }: Context): Metric {
   return gauges({
     name: 'portcullis_build_info',
-    help: 'Always 1; labels have the version and the role.',
+    help: 'Always 1; the labels contain the version and the role.',
     labelNames: ['version', 'role'],
     read: () => [[{ version: health.report().version, role: config.role }, 1]],
   });
@@ -53,7 +53,7 @@ function partMetrics({ health, cache, changes }: Context): Metric[] {
     }),
     counters({
       name: 'portcullis_cache_connections_total',
-      help: 'Connections to the cache that there have been, and changes of the masters of a Redis Cluster.',
+      help: 'Connections made to Redis, and changes of masters in a Redis Cluster.',
       labelNames: [],
       read: () => [[{}, cache.generation]],
     }),
@@ -81,7 +81,7 @@ function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
     gauge('portcullis_audit_spool_bytes', 'Disk space used by the audit spool.', () => spool.bytesOnDisk),
     gauge(
       'portcullis_audit_spool_age_seconds',
-      'Time since an audit record was last written while others wait; 0 if none wait.',
+      'Seconds since an audit record was last written to the database while others wait; 0 if none wait.',
       () => spool.waitedMs / 1_000,
     ),
     gauge(
@@ -91,7 +91,7 @@ function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
     ),
     counters({
       name: 'portcullis_audit_spool_damaged_records_total',
-      help: 'Audit records that were torn by a crash, and left out.',
+      help: 'Audit records that a crash left incomplete and that were skipped.',
       labelNames: [],
       read: () => [[{}, spool.damagedLines]],
     }),
@@ -112,7 +112,7 @@ function streamMetrics({ streams }: Context): Metric[] {
     ),
     gauge(
       'portcullis_subscribed_nodes',
-      'Nodes whose event log this process reads for subscribers.',
+      'Tenants whose event log this process reads for subscribers.',
       () => streams.load.tailers,
     ),
   ];
@@ -121,7 +121,7 @@ function streamMetrics({ streams }: Context): Metric[] {
 function gasFeeMetric({ gasFees }: Context): Metric {
   return gauges({
     name: 'portcullis_gas_fee_networks',
-    help: 'Networks with a gas fee, by state (fresh, stale, unavailable, unasked).',
+    help: 'Networks, by state of their gas fee (fresh, stale, unavailable, unasked).',
     labelNames: ['state'],
     read: () => Object.entries(gasFees.states()).map(([state, count]) => [{ state }, count]),
   });

@@ -27,7 +27,7 @@ interface AuditDependencies {
   nowMs(): number;
   /** The audit trail to use instead of the spool and the log; undefined means those two. */
   trail: AuditTrail | undefined;
-  /** Receives whatever must be stopped. */
+  /** Receives the disposables to stop. */
   stack: AsyncDisposableStack;
 }
 
@@ -56,7 +56,7 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
   };
   const spool = AuditSpool.open({ dir: config.auditSpoolDir, onDrained: (owner) => keeper.close(owner) });
   const chain = new AuditChain(spool.owner, spool, {
-    onLost: onLost('spool', 'an audit record could not be kept'),
+    onLost: onLost('spool', 'could not store an audit record'),
     onFault: (error) => log.error({ err: error }, 'could not send a response'),
   });
   const keeper = new ChainKeeper({
@@ -74,11 +74,11 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     nowMs,
     insert: (line) => store.insertAll([Buffer.from(line)]),
     takesOthers: () => store.takesOthers(),
-    onGivenUp: onLost('refused', 'an audit record was refused for ten minutes: it is in refused.ndjson'),
+    onGivenUp: onLost('refused', 'database rejected an audit record for ten minutes; moved it to refused.ndjson'),
     onError,
   });
   refused.start();
-  const onBadValue = onLost('database', 'an audit record was refused by the database');
+  const onBadValue = onLost('database', 'database rejected an audit record');
   const auditWriter = new AuditWriter({
     spool,
     insert: (lines) =>

@@ -37,7 +37,7 @@ interface Behind {
 }
 
 /**
- * Makes the public listener: the gateway in front of all services of this process. The upstreams must be those of
+ * Makes the public listener: the gateway in front of all services of this process. The upstreams must belong to
  * `gatewayConfig`.
  */
 export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind) {
@@ -81,7 +81,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
    * new one.
    */
   function use(next: GatewayConfig): void {
-    // Whatever may throw precedes the first change.
+    // All steps that may throw precede the first change.
     const table = new EndpointTable(next.endpoints, FLAGS);
     upstreams.replace(next);
     gateway.use(chainOf(next, table));
@@ -113,8 +113,8 @@ function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd:
   const services = { ...routeServices(context, behind.demo), graphql };
   return (config: GatewayConfig, table: EndpointTable) => {
     for (const [endpoints, message] of [
-      [unservedEndpoints(config, ROUTES), 'endpoints of local services without a route; they answer 503'],
-      [unlistedRoutes(config, ROUTES), 'routes that gateway.yaml does not list; they answer 404'],
+      [unservedEndpoints(config, ROUTES), 'endpoints of local services without a route; they return 503'],
+      [unlistedRoutes(config, ROUTES), 'routes that gateway.yaml does not list; they return 404'],
     ] as const) {
       if (endpoints.length > 0)
         log.warn({ endpoints: endpoints.slice(0, MAX_NAMED), endpoint_count: endpoints.length }, message);
@@ -158,7 +158,9 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
   };
 }
 
-/** Returns the routes, such as `GET /v1/thing`, that no endpoint of a table reaches, such as those of a newer version. */
+/**
+ * Returns the routes, such as `GET /v1/thing`, that no endpoint of a table reaches, such as routes of a newer version.
+ */
 export function unlistedRoutes({ endpoints }: GatewayConfig, routes: readonly Route<RouteServices>[]): string[] {
   return routes
     .filter((route) => !endpoints.some(({ methods, path }) => methods.some((method) => reaches(method, path, route))))

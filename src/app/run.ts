@@ -18,19 +18,19 @@ const UNREACHABLE = new Set([
 
 /** The reasons why a database server that responds may refuse to be used, by SQLSTATE. */
 const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
-  '25006': 'the server is a standby, or takes no writes: name the primary by DATABASE_URL',
-  '28000': 'the server refuses the user of DATABASE_URL',
-  '28P01': 'the server refuses the password of DATABASE_URL',
-  '3D000': 'the server has no database of that name: create it, or change DATABASE_URL',
+  '25006': 'the server is a standby or read-only: set DATABASE_URL to the primary',
+  '28000': 'the server rejects the user of DATABASE_URL',
+  '28P01': 'the server rejects the password of DATABASE_URL',
+  '3D000': 'the server has no database with this name: create it, or change DATABASE_URL',
   '42501': 'the user of DATABASE_URL lacks a privilege (docs/operations/database-roles.md)',
-  '53300': 'the server has no connection left',
+  '53300': 'the server has no free connections',
   '57P03': 'the server is starting up or shutting down: try again',
 };
 
 /** Matches the codes of Node's errors about TLS: a bad certificate, or no TLS at all. */
 const TLS_CODES = /^(?:ERR_(?:TLS|SSL)_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|EPROTO)/;
 
-/** Matches what pg says of a database server that does not respond. */
+/** Matches pg's messages about a database server that does not respond. */
 const SILENCE = /^timeout exceeded|^connection terminated/i;
 
 /** Returns why a start failed, in one sentence for the operator; undefined if only a stack trace can explain it. */
@@ -49,7 +49,7 @@ export function startFailure(error: unknown, config: Config | undefined): string
   const host = url ? (url.searchParams.get('host') ?? url.host) : 'DATA_DIR';
   // A certificate, or its key.
   if (path !== undefined && [...(url?.searchParams.values() ?? [])].includes(path)) {
-    return `${path} cannot be read (${codes[0]}): DATABASE_URL names it`;
+    return `${path} cannot be read (${codes[0]}): check the path in DATABASE_URL`;
   }
   if (path !== undefined) return `${path} cannot be used (${codes[0]}): DATA_DIR and AUDIT_SPOOL_DIR must be writable`;
   const refusal = codes.map((code) => DATABASE_REFUSALS[code]).find((found) => found !== undefined);
@@ -58,10 +58,10 @@ export function startFailure(error: unknown, config: Config | undefined): string
   const says = (words: RegExp) => chain.some(({ message }) => words.test(message));
   const refusesTls = says(/does not support SSL/) ? 'the server does not support it' : undefined;
   const tls = codes.find((code) => TLS_CODES.test(code)) ?? refusesTls;
-  if (tls !== undefined) return `the database at ${host} cannot be used by TLS (${tls}): see sslmode in DATABASE_URL`;
+  if (tls !== undefined) return `the database at ${host} cannot be used with TLS (${tls}): see sslmode in DATABASE_URL`;
   const code = codes.find((found) => UNREACHABLE.has(found)) ?? (says(SILENCE) ? 'timeout' : undefined);
   if (code === undefined) return undefined;
-  return `the database at ${host} does not answer (${code}): start it, or change DATABASE_URL`;
+  return `the database at ${host} does not respond (${code}): start it, or change DATABASE_URL`;
 }
 
 function kafkaFailure(chain: readonly Error[], config: Config | undefined): string {
@@ -80,7 +80,9 @@ function* causes(error: unknown): Generator<Error> {
 
 const EXIT_FAILED = 1;
 const EXIT_CONFIG = 78;
-/** The longest time that a stop may take, in milliseconds, whatever is frozen; acknowledged work is already durable. */
+/**
+ * The longest time that a stop may take, in milliseconds, even if a store hangs; acknowledged work is already durable.
+ */
 export const STOP_DEADLINE_MS = 10_000;
 /**
  * How long leftovers, such as a connection to a frozen server, may keep the process alive after its end, in
@@ -183,7 +185,7 @@ function heedSignals() {
   return { stopped, onHangup };
 }
 
-/** Ends the process on an uncaught error, which leaves it in an unknown state; what it has acknowledged is durable. */
+/** Ends the process on an uncaught error, which leaves it in an unknown state; acknowledged work is durable. */
 function dieOfTheUncaught(log: FlushableLog): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => {
@@ -197,7 +199,7 @@ function dieOfTheUncaught(log: FlushableLog): void {
 function complain(error: unknown, config: Config | undefined): number {
   if (error instanceof ConfigError) {
     const faults = error.faults.map((fault) => `  - ${fault}\n`).join('');
-    process.stderr.write(`Portcullis cannot start, its configuration must change:\n${faults}`);
+    process.stderr.write(`Portcullis cannot start because its configuration is invalid:\n${faults}`);
     return EXIT_CONFIG;
   }
   const text = startFailure(error, config) ?? `${error instanceof Error ? error.stack : String(error)}`;

@@ -57,7 +57,7 @@ export async function openCache(
   return stack.adopt(cache, (opened) => opened.stop());
 }
 
-/** Opens wake-ups between processes by Redis if it is configured, or else those of this process. */
+/** Opens wake-ups between processes by Redis if it is configured, or else within this process. */
 export async function openWakeUps(
   { redisUrl: url, topicPrefix: channelPrefix }: Config,
   log: Log,

@@ -4,7 +4,7 @@ import { type AuditRecord, ERASABLE_COLUMNS, erasableColumnsOf, fixedColumnsOf }
 /** The format of records and their hashes, which the first seal of a chain states. */
 export const CHAIN_FORMAT = 2;
 
-/** The hash before that of a chain's first record. */
+/** The previous hash of a chain's first record. */
 export const NO_HASH = '0'.repeat(64);
 
 /** The characters of a salt: 16 random bytes in hexadecimal digits. */
@@ -28,8 +28,9 @@ function newSalts(): string {
 }
 
 /**
- * Returns the digests of the columns that an erasure removes: SHA-256 of the salt and the text, in hexadecimal digits, as
- * `audit_erase` computes it too; for null a dash and the salt. Without the salt, nobody can check a guess of the text.
+ * Returns the digests of the columns that an erasure removes: SHA-256 of the salt and the text, in hexadecimal digits,
+ * as `audit_erase` computes it too; for null a dash and the salt. Without the salt, a guess of the text cannot be
+ * checked.
  */
 export function columnDigests(record: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>, salts: string): string[] {
   return ERASABLE_COLUMNS.map((column, index) => {
@@ -90,8 +91,8 @@ interface ChainHandlers {
 const MAX_CHARACTERS = 1024 * 1024;
 
 /**
- * Chains the records of this process: each gets an index and the hash of the one before, in the order of the spool. Stores
- * those of one tick of the event loop by one write, which is the most expensive part of one.
+ * Chains the records of this process: each gets an index and the hash of the one before, in the order of the spool.
+ * Stores all lines of one tick of the event loop by one write, the most expensive part.
  */
 export class AuditChain {
   readonly id: string;
@@ -115,8 +116,8 @@ export class AuditChain {
   }
 
   /**
-   * Adds a record. Calls `onStored` once it is in the spool or has been passed to `onLost`; an error that it throws reaches
-   * neither the caller nor the other callbacks.
+   * Adds a record. Calls `onStored` once it is in the spool or has been passed to `onLost`; an error that it throws
+   * reaches neither the caller nor the other callbacks.
    */
   add(record: UnchainedRecord, onStored?: () => void): void {
     this.#records.push(record);

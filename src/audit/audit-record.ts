@@ -1,4 +1,4 @@
-/** An audit record, with the columns of `audit_records` as members (specification section 1). */
+/** An audit record, with the columns of `audit_records` as members (docs/contract.md, 1-04). */
 export interface AuditRecord {
   at: string;
   id: string;
@@ -59,7 +59,10 @@ export function erasableColumnsOf({ query, request_body, response_body }: Erasab
 
 type ErasableTexts = Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>;
 
-/** Returns the headers of a record as JSON. The names are sorted, since the database keeps no order; what is no object is left as it is. */
+/**
+ * Returns the headers of a record as JSON. The names are sorted, since the database keeps no order; a value that is not
+ * an object stays unchanged.
+ */
 function headersText({ headers }: Pick<AuditRecord, 'headers'>): string {
   if (Object.prototype.toString.call(headers) !== '[object Object]') return JSON.stringify(headers);
   const sorted: AuditRecord['headers'] = Object.create(null);

@@ -52,7 +52,7 @@ interface AuditRetentionDependencies {
 }
 
 /**
- * Sets, if this is the owner of the tables, for how long the database keeps audit records whatever the role of services
+ * Sets, if this is the owner of the tables, for how long the database keeps audit records, even if the role of services
  * asks for.
  */
 export async function setAuditRetention(db: Db, days: number): Promise<void> {
@@ -76,8 +76,8 @@ const BATCH = 5_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Maintains the monthly partitions of `audit_records`: creates them before their month begins and removes records that are
- * past the retention, whole months by dropping the partition, the rest in batches. Records of a month without a
+ * Maintains the monthly partitions of `audit_records`: creates them before their month begins and removes records that
+ * are past the retention, whole months by dropping the partition, the rest in batches. Records of a month without a
  * partition are stored in the default partition until it is created.
  */
 export class AuditRetention {
@@ -151,7 +151,10 @@ export class AuditRetention {
     }
   }
 
-  /** Returns what a seal states of the records that are dropped. One whose index no service gives counts as without a chain. */
+  /**
+   * Returns what a seal states of the records that are dropped. One whose index no service gives counts as without a
+   * chain.
+   */
   async #dropped(before: string, condition: (sql: SqlTag) => ReturnType<SqlTag>) {
     const rows = await this.#unscoped().raw(
       (sql) => sql<RangeRow>`
@@ -180,7 +183,7 @@ export class AuditRetention {
   }
 
   /**
-   * Runs `work` in a transaction of its own, unless another process holds the advisory lock.
+   * Runs `work` in a separate transaction, unless another process holds the advisory lock.
    */
   async #alone(work: () => Promise<void>): Promise<void> {
     await this.#deps.db.transaction(async () => {

@@ -5,7 +5,7 @@ import { type AuditChain, CHAIN_FORMAT, type ChainHead, NO_HASH, placeOf } from 
 import { isChainedLine } from './audit-record.ts';
 import type { AuditSeals } from './seals.ts';
 
-/** Records of a chain without a gap, from an index to that of the last one, which has this hash. */
+/** Records of a chain without a gap, from the first index to the last one, which has this hash. */
 type Run = { chain: string; from: number } & ChainHead;
 
 /** Returns the runs in lines of one process: of those without a gap, as nearly all are, only the ends are read. */
@@ -30,9 +30,9 @@ interface ChainKeeperDependencies {
 const CHECKPOINT_MS = 60_000;
 
 /**
- * Seals the chains whose records this process writes to the database: its own, and those that dead processes left in the
- * spool. Each is opened before its first record and closed after its last one, its missing records are sealed as a gap,
- * and the own one gets a checkpoint each minute.
+ * Seals the chains whose records this process writes to the database: its own, and those that dead processes left in
+ * the spool. Each is opened before its first record and closed after its last one, its missing records are sealed as a
+ * gap, and the own one gets a checkpoint each minute.
  */
 export class ChainKeeper {
   readonly #deps: ChainKeeperDependencies;
@@ -53,8 +53,8 @@ export class ChainKeeper {
   }
 
   /**
-   * Writes a batch of spooled lines by `insert`, which calls `onGap` with each that the database refuses before it inserts
-   * any behind it. What is missing is sealed before anything behind it is in the database.
+   * Writes a batch of spooled lines by `insert`, which calls `onGap` with each that the database refuses before it
+   * inserts any behind it. A gap is sealed before any later record is in the database.
    */
   async write(
     lines: readonly Buffer[],
@@ -85,8 +85,8 @@ export class ChainKeeper {
   }
 
   /**
-   * Closes a chain, all of whose records that the spool still has are in the database. Records that were in the spool of
-   * a machine that has lost them are sealed as a gap.
+   * Closes a chain, all of whose records that the spool still has are in the database. Records that were in the spool
+   * of a machine that has lost them are sealed as a gap.
    */
   async close(chain: string): Promise<void> {
     // A process of a release without chains has another kind of name.
@@ -145,7 +145,10 @@ export class ChainKeeper {
   }
 }
 
-/** Returns what a seal says of the spool; -1 if nothing. Whoever may write to the database can have written the seal. */
+/**
+ * Returns what a seal says of the spool; -1 if nothing. Anyone with write access to the database may have forged the
+ * seal.
+ */
 function spooledIn(body: string): number {
   try {
     const { spooled } = JSON.parse(body);

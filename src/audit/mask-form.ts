@@ -26,7 +26,7 @@ export function maskForm(text: string, maxLength = Number.POSITIVE_INFINITY, isO
 }
 
 /**
- * Masks a URL's query, with or without its `?`, like a form. If `path` is that of GraphQL, or null (unknown), the
+ * Masks a URL's query, with or without its `?`, like a form. If `path` belongs to GraphQL, or is null (unknown), the
  * parameters of the GraphQL operation are masked too.
  */
 export function maskQuery(query: string, path: string | null = ''): string {
@@ -56,7 +56,7 @@ function maskPair(pair: string, isOperation: boolean): string | undefined {
   if (equals === -1) return pair;
   if (isSecretPath(name) || (isOperation && OPERATION_PARAMETER.test(name))) return `${rawName}=${MASK}`;
   const rawValue = pair.slice(equals + 1);
-  // An escape that the end of a captured body cuts off would be a fault in a document within a document.
+  // An escape that the end of a captured body cuts off would be an error in a nested document.
   const value = decode(rawValue.replace(CUT_ESCAPE, ''));
   if (!startsDocument(value)) return maskSemicolons(pair);
   const masked = maskEmbedded(value);
@@ -106,7 +106,7 @@ const PIECE_START = /(?=[&?#\s])/;
 
 /**
  * Masks a part of a request's head (path, query or header value) and limits it to `maxBytes` of UTF-8. Cuts it before
- * masking, so that long heads cost no more than what is recorded. Text that was cut ends in `…`.
+ * masking, so that long heads cost no more than the recorded part. Text that was cut ends in `…`.
  */
 export function maskPart(text: string, maxBytes: number, mask: (text: string) => string): string {
   const kept = cutReadable(text, maxBytes);
@@ -155,7 +155,9 @@ function hasEscapedSecret(text: string): boolean {
   return isDeeper || decoded.some((spelled) => credentialsAt(spelled) !== -1 || maskTokens(spelled) !== spelled);
 }
 
-/** Returns a text, followed by the text after each round of decoding its percent and `\\u` escapes, of at most three. */
+/**
+ * Returns a text, followed by the text after each round of decoding its percent and `\\u` escapes, of at most three.
+ */
 export function spellingsOf(text: string): string[] {
   const spellings = [text];
   for (let last = text; spellings.length <= MAX_SPELLINGS && ESCAPE.test(last); spellings.push(last)) {

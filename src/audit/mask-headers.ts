@@ -17,7 +17,7 @@ const LEFT_OUT = '…';
 const LEFT_OUT_BYTES = 32;
 
 /**
- * Returns the headers as an audit record shows them (specification section 3): Authorization, cookies and every header
+ * Returns the headers as an audit record shows them (docs/contract.md, 1-05): Authorization, cookies and every header
  * with a secret name are `***`, as are secrets and JWTs in any other header. A value over 4 KiB is cut and ends in `…`;
  * headers beyond 16 KiB in total are omitted and counted under the name `…`.
  */

@@ -7,7 +7,7 @@ export const MASK = '***';
 const SECRET_ENDINGS = ['secret', 'password', 'token'];
 
 /**
- * Checks whether a decoded name is that of a secret: `authorization`, or any name that ends in `secret`, `password` or
+ * Checks whether a decoded name means a secret: `authorization`, or any name that ends in `secret`, `password` or
  * `token` (`client_secret`, `access_token`, `refreshToken`), in upper or lower case.
  */
 export function isSecretKey(name: string): boolean {

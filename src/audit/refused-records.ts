@@ -33,7 +33,7 @@ interface RefusedRecordsOptions {
 }
 
 /**
- * Stores audit records that the database refuses while it accepts others, in a spool of their own where they hold up
+ * Stores audit records that the database refuses while it accepts others, in a separate spool where they hold up
  * nothing. Retries them once a minute; after ten minutes it moves them to `refused.ndjson` in the folder of the audit
  * spool.
  */

@@ -11,7 +11,7 @@ export interface ChainRange {
 }
 
 /**
- * What a seal states. `index` and `hash` are those of the last record of a chain that is in the database, -1 and
+ * What a seal states. `index` and `hash` belong to the last record of a chain that is in the database, -1 and
  * `NO_HASH` where there is none.
  */
 export type Statement =
@@ -26,7 +26,7 @@ export type Statement =
   /** Records before a time that are older than the retention. `unchained` counts those without a chain. */
   | { kind: 'dropped'; before: string; ranges: ChainRange[]; unchained: number };
 
-/** The body of a seal: what is signed, as JSON. */
+/** The body of a seal: the signed JSON. */
 export type SealBody = Statement & {
   /** The number of the seal, from 1 on, without gaps. */
   position: number;
@@ -80,9 +80,10 @@ export class AuditSeals {
   }
 
   /**
-   * Adds a seal to the database, and then to the sink, with those that the sink has not taken before. `write` calls the function of the database that stores it, given
-   * the row as JSON, together with what else is part of it: all of that happens or nothing does. A
-   * statement that depends on rows is a function, called while no other process can seal; it states nothing by undefined.
+   * Adds a seal to the database, and then to the sink, with those that the sink has not taken before. `write` calls the
+   * function of the database that stores it, given the row as JSON, together with what else is part of it: all of that
+   * happens or nothing does. A statement that depends on rows is a function, called while no other process can seal; it
+   * states nothing by undefined.
    */
   async add(statement: Statement | Stating, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
     const { db, sink, onError } = this.#deps;

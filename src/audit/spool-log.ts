@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { makeFolder } from '../lib/files.ts';
 
-// The format of a line is `crc32 line\n`; the checksum detects torn and damaged lines, whatever they contain.
+// The format of a line is `crc32 line\n`; the checksum detects torn and damaged lines of any content.
 const SUM_LENGTH = 8;
 const NEWLINE = 0x0a;
 /** The most bytes that one UTF-16 code unit takes in UTF-8. */
@@ -38,7 +38,7 @@ function encodeLines(texts: readonly string[]): { bytes: Buffer; lines: Buffer[]
   const lines: Buffer[] = [];
   let at = 0;
   for (const text of texts) {
-    if (text.includes('\n')) throw new TypeError('a line of the audit spool must not hold a line feed');
+    if (text.includes('\n')) throw new TypeError('a line of the audit spool must not contain a line feed');
     const start = at + SUM_LENGTH + 1;
     const end = start + buffer.write(text, start);
     const line = buffer.subarray(start, end);
@@ -104,7 +104,7 @@ export class SegmentChain {
    * @throws RangeError when the segment is empty, because `advance` would never get past it.
    */
   add(segment: Segment): void {
-    if (segment.bytes <= 0) throw new RangeError('an empty segment has no place in the chain');
+    if (segment.bytes <= 0) throw new RangeError('an empty segment cannot be part of the chain');
     this.#segments.push(segment);
     this.#bytesOnDisk += segment.bytes;
   }

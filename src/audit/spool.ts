@@ -31,14 +31,18 @@ class Leftover extends SegmentChain {
     return { lines, damaged, done: () => this.advance(bytes) };
   }
 
-  /** Ends the adoption; `isSettled` says whether nothing is left to do for the process, neither lines nor `onDrained`. */
+  /**
+   * Ends the adoption; `isSettled` says whether nothing is left to do for the process, neither lines nor `onDrained`.
+   */
   close(isSettled: boolean): void {
     this.closeReader();
     releaseLock(this.#lock, isSettled);
   }
 }
 
-/** Releases the lock of a process. Also removes the lock's file, unless something is left for the next process to do. */
+/**
+ * Releases the lock of a process. Also removes the lock's file, unless something is left for the next process to do.
+ */
 function releaseLock(lock: FileLock, isSettled: boolean): void {
   if (isSettled) lock.remove();
   else lock.release();
@@ -52,7 +56,7 @@ export function segmentPath(dir: string, owner: string, sequence: number): strin
   return join(dir, `${owner}.${String(sequence).padStart(8, '0')}.seg`);
 }
 
-/** Locks and returns the segments that dead processes left in `dir`, those of the oldest process first. */
+/** Locks and returns the segments that dead processes left in `dir`, oldest process first. */
 function adoptLeftovers(dir: string): Leftover[] {
   const names = readdirSync(dir);
   const owners = new Set(names.map((name) => (SEGMENT_NAME.exec(name) ?? LOCK_NAME.exec(name))?.[1] ?? ''));
@@ -82,8 +86,8 @@ export type AuditSpoolOptions = {
   segmentBytes?: number;
   memoryBytes?: number;
   /**
-   * Called with the name of a dead process when all lines that it left have been written to the database, before its lock
-   * is removed. When it rejects, it is called again by the next drain.
+   * Called with the name of a dead process when all lines that it left have been written to the database, before its
+   * lock is removed. When it rejects, it is called again by the next drain.
    */
   onDrained?: (owner: string) => Promise<void>;
 };
@@ -220,7 +224,7 @@ export class AuditSpool {
   }
 
   /**
-   * Passes all lines to `write` in order (those of dead processes first), one batch at a time, and resolves to their
+   * Passes all lines to `write` in order (lines of dead processes first), one batch at a time, and resolves to their
    * number. Concurrent drains run one after another. Each also checks whether a full disk has free space again.
    * @throws the error of `write`; the next drain passes that batch again.
    */
@@ -229,8 +233,8 @@ export class AuditSpool {
   }
 
   /**
-   * Closes the files and releases the locks. Lines not written to the database are left for the next process, which calls
-   * its `onDrained` for this one, too, if there are none but `isSettled` is false.
+   * Closes the files and releases the locks. Lines not written to the database are left for the next process, which
+   * calls its `onDrained` for this one, too, if there are none but `isSettled` is false.
    */
   close(isSettled = true): void {
     if (this.#isClosed) return;

@@ -70,7 +70,7 @@ async function explain(error: unknown, env: NodeJS.ProcessEnv): Promise<string> 
     import('../app/run.ts'),
   ]);
   if (error instanceof ConfigError) {
-    return ['portcullis: the configuration must change:', ...error.faults.map((fault) => `  - ${fault}`)].join('\n');
+    return ['portcullis: the configuration is invalid:', ...error.faults.map((fault) => `  - ${fault}`)].join('\n');
   }
   return `portcullis: ${startFailure(error, readConfig(env).config) ?? (error instanceof Error ? error.stack : String(error))}`;
 }

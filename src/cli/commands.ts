@@ -1,7 +1,7 @@
 import type { Command, CommandBody, CommandTitle } from './kit/command.ts';
 
 /**
- * Every command, by name and in the order of the help. Its summary is here and the rest in a file of its own, so that
+ * Every command, by name and in the order of the help. Its summary is here and the rest in its own file, so that
  * the help waits for no command, and a command for no other.
  */
 const LISTED: Readonly<Record<string, { summary: string; load(): Promise<CommandBody> }>> = {
@@ -42,7 +42,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     load: async () => (await import('./commands/clients.ts')).clientCreate,
   },
   'client list': {
-    summary: 'list the clients of one node or of all nodes',
+    summary: 'list the clients of one tenant or of all tenants',
     load: async () => (await import('./commands/clients.ts')).clientList,
   },
   'client rotate-secret': {
@@ -58,11 +58,11 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     load: async () => (await import('./commands/supervisors.ts')).supervisorCreate,
   },
   'supervisor disable': {
-    summary: 'disable a supervisor and end their sessions',
+    summary: 'disable a supervisor and revoke their sessions',
     load: async () => (await import('./commands/supervisors.ts')).supervisorDisable,
   },
   'supervisor set-password': {
-    summary: 'set the password of a supervisor and end their sessions',
+    summary: 'set the password of a supervisor and revoke their sessions',
     load: async () => (await import('./commands/supervisors.ts')).supervisorSetPassword,
   },
   'supervisor unlock': {

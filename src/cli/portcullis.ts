@@ -11,7 +11,7 @@ const { firstLine } = await import('./kit/first-line.ts');
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The reader of the pipe may close it before the output ends.
   if (error.code === 'EPIPE') process.exit();
-  process.stderr.write(`portcullis: the output cannot be written (${error.code}): what it told is lost\n`);
+  process.stderr.write(`portcullis: could not write the output (${error.code}): it is incomplete\n`);
   process.exit(1);
 });
 // Nothing can be reported without a standard error, and the exit code reports the failure as well.

@@ -33,7 +33,9 @@ export interface ChainDependencies {
   nowMs(): number;
 }
 
-/** Creates the gateway chain, in the order of specification section 1; the permission stage follows revocation. */
+/**
+ * Creates the gateway chain, in the order of clause 1-01 (docs/contract.md); the permission stage follows revocation.
+ */
 export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainDependencies): readonly Stage[] {
   async function recheck({ principal }: Findings): Promise<void> {
     if (principal) await tokens.recheck(principal);
@@ -76,7 +78,8 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     function target(request) {
       refuseBadHead(request);
       const name = targetServer(request);
-      if (name !== undefined && !services.isKnown(name)) throw notFound('X-Target-Server names no service');
+      if (name !== undefined && !services.isKnown(name))
+        throw notFound('X-Target-Server does not name a known service');
     },
     function endpoint(exchange) {
       matchEndpoint(exchange, parts, services);
@@ -155,10 +158,10 @@ function matchEndpoint(
   if (!target || !endpoint)
     throw isUnrecordable
       ? serviceUnavailable()
-      : notFound(target ? table.absenceOf(target.path) : 'the path can be read in two ways');
+      : notFound(target ? table.absenceOf(target.path) : 'the path is ambiguous');
   const service = services.serviceFor(endpoint, targetServer(exchange));
   if (service === undefined && endpoint.services.length > 0)
-    throw notFound(`the endpoint is of ${endpoint.services.join(', ')}`);
+    throw notFound(`the endpoint belongs to ${endpoint.services.join(', ')}`);
   exchange.target = target;
   found.endpoint = endpoint;
   found.service = service;

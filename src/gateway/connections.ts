@@ -97,7 +97,7 @@ const REASONS = ['all', 'peer', 'pipeline', 'chunks'] as const;
 export class ConnectionMetrics {
   readonly #refused = counterBy('reason', REASONS, {
     name: 'portcullis_connections_refused_total',
-    help: 'Connections closed, by reason: limit reached (all), half of the limit by one peer (peer), too many pipelined requests (pipeline), tiny chunks (chunks).',
+    help: 'Connections closed by the gateway, by reason: connection limit reached (all), half of the limit reached by one peer (peer), too many pipelined requests (pipeline), tiny chunks (chunks).',
   });
   #open = 0;
   readonly metrics: readonly Metric[] = [

@@ -37,7 +37,7 @@ export class EndpointTable {
     return find(this.#root, method, path, path.indexOf('/') + 1);
   }
 
-  /** Says why no endpoint matches a path: it is of no endpoint, or of those with other methods. */
+  /** Returns why no endpoint matches a path: no endpoint has it, or its endpoints have other methods. */
   absenceOf(path: string): string {
     const methods = METHODS.filter((method) => (this.match(method, path)?.path ?? '**') !== '**');
     return methods.length === 0 ? 'no endpoint has this path' : `the path has only ${methods.join(', ')}`;
@@ -125,7 +125,7 @@ export class Services {
 
   /**
    * Returns the service of an endpoint for a request: the service named by the caller if the endpoint lists it, or
-   * without a name the one of the gateway's binding. Returns undefined when there is none, and for endpoints of the
+   * without a name the gateway's own service. Returns undefined when there is none, and for endpoints of the
    * gateway itself.
    */
   serviceFor(endpoint: Endpoint, named: string | undefined): string | undefined {

@@ -6,7 +6,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 
 /**
- * A kernel lock on a file, released when the process that holds it ends, for whatever reason. Unlike a file with a
+ * A kernel lock on a file, released when the process that holds it ends, for any reason. Unlike a file with a
  * process id it is correct after SIGKILL, after the reuse of an id, and between containers that share a folder. Node
  * has no API for such locks, but SQLite takes one on an empty file (fcntl, on all POSIX systems). The holding process
  * must not open the file in any other way: closing it would release the lock.

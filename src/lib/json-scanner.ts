@@ -1,4 +1,7 @@
-/** A token of JSON, in which `scalar` is a number or literal; or how the text ends: as one value, cut off, or in an error. */
+/**
+ * A token of JSON, in which `scalar` is a number or literal; or how the text ends: as one value, cut off, or in an
+ * error.
+ */
 type JsonToken = '{' | '}' | '[' | ']' | 'name' | 'string' | 'scalar' | ScanEnd;
 export type ScanEnd = 'complete' | 'cut' | 'error';
 
@@ -10,8 +13,8 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const HEX = /[0-9a-fA-F]{4}/y;
 
 /**
- * Reads the tokens of one JSON text (RFC 8259), which may be cut off anywhere, and stops at the first syntax error. Nesting
- * uses heap, never stack.
+ * Reads the tokens of one JSON text (RFC 8259), which may be cut off anywhere, and stops at the first syntax error.
+ * Nesting uses heap, never stack.
  */
 export class JsonScanner {
   /** Where the last token begins, or the syntax error. */
@@ -48,7 +51,7 @@ export class JsonScanner {
     return content.includes('\\') ? String(JSON.parse(`"${withoutCutEscape(content)}"`)) : content;
   }
 
-  /** Reads the next token; the brackets are of a value that begins or ends. */
+  /** Reads the next token; a bracket begins or ends a value. */
   next(): JsonToken {
     let char = this.#nextChar();
     if ((char === ':' && this.#expected === 'colon') || (char === ',' && this.#expected === 'comma')) {

@@ -2,9 +2,9 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 
 const rawJson = JSON as unknown as { isRawJSON(value: object): boolean };
 
-/** The length of JSON text that is made at once, in UTF-16 code units, and about that of a slice. */
+/** The length of JSON text that is made at once, and roughly the length of a slice, in UTF-16 code units. */
 export const SLICE_LENGTH = 64 * 1024;
-/** What a value takes that is neither a text nor has members. */
+/** The assumed JSON length of a number, boolean or null. */
 const SCALAR_LENGTH = 8;
 
 /** Checks whether the JSON of a value is short enough to be made at once, without making it. */
@@ -63,8 +63,8 @@ function* partsOf(value: unknown): Generator<string> {
 }
 
 /**
- * Returns the JSON of a value, or undefined if that is longer than a number of bytes. The event loop runs other work after
- * each slice, so that a long text holds nobody up. `grow` is called with the bytes so far, and awaited.
+ * Returns the JSON of a value, or undefined if that is longer than a number of bytes. The event loop runs other work
+ * after each slice, so that a long text delays no other work. `grow` is called with the bytes so far, and awaited.
  */
 export async function limitedJson(
   value: unknown,

@@ -21,7 +21,9 @@ export class ExactNumber {
   }
 }
 
-/** Thrown for what is not JSON. The message says what it must be, and quotes nothing of it, which may be confidential. */
+/**
+ * Thrown for text that is not JSON. The message says what is expected, and quotes nothing, which may be confidential.
+ */
 export class JsonError extends SyntaxError {
   override readonly name: string = 'JsonError';
 }
@@ -85,13 +87,13 @@ export function hasForbiddenText(text: string): boolean {
 
 /**
  * Parses JSON like `JSON.parse`, but without loss of digits: a number whose digits a double would change becomes an
- * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts; `parseInput` notes
- * which keys are repeated.
+ * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts; `parseInput`
+ * notes which keys are repeated.
  * @throws JsonError that names the place of a syntax error; JsonLimitError beyond `MAX_NESTING` or `MAX_EXACT_NUMBERS`.
  */
 export function parseJson(text: string): unknown {
   if (isNestedBeyond(text, MAX_NESTING)) {
-    throw new JsonLimitError(`must not have values more than ${MAX_NESTING} levels within each other`);
+    throw new JsonLimitError(`must not nest values more than ${MAX_NESTING} levels deep`);
   }
   const value = parsePlainJson(text);
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
@@ -105,23 +107,23 @@ function parsePlainJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    if (text.trim() === '') throw new JsonError('must be JSON, and is empty');
-    throw new JsonError(`must be JSON, and is malformed${placeOf(text, String(error))}`);
+    if (text.trim() === '') throw new JsonError('must be JSON, but is empty');
+    throw new JsonError(`must be JSON, but is malformed${placeOf(text, String(error))}`);
   }
 }
 
 const ENDS: ReadonlySet<string> = new Set(['complete', 'cut', 'error']);
 
-/** The longest text that is searched for the place of its fault. */
+/** The longest text in which the position of an error is searched. */
 const MAX_SEARCHED = 65_536;
 
 /**
- * Returns the place of a syntax error: the engine's message ends in it, or else it is searched for. Of a longer text that
- * the engine says nothing about, the place is not told.
+ * Returns the place of a syntax error: the engine's message ends in it, or else it is searched for. Of a longer text
+ * that the engine says nothing about, the position is unknown.
  */
 function placeOf(text: string, message: string): string {
-  const [, told] = /\((line \d+ column \d+)\)$/.exec(message) ?? [];
-  if (told !== undefined) return ` at ${told}`;
+  const [, position] = /\((line \d+ column \d+)\)$/.exec(message) ?? [];
+  if (position !== undefined) return ` at ${position}`;
   if (text.length > MAX_SEARCHED) return '';
   const scanner = new JsonScanner(text);
   while (!ENDS.has(scanner.next()));
@@ -142,12 +144,14 @@ export function isNestedBeyond(text: string, levels: number): boolean {
 }
 
 /**
- * The names of the members that an object repeats in the text of which it was parsed; an empty set if only values within
- * it repeat any.
+ * The names of the members that an object repeats in the text of which it was parsed; an empty set if only values
+ * within it repeat any.
  */
 const repeats = new WeakMap<object, Set<string>>();
 
-/** Returns the names of the members that an object repeats; undefined if neither it nor a value within it repeats any. */
+/**
+ * Returns the names of the members that an object repeats; undefined if neither it nor a value within it repeats any.
+ */
 export function repeatedIn(value: unknown): ReadonlySet<string> | undefined {
   return repeats.get(value as object);
 }
@@ -195,7 +199,9 @@ function refuseRepeats(value: unknown, known: KnownMembers): void {
   for (const [name, members] of Object.entries(known)) refuseRepeats(Reflect.get(Object(value), name), members);
 }
 
-/** An object or array that a scan is in: its value, the names in it so far, and the name or index of the last member. */
+/**
+ * An object or array that a scan is in: its value, the names in it so far, and the name or index of the last member.
+ */
 interface Level {
   outer: Level | undefined;
   value: object;

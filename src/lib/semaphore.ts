@@ -137,7 +137,7 @@ export class Semaphore {
   }
 
   async #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
-    const { waitMs, refusal = () => new Error('the semaphore refused the work') } = this.#options;
+    const { waitMs, refusal = () => new Error('the semaphore rejected the task') } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { onPermit: resolve, onRefused: () => reject(refusal()) };
     if (!this.acquire(key, waiter)) throw refusal();

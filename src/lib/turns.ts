@@ -35,7 +35,7 @@ async function serve(): Promise<void> {
     endsAtTick = performance.now() + TURN_MS;
     for (let resume = waiting.shift(); resume; ) {
       resume();
-      // Whatever the resumed work does without waiting for a timer or for I/O happens before.
+      // The resumed work first runs up to its next wait for a timer or for I/O.
       await new Promise<void>((resolve) => process.nextTick(resolve));
       resume = performance.now() < endsAtTick ? waiting.shift() : undefined;
     }

@@ -11,7 +11,7 @@ const GRACE_MS = 100;
 export function withTimeout<Result>(
   work: Promise<Result>,
   ms: number,
-  timedOut: () => Error = () => new Error(`no answer in ${ms} ms`),
+  timedOut: () => Error = () => new Error(`no response within ${ms} ms`),
 ): Promise<Result> {
   const { promise, resolve, reject } = Promise.withResolvers<Result>();
   const expire = () => reject(timedOut());

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { issuesIn } from '../lib/input.ts';
 
-/** Why a request is refused, in the product's words; each interface has a table of what it sends for each. */
+/** Why a request is refused, as an internal code; each interface maps the codes to its responses. */
 export type RefusalCode =
   | 'invalid_request'
   | 'invalid_input'
@@ -118,8 +118,8 @@ export function forbidden(missing: readonly string[] = []): Refusal {
 }
 
 /**
- * Makes the refusal for what is not registered, does not exist or belongs to another tenant; the response is the same
- * for all three. `reason` is for the log and the audit record alone.
+ * Makes the refusal for an object that is not registered, does not exist or belongs to another tenant; the response is
+ * the same for all three. `reason` is only for the log and the audit record.
  */
 export function notFound(reason?: string): Refusal {
   return new Refusal('not_found', { message: 'not found', reason });
@@ -137,7 +137,7 @@ export function payloadTooLarge(maxBytes: number): Refusal {
 
 /** Makes the refusal of a request whose rows, or whose response, would take too much memory. */
 export function pageTooLarge(maxBytes: number): Refusal {
-  const message = `its rows would take more than ${maxBytes / 1024 / 1024} MiB: ask for fewer rows, or for fewer lists at once`;
+  const message = `its rows would take more than ${maxBytes / 1024 / 1024} MiB: request fewer rows or fewer lists at once`;
   return new Refusal('page_too_large', { message, issues: [{ path: '', message }] });
 }
 

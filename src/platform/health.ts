@@ -112,7 +112,7 @@ const NEEDS = {
 /**
  * Returns the readiness of a process: `down` if it can do none of its role's work, `degraded` if it can do part of it.
  * A store that is down is down for all processes: if that made them unready, a load balancer would stop sending
- * requests to any of them. A store that has never responded to this process may be misconfigured in it alone: the
+ * requests to any of them. A store that has never responded to this process may be misconfigured only in it: the
  * status is then `starting`, which is not ready.
  */
 export function readinessOf(facts: ReadinessFacts): Readiness {

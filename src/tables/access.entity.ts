@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { ofNode, withinNode } from './references.ts';
 
 /**
- * A registered client (specification section 2.2); `id` is the `client_id`. A limit that is null means unlimited.
+ * A registered client (docs/contract.md, 2.2-01); `id` is the `client_id`. A limit that is null means unlimited.
  * Tokens issued before `tokensFrom` (whole seconds) are revoked; of the client's own API tokens also those issued
  * before `ownTokensFrom`.
  */

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { ofNode } from './references.ts';
 
 /**
- * An account of a tenant (specification section 2.5). `type` may be any text and `status` any integer; 1 means active,
+ * An account of a tenant (docs/contract.md, 2.5-01). `type` may be any text and `status` any integer; 1 means active,
  * 2 suspended, 3 closed.
  */
 export const Account = defineEntity({
@@ -35,7 +35,7 @@ const counts = {
 };
 
 /**
- * A block of about 256 consecutive accounts at most, from a sort key up to that of the next block: the number of all of
+ * A block of about 256 consecutive accounts at most, from a sort key up to the next block's: the number of all of
  * them and of those that are not deleted. Triggers maintain these counts.
  */
 export const AccountBlock = defineEntity({ name: 'AccountBlock', tableName: 'account_blocks', properties: counts });

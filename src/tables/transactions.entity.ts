@@ -12,7 +12,7 @@ export const TransactionId = defineEntity({
 });
 
 /**
- * A registered transaction with the join of its notifications, in the mirror (specification sections 2.7 and 3). A
+ * A registered transaction with the join of its notifications, in the mirror (docs/contract.md, 2.7 and 3-01). A
  * column `…Key` has the order key of the notification from which the value of the column before it comes.
  */
 export const Transaction = defineEntity({
@@ -105,7 +105,8 @@ export const TransactionEvent = defineEntity({
 });
 
 /**
- * The last sequence number that a tenant's events were given, and the server's timeline at that time. An applying transaction locks this row as its last step.
+ * The last sequence number that a tenant's events were given, and the server's timeline at that time. An applying
+ * transaction locks this row as its last step.
  */
 export const NodeEventSeq = defineEntity({
   name: 'NodeEventSeq',

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { ofNode } from './references.ts';
 
-/** A user that a tenant has migrated (specification section 2.8). `address` is stored in lower case. */
+/** A user that a tenant has migrated (docs/contract.md, 2.8-01). `address` is stored in lower case. */
 export const User = defineEntity({
   name: 'User',
   tableName: 'users',

@@ -1,4 +1,4 @@
-/** The types of a wallet rule (specification section 2.6). */
+/** The types of a wallet rule (docs/contract.md, 2.6). */
 export const RULE_TYPES = ['auto_transfer', 'permissionless_transfer_limit'] as const;
 /** The types of an automatic transfer: without approval or with it. */
 export const AUTO_TRANSFER_TYPES = ['auto', 'auto_with_approve'] as const;
@@ -57,7 +57,7 @@ export interface PermissionlessTransferLimitRule {
 }
 
 /**
- * The content of a wallet rule (specification section 2.6), with operators and numbers in the form in which they are
+ * The content of a wallet rule (docs/contract.md, 2.6), with operators and numbers in the form in which they are
  * stored.
  */
 export interface WalletRuleContent {

@@ -27,7 +27,7 @@ function content() {
 }
 
 /**
- * A wallet rule (specification section 2.6). Decimals are strings in the JSON columns, so that no reader loses digits.
+ * A wallet rule (docs/contract.md, 2.6). Decimals are strings in the JSON columns, so that no reader loses digits.
  * Only `walletId` is checked to exist; the ids of networks, currencies, target wallets and users are not.
  */
 export const WalletRule = defineEntity({
@@ -50,8 +50,8 @@ export const WalletRule = defineEntity({
 
 /**
  * One version of a wallet rule: its content, who wrote it and when. Triggers of `wallet_rules` insert it with every
- * write; the writer adds itself in the same transaction, and is null where it did not. When a rule goes with its wallet,
- * its last version is that end, which is `deleted` and repeats the content.
+ * write; the writer adds itself in the same transaction, and is null where it did not. When a rule goes with its
+ * wallet, its last version is that end, which is `deleted` and repeats the content.
  */
 export const WalletRuleVersion = defineEntity({
   name: 'WalletRuleVersion',

@@ -24,7 +24,7 @@ export const Wallet = defineEntity({
   ],
 });
 
-/** A network on which a wallet operates (specification section 4.4). */
+/** A network on which a wallet operates (docs/contract.md, 4.4-01). */
 export const WalletNetwork = defineEntity({
   name: 'WalletNetwork',
   tableName: 'wallet_networks',

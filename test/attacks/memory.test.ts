@@ -36,7 +36,7 @@ const ATTACKS: Record<string, Request> = {
   'pages of accounts by GraphQL': ['/graphql', '{ accounts(first: 9) { edges { node { name } } } }'],
 };
 /** What each request gets: its page, or that it is too large, or that others are before it. */
-const REFUSALS = /PAGE_TOO_LARGE|SERVICE_UNAVAILABLE|service_unavailable|ask for fewer/;
+const REFUSALS = /PAGE_TOO_LARGE|SERVICE_UNAVAILABLE|service_unavailable|request fewer/;
 
 describeReal(['postgres', 'redis', 'kafka'], 'pages that take much memory', () => {
   let target: AttackLab;
@@ -89,7 +89,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'pages that take much memory', () =
     expect(impact.failed).toEqual([]);
     expect(answers).toHaveLength(AT_ONCE);
     for (const answer of answers)
-      expect(answer).toMatch(/^page$|^(PAGE_TOO_LARGE|SERVICE_UNAVAILABLE|service_unavailable|ask for fewer)$/);
+      expect(answer).toMatch(/^page$|^(PAGE_TOO_LARGE|SERVICE_UNAVAILABLE|service_unavailable|request fewer)$/);
     expect(impact.memory).toBeLessThan(baseline.memory + MORE_MEBIBYTES);
   });
 });

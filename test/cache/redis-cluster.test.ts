@@ -142,7 +142,7 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
   it('is refused a start with the number of a database, told what to change', async () => {
     const opening = RedisCache.open({ url: `${urlOf(0)}/3` });
     await expect(opening).rejects.toThrow(ConfigError);
-    await expect(opening).rejects.toThrow('REDIS_URL: a Redis Cluster has database 0 alone; leave out /3 at the end');
+    await expect(opening).rejects.toThrow('REDIS_URL: a Redis Cluster has only database 0; remove /3 at the end');
   });
 
   it('is not healthy while slots have no master', async () => {

@@ -38,7 +38,7 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     const nodeId = await newNode();
     const plain = await run(...client(nodeId));
     expect(plain).toMatchObject({ code: 0, err: '' });
-    const shown = /^client_id {6}(?<id>\S{36})\nclient_secret {2}(?<secret>\S{43})\n.*shown this once/;
+    const shown = /^client_id {6}(?<id>\S{36})\nclient_secret {2}(?<secret>\S{43})\n.*shown only once/;
     const { id = '', secret = '' } = shown.exec(plain.out)?.groups ?? {};
 
     const limits = ['--requests-per-second', '5', '--requests-per-hour', '900', '--monthly-limit', '10000'];
@@ -136,13 +136,13 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     expect(await run('supervisor', 'disable', ada.id)).toEqual({
       code: 1,
       out: '',
-      err: 'portcullis: the last active admin of a node stays\n',
+      err: 'portcullis: the last active admin of a tenant cannot be disabled or get another role\n',
     });
   });
 });
 
 /** What a command says while a server has its database: the operation that does the same, and its variables. */
-const TWIN = /, with a token of the node\n\n(?<query>[\s\S]+)\n\nVariables:\n\n(?<variables>\{[\s\S]*\})\n$/;
+const TWIN = /, with a token of the tenant\n\n(?<query>[\s\S]+)\n\nVariables:\n\n(?<variables>\{[\s\S]*\})\n$/;
 
 describe('commands on an embedded database, before its server starts and while it has it', () => {
   let folder: TestFolder;
@@ -175,7 +175,7 @@ describe('commands on an embedded database, before its server starts and while i
     const said = async (args: string[], line?: string) => {
       const { code, out, err } = await portcullis(args, env, line);
       expect({ code, out }).toEqual({ code: 1, out: '' });
-      expect(err).toContain(`portcullis: another Portcullis is running on ${folder.path}: what follows does the same`);
+      expect(err).toContain(`portcullis: another Portcullis is running on ${folder.path}: run `);
       expect(err).toContain(`${server.url}/graphql`);
       return err;
     };

@@ -56,7 +56,7 @@ it.each([
 it('D1-12: config check masks a secret from a file, says that it is from one, and warns of a misspelt name', async () => {
   await using file = await temporaryFile('password', SECRET);
   const env = { WEBHOOK_PASSWORD_FILE: file.path, Redis_Url: `redis://:${SECRET}@cache` };
-  const warning = 'Redis_Url is not read: did you mean REDIS_URL?';
+  const warning = 'Redis_Url is unknown: did you mean REDIS_URL?';
   const text = await portcullis(['config', 'check'], env);
   expect(text).toMatchObject({ code: 0, err: `${warning}\n` });
   expect(text.out).toMatch(/^\+ WEBHOOK_PASSWORD +\*\*\*$/m);
@@ -95,7 +95,7 @@ it('D6-20, D1-12: config check names the variable that transactions_lookup needs
   const { code, err } = await portcullis(['config', 'check'], env);
   expect({ code, err }).toEqual({
     code: 1,
-    err: 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml names it\n',
+    err: 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml requires it\n',
   });
   const token = SECRET.replaceAll(' ', '');
   await using secret = await temporaryFile('token', token);
@@ -109,7 +109,7 @@ it('D6-20, D1-12: config check names the variable that transactions_lookup needs
     OWNER_TOKEN: token,
     OWNER_TOKEN_FILE: secret.path,
   });
-  expect(both).toBe('OWNER_TOKEN and OWNER_TOKEN_FILE are both set: set one of them\n');
+  expect(both).toBe('OWNER_TOKEN and OWNER_TOKEN_FILE are both set: set only one\n');
 });
 
 it('DG-11, D1-12: config check names each persisted operation that cannot run on the schema', async () => {
@@ -122,8 +122,8 @@ it('DG-11, D1-12: config check names each persisted operation that cannot run on
   const { code, err } = await portcullis(['config', 'check'], env);
   expect(code).toBe(1);
   expect(err.trimEnd().split('\n')).toEqual([
-    expect.stringMatching(/has the document old, which cannot run: Cannot query field "nodeIdentifier"/),
-    expect.stringMatching(/has the document broken, which cannot run: Syntax Error/),
+    expect.stringMatching(/contains the document old, which is invalid: Cannot query field "nodeIdentifier"/),
+    expect.stringMatching(/contains the document broken, which is invalid: Syntax Error/),
   ]);
 });
 
@@ -153,9 +153,9 @@ it('D1-04 D1-12: config check names at once what is wrong with variables, gatewa
   for (const told of [
     'PORT must be',
     'webhook_alias: is required',
-    'has no member typo',
+    'has the unknown member typo',
     '"ghost" is not under',
-    'GATEWAY_FILE is not read',
+    'GATEWAY_FILE is unknown',
   ]) {
     expect(err).toContain(told);
   }

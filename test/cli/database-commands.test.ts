@@ -30,9 +30,7 @@ it('D1-12: while a server has DATA_DIR, migrate and seed say so and end with 1',
   for (const command of ['migrate', 'seed']) {
     const { code, out, err } = await portcullis([command], { DATA_DIR: folder.path });
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(
-      /^portcullis: another Portcullis is running on \S+: nothing is left to do, it .* start(ed)?\n$/,
-    );
+    expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: there is nothing to do: it .* started\n$/);
     expect(err).toContain(folder.path);
   }
   expect((await server.call('GET', '/health')).status).toBe(200);
@@ -60,7 +58,7 @@ it('D1-12: a command whose server is not there ends with 1 and one sentence', as
   const { code, err } = await portcullis(['migrate'], env);
   expect(code).toBe(1);
   expect(err).toBe(
-    `portcullis: the database at 127.0.0.1:${port} does not answer (ECONNREFUSED): start it, or change DATABASE_URL\n`,
+    `portcullis: the database at 127.0.0.1:${port} does not respond (ECONNREFUSED): start it, or change DATABASE_URL\n`,
   );
 });
 
@@ -96,7 +94,7 @@ it.each(['?sslmode=verify-full', '?ssl=true', '?sslmode=no-verify'])(
     });
     expect({ code, err, sent: server.sent }).toEqual({
       code: 1,
-      err: `portcullis: the database at ${server.host} cannot be used by TLS (the server does not support it): see sslmode in DATABASE_URL\n`,
+      err: `portcullis: the database at ${server.host} cannot be used with TLS (the server does not support it): see sslmode in DATABASE_URL\n`,
       sent: [SSL_REQUEST],
     });
   },
@@ -110,7 +108,7 @@ it('D1-12: with sslmode the handshake of TLS is the first that a server gets', a
   expect({ code, err }).toEqual({
     code: 1,
     err: expect.stringMatching(
-      /^portcullis: the database at \S+ cannot be used by TLS \((?:ERR_SSL_[A-Z_]+|EPROTO)\): see sslmode in DATABASE_URL\n$/,
+      /^portcullis: the database at \S+ cannot be used with TLS \((?:ERR_SSL_[A-Z_]+|EPROTO)\): see sslmode in DATABASE_URL\n$/,
     ),
   });
 });
@@ -120,7 +118,7 @@ it('D1-12: a certificate that DATABASE_URL names and that is not there is named'
   const { code, err } = await portcullis(['migrate'], { DATABASE_URL: url });
   expect({ code, err }).toEqual({
     code: 1,
-    err: 'portcullis: /absent/ca.pem cannot be read (ENOENT): DATABASE_URL names it\n',
+    err: 'portcullis: /absent/ca.pem cannot be read (ENOENT): check the path in DATABASE_URL\n',
   });
 });
 
@@ -172,7 +170,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
 
     const seed = await portcullis(['seed'], env);
     expect(seed).toMatchObject({ code: 1, out: '' });
-    expect(seed.err).toContain('never goes into production');
+    expect(seed.err).toContain('is not allowed in production');
 
     await using instance = await startInstance(env);
     expect((await fetch(`${instance.baseUrl}/health`)).status).toBe(200);

@@ -30,7 +30,7 @@ describeReal('postgres', 'the faults of a command', () => {
 
   /** A command, `@` before its files; its fault, and what it answers beside that: in one document with --json. */
   const rows: [command: string, fault: RegExp, answer?: RegExp][] = [
-    ['reference load @no.json', /^line 1: must be JSON, and is malformed at line 1 column 1$/m, /^1 lines: /],
+    ['reference load @no.json', /^line 1: must be JSON, but is malformed at line 1 column 1$/m, /^1 lines: /],
     [`users import @bad.csv --node ${NODE}`, /has 3 fields/, /^1 rows: /],
     [`users import @other.csv --node ${NODE}`, /the file has the unknown column "colour": name some of wallet_address/],
     [`users import @bad.csv --node ${ABSENT}`, /there is no node/],
@@ -47,12 +47,12 @@ describeReal('postgres', 'the faults of a command', () => {
     [`supervisor set-password ${ABSENT}`, /there is no supervisor/],
     [`supervisor unlock ${ABSENT}`, /there is no supervisor/],
     [`users erase ${ABSENT}`, /there is no user/],
-    [`node create --name A --id ${NODE}`, /there is a node/],
+    [`node create --name A --id ${NODE}`, /exists or has existed/],
     ['transactions replay', /give either/],
     ['audit list --limit 0', /--limit/],
     ['seed --colour', /--colour/],
-    ['migrate now', /wanted: /],
-    ['completion cmd', /wanted: portcullis completion/],
+    ['migrate now', /usage: /],
+    ['completion cmd', /usage: portcullis completion/],
   ];
 
   it.each(rows)(

@@ -29,7 +29,7 @@ it.each(['--help', 'completion', 'config check --json'])(
     });
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: 'portcullis: the output cannot be written (ENOSPC): what it told is lost\n',
+      stderr: 'portcullis: could not write the output (ENOSPC): it is incomplete\n',
     });
   },
 );
@@ -47,7 +47,7 @@ describeReal('postgres', 'a command on a database', () => {
     const { code, stderr } = await runCli(['reference', 'load', '/proc/self/mem'], env);
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'portcullis: /proc/self/mem cannot be read (EIO): name a file that can\n',
+      stderr: 'portcullis: /proc/self/mem cannot be read (EIO): give a readable file\n',
     });
   });
 });

@@ -14,7 +14,7 @@ it.each(COMMANDS.map(({ name }) => name))(
       for (const given of [[flag, SECRET], [flag.startsWith('--') ? `${flag}=${SECRET}` : `${flag}${SECRET}`]]) {
         const { code, out, err } = await portcullis([...name.split(' '), ...given]);
         expect({ code, out }).toEqual({ code: 2, out: '' });
-        expect(err).toMatch(/a secret never goes on a command line.*Pipe a password in/);
+        expect(err).toMatch(/do not put a secret on a command line.*Pipe a password in/);
         expect(err).not.toContain(SECRET);
       }
     }
@@ -26,7 +26,7 @@ it.each([`--password=${SECRET}`, `--token=${SECRET}\nof two lines`, `-p${SECRET}
   async (given) => {
     const { code, out, err } = await portcullis([given, 'client', 'list']);
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/a secret never goes on a command line.*Pipe a password in/);
+    expect(err).toMatch(/do not put a secret on a command line.*Pipe a password in/);
     expect(err).not.toContain(SECRET);
   },
 );

@@ -76,7 +76,7 @@ function cliContract(place: () => Place): void {
     expect(await portcullis(args, env)).toEqual({
       code: 0,
       err: '',
-      out: '2 messages of reference.nodes.dlq applied, but 1 dead again.\n',
+      out: '2 messages of reference.nodes.dlq applied, but 1 dead-lettered again.\n',
     });
     expect(JSON.parse((await portcullis([...args, '--json'], env)).out)).toEqual({
       replayed: 1,

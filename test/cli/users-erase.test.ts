@@ -23,7 +23,7 @@ describeReal('postgres', 'users erase', () => {
     await door.run((k) => k.insertInto('nodes').values(node));
     await door.run((k) => k.insertInto('users').values(user));
     const plain = await portcullis(['users', 'erase', user.id.toUpperCase()], env);
-    const receipt = /^Erased user (\S+) at \d{4}-\S+Z: 0 audit records, 0 kept responses\.\n$/;
+    const receipt = /^Erased user (\S+) at \d{4}-\S+Z: 0 audit records, 0 stored responses\.\n$/;
     expect(plain).toEqual({ code: 0, out: expect.stringMatching(receipt), err: '' });
     expect(receipt.exec(plain.out)?.[1]).toBe(user.id);
     const json = await portcullis(['users', 'erase', user.id, '--json'], env);

@@ -33,7 +33,7 @@ describeReal('postgres', 'users import', () => {
     await database?.[Symbol.asyncDispose]();
   });
 
-  it('D7-09 D1-12: migrates a file, tells the counters and names the lines at fault, and ends with 1 for them', async () => {
+  it('D7-09 D1-12: migrates a file, tells the counters and names the invalid lines, and ends with 1 for them', async () => {
     const file = await fileWith(
       folder,
       csvOf(20, { 7: '0x7,g@x.y,,,x', 9: '0x1,again@x.y,,', 12: `${'x'.repeat(200)},l@x.y,,` }),
@@ -83,7 +83,11 @@ describeReal('postgres', 'users import', () => {
       '\ufeffsep=;\nwallet_address;email\n',
       'begins with a line sep=: delete it, and separate fields by commas',
     ],
-    ['CR alone', 'wallet_address,email\r0x1,a@x.y\r', 'ends lines with CR alone: save it with LF or CRLF line ends'],
+    [
+      'CR alone',
+      'wallet_address,email\r0x1,a@x.y\r',
+      'ends its lines with a single CR: save it with LF or CRLF line endings',
+    ],
   ])('D7-12 D1-12: refuses %s with the cause and what to do', async (_name, content, cause) => {
     const file = await fileWith(folder, content);
     const { code, err } = await portcullis(['users', 'import', file, '--node', node], env);
@@ -201,7 +205,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     pipe.end('0x9,cut');
     expect(await ended).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('interrupted while storing the file; nothing was kept'),
+      stderr: expect.stringContaining('interrupted while storing the file; nothing was stored'),
     });
     expect(await stateOf(database.db, nodeId)).toMatchObject({ migrations: [], chunks: [], jobs: [] });
   });

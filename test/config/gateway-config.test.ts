@@ -74,7 +74,7 @@ it.each([
     `  - {methods: [GET], path: /a, visibility: public, ${asked}}`,
     4,
     `endpoints.0.${asked.split(':')[0]}`,
-    'a public endpoint looks at no token',
+    'must be absent: a public endpoint ignores tokens',
   ]),
   [
     'an endpoint twice',
@@ -104,7 +104,7 @@ const together: [what: string, source: string, expected: string[]][] = [
   [
     'an unknown service of an endpoint with a misspelt member',
     `${HEAD}endpoints:\n  - {methods: [GET], path: /a, services: [ghost], visibilty: public}`,
-    ['4: endpoints.0: has no member visibilty', '4: endpoints.0.services: "ghost" is not under services'],
+    ['4: endpoints.0: has the unknown member visibilty', '4: endpoints.0.services: "ghost" is not under services'],
   ],
   [
     'an unknown binding beside a wrong method',
@@ -125,7 +125,7 @@ const together: [what: string, source: string, expected: string[]][] = [
     [
       '1: services.accounts: must be local, or an http or https URL without user and query',
       '2: webhook_alias.deprecated_at: must be a time in UTC such as 2026-11-21T10:30:00Z',
-      '4: endpoints.0.tokens: a public endpoint looks at no token',
+      '4: endpoints.0.tokens: must be absent: a public endpoint ignores tokens',
     ],
   ],
   [

@@ -38,11 +38,11 @@ const places: [service: string, fault: string][] = [
   ['3', 'services.a: must be a mapping'],
   ['{guards: here}', 'services.a.at: is required'],
   ['{at: here}', `services.a.at: ${PLACE}`],
-  ['{at: local, connections: 3}', 'services.a: has no member connections'],
+  ['{at: local, connections: 3}', 'services.a: has the unknown member connections'],
   ['{at: local, guards: upstream}', 'services.a.guards: must be one of here, front'],
   ['{at: http://host, guards: front}', 'services.a.guards: must be one of here, upstream'],
-  ['{at: http://host, conections: 3}', 'services.a: has no member conections'],
-  ['{at: http://host, breaker: {failurs: 3}}', 'services.a.breaker: has no member failurs'],
+  ['{at: http://host, conections: 3}', 'services.a: has the unknown member conections'],
+  ['{at: http://host, breaker: {failurs: 3}}', 'services.a.breaker: has the unknown member failurs'],
   ['{at: http://host, breaker: {failures: 0}}', 'services.a.breaker.failures: must be at least 1'],
   ['{at: http://host, timeout_ms: 0}', 'services.a.timeout_ms: must be at least 1'],
   ['{at: http://host, connections: 0}', 'services.a.connections: must be at least 1'],
@@ -105,7 +105,7 @@ it.each(['services: [a, b]', 'services: [b]', 'visibility: public'])(
   'D2-10: no limit is refused where a service of this process reads the body (%s)',
   (services) => {
     expect(faults({ service: 'http://host', endpoint: `${services}, max_body_bytes: 0` })).toEqual([
-      'gateway.yaml:6: endpoints.0.max_body_bytes: no limit (0) is only allowed for remote services',
+      'gateway.yaml:6: endpoints.0.max_body_bytes: 0 (no limit) is allowed only for remote services',
     ]);
   },
 );
@@ -132,8 +132,11 @@ it.each([
   ['{url: "http://user:secret@host"}', `transactions_lookup.url: ${LOOKUP_PLACE}`],
   ['{url: "http://["}', 'transactions_lookup.url: must be a URL'],
   ['{url: http://host, timeout_ms: 0}', 'transactions_lookup.timeout_ms: must be at least 1'],
-  ['{url: http://host, bearer_env: "A B"}', 'transactions_lookup.bearer_env: must be the name of a variable'],
-  ['{url: http://host, bearer: secret}', 'transactions_lookup: has no member bearer'],
+  [
+    '{url: http://host, bearer_env: "A B"}',
+    'transactions_lookup.bearer_env: must be the name of an environment variable',
+  ],
+  ['{url: http://host, bearer: secret}', 'transactions_lookup: has the unknown member bearer'],
 ])('D6-20: a lookup that is %s is refused by file, line and field', (written, fault) => {
   expect(faults({ service: 'local', more: `transactions_lookup: ${written}` })).toEqual([`gateway.yaml:7: ${fault}`]);
 });

@@ -148,8 +148,8 @@ it('former keys of the audit are blocks of PEM, private or public, or one in bas
 it('D1-04: a variable that is spelt like a known one is named with it, whether the rest holds or not', () => {
   const env = { databaseurl: 'postgres://db/rows', Jwt_Secret_User_File: '/run/x', PATH: '/bin', REDIS_URLS: 'x' };
   const warnings = [
-    'databaseurl is not read: did you mean DATABASE_URL?',
-    'Jwt_Secret_User_File is not read: did you mean JWT_SECRET_USER_FILE?',
+    'databaseurl is unknown: did you mean DATABASE_URL?',
+    'Jwt_Secret_User_File is unknown: did you mean JWT_SECRET_USER_FILE?',
   ];
   expect(readConfig(env).warnings).toEqual(warnings);
   expect(faults({ ...env, PORT: 'x' })).toEqual(['PORT must be a port number, 0 to 65535', ...warnings]);
@@ -169,7 +169,7 @@ it.each([
   ['TRUSTED_PROXIES', 'TRUST_PROXY'],
 ])('D1-04: %s is likely to be meant for %s, and is warned of', (name, meant) => {
   const secret = 'this value is never shown';
-  expect(readConfig({ [name]: secret }).warnings).toEqual([`${name} is not read: did you mean ${meant}?`]);
+  expect(readConfig({ [name]: secret }).warnings).toEqual([`${name} is unknown: did you mean ${meant}?`]);
 });
 
 it.each(['PATH', 'HOSTNAME', 'KAFKA_SERVICE_HOST', 'GATEWAY_PORT', 'GATEWAY_SERVICE_PORT', 'constructor', '__proto__'])(
@@ -229,7 +229,7 @@ it('D1-04: a secret that is set twice, or whose file cannot be used, is named an
     expect.stringMatching(/^JWT_SECRET_USER_FILE: \/absent\/secret cannot be read \(ENOENT\)/),
     `JWT_SECRET_DISCOVER_FILE: ${empty} is empty`,
     expect.stringMatching(/^JWT_SECRET_LEGACY_FILE: \S+ cannot be read \(EISDIR\)/),
-    'SECRET_PEPPER and SECRET_PEPPER_FILE are both set: set one of them',
+    'SECRET_PEPPER and SECRET_PEPPER_FILE are both set: set only one',
     expect.stringMatching(/^REDIS_URL must be a URL/),
     'WEBHOOK_PASSWORD must have at least 16 characters in production',
   ]);

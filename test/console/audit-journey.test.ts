@@ -120,7 +120,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await expect.poll(() => dialog.count()).toBe(0);
     await page.getByLabel('Status code').fill('418');
     await page.keyboard.press('Enter');
-    await page.getByText('No request matches all of this').waitFor();
+    await page.getByText('No request matches.').waitFor();
     expect(open.complaints).toEqual([]);
   });
 
@@ -133,7 +133,7 @@ describeReal('chromium', 'audit records in the console', () => {
     const json = { query: '{ me { nodeId } }' };
     await page.getByLabel('Correlation id').fill('comes-later');
     await page.getByRole('button', { name: 'Search' }).click();
-    await page.getByText('Records take a few seconds to arrive: looking again').waitFor();
+    await page.getByText('Records take a few seconds to arrive. Searching again').waitFor();
     await p.call('POST', '/graphql', {
       json,
       token: await p.clientToken(),
@@ -142,13 +142,13 @@ describeReal('chromium', 'audit records in the console', () => {
     await page.getByText('POST /graphql').waitFor();
     await page.getByLabel('Correlation id').fill('never-comes');
     await page.getByRole('button', { name: 'Search' }).click();
-    const again = page.getByRole('button', { name: 'Look again' });
+    const again = page.getByRole('button', { name: 'Search again' });
     await expect
       .poll(async () => {
         await page.clock.fastForward(LOOK_MS);
         return again.count();
       }, SOON)
       .toBe(1);
-    await page.getByText('No request of this node has this correlation id').waitFor();
+    await page.getByText('No request of this tenant has this correlation id').waitFor();
   });
 });

@@ -90,7 +90,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     await signIn(page, p.demo);
     await openMigrations(page);
     await page.getByRole('table', { name: 'User migrations' }).getByRole('link').first().click();
-    await page.getByText('can be made only in the session').waitFor();
+    await page.getByText('can be downloaded only in the session').waitFor();
     expect(await page.getByRole('button', { name: 'Download the failed rows as CSV' }).count()).toBe(0);
     expect(open.complaints).toEqual([]);
   });
@@ -122,14 +122,14 @@ describeReal('chromium', 'user migrations in the console', () => {
     });
     await page.getByRole('button', { name: 'Start the migration' }).focus();
     await page.keyboard.press('Enter');
-    await page.getByText('Reconnected: the progress is current').waitFor();
+    await page.getByText('Reconnected. The progress is up to date').waitFor();
     await page.getByText('0 of 1,000 rows with an outcome').waitFor();
     await page.getByRole('button', { name: 'Cancel the migration' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this migration?' });
-    await dialog.getByText('Rows already migrated stay').waitFor();
+    await dialog.getByText('Users already created are kept').waitFor();
     await dialog.getByRole('button', { name: 'Cancel the migration' }).click();
     p.service.context.migrationJobs.start();
-    await page.getByText('It was cancelled: the users created until then stay').waitFor();
+    await page.getByText('It was cancelled: the users created so far are kept').waitFor();
     expect(await page.getByRole('button', { name: 'Cancel the migration' }).count()).toBe(0);
     expect(cuts).toBe(1);
     await openMigrations(page);

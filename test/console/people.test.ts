@@ -296,7 +296,7 @@ describeReal('chromium', 'the console for people', () => {
     const page = await beginAt(open, p.demo, `#/transactions/${id}`);
     await page.getByText('reverted').first().waitFor();
     const text = await shown(page);
-    for (const told of ['Error conflict', 'The status shown is from the latest update', 'has no type of this code'])
+    for (const told of ['Error conflict', 'The status shown is from the latest update', 'This type code is unknown'])
       expect(text).toContain(told);
     expect(text).toContain(`Type ${UNKNOWN} type flagged code ${UNKNOWN}`);
     expect(await faults(page)).toEqual([]);

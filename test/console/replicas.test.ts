@@ -51,7 +51,7 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
     const token = await p.clientToken();
     const { supervisors } = await operate(p, token, SupervisorsDocument, {});
     await operate(p, token, RevokeSessionsDocument, { supervisorId: supervisors.edges[0]?.node.id ?? '' });
-    await page.getByText('Your sign-in has ended').waitFor();
+    await page.getByText('Your session was revoked or has expired').waitFor();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
 
     const all = await registered(p, 7);
@@ -60,7 +60,7 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
     for (const id of all.slice(0, 2)) await notify(p, id, 2);
     await expect.poll(() => ids(page, 2), SOON).toEqual(all.slice(0, 2).toSorted());
     await gateway.kill('SIGKILL');
-    await page.getByText('Connection lost: next attempt at').waitFor();
+    await page.getByText('Connection lost. Next attempt at').waitFor();
     for (const id of all.slice(2, 5)) await notify(p, id, 2);
     relay.lead(p.url);
     await expect.poll(() => ids(page, 5), SOON).toEqual(all.slice(0, 5).toSorted());

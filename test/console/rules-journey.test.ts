@@ -32,7 +32,7 @@ async function fillCondition(given: Locator, field: string, value: string): Prom
 /** Follows the links from the accounts to the form of a new rule. */
 async function goToNewRule(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Accounts' }).click();
-  await page.getByLabel('Part of the name').fill('acme trea');
+  await page.getByLabel('Name contains').fill('acme trea');
   await page.getByRole('link', { name: 'Acme Treasury' }).click();
   await page.getByRole('table', { name: 'Wallets' }).getByRole('link', { name: p.demo.wallet_id }).click();
   await page.getByRole('table', { name: 'Networks' }).waitFor();
@@ -46,7 +46,7 @@ async function fillRule(page: Page): Promise<void> {
   await page.getByLabel('Amount').fill(EXACT);
   await page.getByLabel('Target wallet id').fill(p.demo.target_wallet_id);
   await fillCondition(condition(page, ''), 'target.balance', EXACT);
-  await page.getByRole('button', { name: 'Put into a group' }).click();
+  await page.getByRole('button', { name: 'Group' }).click();
   await page.getByRole('button', { name: 'Add condition' }).click();
   await expect.poll(() => condition(page, '2').getByLabel('Field').evaluate(isFocused), SOON).toBe(true);
   await fillCondition(condition(page, '2'), 'source.balance', '1e-30');
@@ -98,7 +98,7 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByLabel('Value of target.balance').fill('0.1');
     await page.getByLabel('Value of source.balance').fill('0');
     await page.getByText('It would not fire').waitFor();
-    expect(await condition(page, '1').innerText()).toContain(`does not hold actual 0.1, expected ≥ ${EXACT}`);
+    expect(await condition(page, '1').innerText()).toContain(`is false actual 0.1, expected ≥ ${EXACT}`);
     expect(await page.getByRole('list', { name: 'Why' }).innerText()).toContain('actual 0, expected ≥ 0.000000');
     await page.getByLabel('Value of target.balance').fill(EXACT);
     await page.getByText('It would fire').waitFor();
@@ -114,7 +114,7 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Create the rule' }).click();
     await correct(page, value, EXACT);
     await page.getByRole('button', { name: 'Create the rule' }).click();
-    const history = page.getByRole('table', { name: 'History of versions' });
+    const history = page.getByRole('table', { name: 'Version history' });
     await history.getByText('The rule was created.').waitFor();
     expect(await page.getByLabel('Value of target.balance').inputValue()).toBe(EXACT);
     expect(await page.getByLabel('Value of source.balance').inputValue()).toBe('0');
@@ -137,7 +137,7 @@ describeReal('chromium', 'rules in the console', () => {
     const versions = page.getByRole('dialog').getByRole('table', { name: 'Both versions' });
     await expect.poll(() => versions.innerText(), SOON).toMatch(/Refill of another one\s+Refill\n/);
     expect(await versions.innerText()).toMatch(new RegExp(`amount \\(differs\\)\\s+${EXACT}\\s+2`));
-    await page.getByRole('button', { name: 'Save mine over it' }).click();
+    await page.getByRole('button', { name: 'Overwrite with my version' }).click();
     await page.getByRole('button', { name: 'Save mine', exact: true }).click();
     await page.getByText('Saved as version 3.').waitFor();
 

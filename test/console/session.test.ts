@@ -223,11 +223,11 @@ describeReal('chromium', 'the session of the console', () => {
     await page.getByLabel('Network id').fill(p.demo.network_id);
     await page.getByLabel('Currency id of the rule').fill(p.demo.network_currency_id);
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
-    expect(await shown(page)).toContain('Your sign-in has ended: it was revoked, or has expired.');
+    expect(await shown(page)).toContain('Your session was revoked or has expired.');
     await signIn(page, credentials);
     await expect.poll(() => name.inputValue(), SOON).toBe('Half of a rule');
     await page.getByText('Not saved yet.').waitFor();
-    expect(await shown(page)).not.toContain('Your sign-in has ended');
+    expect(await shown(page)).not.toContain('Your session was revoked or has expired');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
@@ -243,7 +243,7 @@ describeReal('chromium', 'the session of the console', () => {
     const documents = open.loads();
     await signIn(page, credentials);
     await goTo(page, '#/audit');
-    await expect.poll(() => shown(page), SOON).toContain('your sign-in lacks audit:read');
+    await expect.poll(() => shown(page), SOON).toContain('you do not have the permission audit:read');
     const wallet = `#/wallets/${p.demo.wallet_id}`;
     for (const [place, heading, lacking] of [
       [wallet, /^Wallet on/, 'wallet-rules:write'],
@@ -262,7 +262,7 @@ describeReal('chromium', 'the session of the console', () => {
     await signIn(page, { client: made.credentials });
     await goTo(page, `#/accounts/${p.demo.account_id}`);
     await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();
-    expect(await shown(page)).toMatch(/Organisation, created .*your sign-in lacks wallets:read/);
+    expect(await shown(page)).toMatch(/Organisation, created .*you need the permission wallets:read/);
     expectQuiet(open, p.url, documents);
   });
 });

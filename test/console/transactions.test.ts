@@ -108,10 +108,10 @@ describeReal('chromium', 'the transactions of the console', () => {
     await expect.poll(() => row(page, other).count(), SOON).toBe(1);
     await page.getByLabel('Type code').fill('999');
     await page.keyboard.press('Enter');
-    await page.getByText('No transaction of this kind yet').waitFor();
+    await page.getByText('No transactions match yet').waitFor();
     await page.getByLabel('Type code').fill('one');
     await page.keyboard.press('Enter');
-    await page.getByText('A whole number: by this nothing is filtered').waitFor();
+    await page.getByText('Enter a whole number. The filter is not applied').waitFor();
     await goTo(page, '#/transactions?status=DONE');
     await row(page, id).waitFor();
     expect(await page.getByLabel('Status').inputValue()).toBe('DONE');
@@ -126,7 +126,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     for (const id of all.slice(0, 2)) await notify(p, id, 2);
     await expect.poll(() => sortedTop(page, 2), SOON).toEqual(all.slice(0, 2).toSorted());
     relay.cut();
-    await page.getByText('Connection lost: next attempt at').waitFor();
+    await page.getByText('Connection lost. Next attempt at').waitFor();
     for (const id of all.slice(2, 6)) await notify(p, id, 2);
     relay.mend();
     await expect.poll(() => sortedTop(page, 6), SOON).toEqual(all.slice(0, 6).toSorted());
@@ -146,7 +146,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await isLive(page);
     await row(page, id).waitFor();
     relay.cut();
-    await page.getByText('Connection lost: next attempt at').waitFor();
+    await page.getByText('Connection lost. Next attempt at').waitFor();
     await notify(p, id, 3, LATER);
     relay.mend();
     await row(page, id).waitFor({ state: 'detached' });
@@ -181,7 +181,7 @@ describeReal('chromium', 'the transactions of the console', () => {
       await page.getByText(`${shownRows} shown; 5000`).waitFor();
       await page.getByRole('button', { name: 'Show older ones' }).click();
     }
-    await page.getByText('No more than 500 are shown at once').waitFor();
+    await page.getByText('Showing the latest 500').waitFor();
     expect(await page.getByRole('button', { name: 'Show older ones' }).count()).toBe(0);
   });
 
@@ -193,7 +193,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await page.getByRole('table', { name: 'History' }).waitFor();
     await expect.poll(() => shown(page, '.link'), SOON).toBe('Live');
     relay.cut();
-    await page.getByText('Connection lost: next attempt at').waitFor();
+    await page.getByText('Connection lost. Next attempt at').waitFor();
     await notify(p, id, 4, { ...LATER, error: 'no gas' });
     relay.mend();
     await expect.poll(() => shown(page), SOON).toContain('no gas');

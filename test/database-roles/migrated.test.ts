@@ -104,7 +104,7 @@ interface Fault {
   says: RegExp;
 }
 
-const OWNS = /the role \S+ of DATABASE_URL is an owner of the database or its tables, or may act as one: name another/;
+const OWNS = /the role \S+ of DATABASE_URL owns the database or its tables, or can act as their owner: use another/;
 
 const FAULTS: Fault[] = [
   {
@@ -149,7 +149,7 @@ const FAULTS: Fault[] = [
       'alter table audit_records owner to current_user',
       `alter table audit_records owner to ${owner}`,
     ],
-    says: /the role \S+ of MIGRATE_DATABASE_URL does not own the tables: name \S+, which does/,
+    says: /the role \S+ of MIGRATE_DATABASE_URL does not own the tables: use \S+, which does/,
   },
 ];
 
@@ -195,7 +195,7 @@ describeReal('postgres', 'addresses that do not fit together', () => {
     expect({ code, err }).toEqual({
       code: 1,
       err: expect.stringMatching(
-        new RegExp(`^portcullis: the database at \\S+ cannot be used: the server refuses the password of ${wrong}\\n$`),
+        new RegExp(`^portcullis: the database at \\S+ cannot be used: the server rejects the password of ${wrong}\\n$`),
       ),
     });
     expect(right).not.toBe(wrong);
@@ -221,7 +221,7 @@ describeReal('postgres', 'portcullis migrate', () => {
     const name = fresh.names.service;
     const first = await portcullis(['migrate', '--json'], env(fresh));
     expect(JSON.parse(first.out)).toMatchObject({ service_role: { name } });
-    const text = `The role ${name} adds and reads audit records and versions of wallet rules, and cannot change them.`;
+    const text = `The role ${name} can add and read audit records and versions of wallet rules, but cannot change them.`;
     expect(await portcullis(['migrate'], env(fresh))).toEqual({
       code: 0,
       out: `No new migrations.\nNo new topics.\n${text}\n`,

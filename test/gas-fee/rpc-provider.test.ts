@@ -50,16 +50,16 @@ const reply =
     void res.writeHead(status, headers).end(body);
 
 it.each<[string, string, FakeNode['answers']]>([
-  ['an error', 'the answer is the error -32000', reply(200, error('-32000'))],
-  ['an error without a code', 'the answer is no result', reply(200, error('"a-key"'))],
-  ['no JSON', 'the answer is no result', reply(200, '<html>')],
-  ['nothing', 'the answer is no result', reply(200, '')],
-  ['another id', 'the answer is no result', reply(200, '{"jsonrpc":"2.0","id":2,"result":"0x1"}')],
-  ['a null result', 'the answer is malformed', reply(200, '{"jsonrpc":"2.0","id":1,"result":null}')],
-  ['a list', 'the answer is no result', reply(200, '[]')],
-  ['a redirect', 'the answer is 307', reply(307, '', { location: 'http://127.0.0.1:1/' })],
-  ['500', 'the answer is 500', reply(500, '{"jsonrpc":"2.0","id":1,"result":"0x1"}')],
-  ['500 with more than 1 MiB', 'the answer is 500', reply(500, LONG)],
+  ['an error', 'the response is the error -32000', reply(200, error('-32000'))],
+  ['an error without a code', 'the response is not a result', reply(200, error('"a-key"'))],
+  ['no JSON', 'the response is not a result', reply(200, '<html>')],
+  ['nothing', 'the response is not a result', reply(200, '')],
+  ['another id', 'the response is not a result', reply(200, '{"jsonrpc":"2.0","id":2,"result":"0x1"}')],
+  ['a null result', 'the response is malformed', reply(200, '{"jsonrpc":"2.0","id":1,"result":null}')],
+  ['a list', 'the response is not a result', reply(200, '[]')],
+  ['a redirect', 'the response has status 307', reply(307, '', { location: 'http://127.0.0.1:1/' })],
+  ['500', 'the response has status 500', reply(500, '{"jsonrpc":"2.0","id":1,"result":"0x1"}')],
+  ['500 with more than 1 MiB', 'the response has status 500', reply(500, LONG)],
   ['a connection that breaks', 'no answer (UND_ERR_SOCKET)', (req) => void req.socket.destroy()],
   ['no HTTP', 'no answer (HTTPParserError)', (req) => void req.socket.end('SSH-2.0-a-key\r\n')],
   [
@@ -67,7 +67,7 @@ it.each<[string, string, FakeNode['answers']]>([
     'no answer (UND_ERR_SOCKET)',
     (req, res) => void res.write('{"jsonrpc"', () => req.socket.destroy()),
   ],
-  ['more than 1 MiB', 'the answer has more than 1 MiB', reply(200, LONG)],
+  ['more than 1 MiB', 'the response has more than 1 MiB', reply(200, LONG)],
 ])('4.9-05 D8-03: %s is a fault that says so, and does not tell the address', async (_name, message, answers) => {
   fake.answers = answers;
   const fault = await node.gasPrices().then(
@@ -81,7 +81,7 @@ it.each<[string, string, FakeNode['answers']]>([
 
 it('4.9-05 D8-03: a node that does not answer is a fault after its time', async () => {
   fake.answers = () => undefined;
-  await expect(node.gasPrices()).rejects.toThrow('no answer in time');
+  await expect(node.gasPrices()).rejects.toThrow('no response in time');
 });
 
 it('4.9-05 D8-03: a node that is suddenly of another chain is a fault, until it is of its own again', async () => {

@@ -71,7 +71,7 @@ describe('a body over its limit', () => {
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const numbers = (count: number, literal = '1e400') => `[${Array(count).fill(literal).join(',')}]`;
-const NESTED = `must not have values more than ${MAX_NESTING} levels within each other`;
+const NESTED = `must not nest values more than ${MAX_NESTING} levels deep`;
 const NUMBERS = `must not have more than ${MAX_EXACT_NUMBERS} numbers that need more than a double`;
 
 describe('a JSON text', () => {

@@ -112,14 +112,14 @@ const bearers = mistakes<() => string>(
       unauthorized('expired'),
     ],
     ['a revoked token', () => revoked, `${INVALID}="the token has been revoked"`, unauthorized('revoked')],
-    ['a refresh token', () => refreshToken, 'refresh, where access is needed', unauthorized('another_class')],
+    ['a refresh token', () => refreshToken, 'refresh, but access is required', unauthorized('another_class')],
     ['a token cut short', () => token.slice(0, -1), `${INVALID}="the token is not valid"`, unauthorized('malformed')],
   ],
 );
 
 const SERVICES: Record<string, string> = {
-  rules: 'X-Target-Server names no service',
-  accounts: 'the endpoint is of wallet-rules',
+  rules: 'X-Target-Server does not name a known service',
+  accounts: 'the endpoint belongs to wallet-rules',
 };
 const headers = mistakes<[name: string, value: string, to?: string]>(
   ([name, value, to = rules()]) => ({ to, token, headers: { [name]: value }, json: autoTransfer() }),
@@ -135,7 +135,7 @@ const headers = mistakes<[name: string, value: string, to?: string]>(
 const UNKNOWN_PATHS: [what: string, to: string, reason: string][] = [
   ['a slash at its end', 'GET /v1/accounts/', 'no endpoint has this path'],
   ['another method', `GET /v1/wallets/${ZEROS}/rules`, 'the path has only POST'],
-  ['an encoded slash', 'GET /v1%2Faccounts', 'the path can be read in two ways'],
+  ['an encoded slash', 'GET /v1%2Faccounts', 'the path is ambiguous'],
 ];
 const paths = mistakes<string | (() => string)>(
   (to) => ({ to: typeof to === 'string' ? to : to(), token }),
@@ -162,8 +162,8 @@ const LOGIC = 'auto_transfer_rule.rule_logic';
 const wrongRules = mistakes<Given>(
   (given) => ({ ...posted('')(given), to: rules() }),
   [
-    ['no body', '', 'must be JSON, and is empty'],
-    ['a comma too many', '{\n  "name": "x",\n}', 'must be JSON, and is malformed at line 3 column 1'],
+    ['no body', '', 'must be JSON, but is empty'],
+    ['a comma too many', '{\n  "name": "x",\n}', 'must be JSON, but is malformed at line 3 column 1'],
     [
       'networkId',
       autoTransfer({ network_id: undefined, networkId: ZEROS }),
@@ -174,7 +174,7 @@ const wrongRules = mistakes<Given>(
       autoTransfer({ auto_transfer_rule: undefined, autoTransferRule: {} }),
       camel('auto_transfer_rule', 'autoTransferRule'),
     ],
-    ['without its object', autoTransfer({ auto_transfer_rule: null }), 'is required where type is auto_transfer'],
+    ['without its object', autoTransfer({ auto_transfer_rule: null }), 'is required if type is auto_transfer'],
     ['an unknown operator', withLogic(leaf({ op: 'below' })), 'rule_logic.op|must be one of lt, lte, gt, gte'],
     ['an amount as text', autoTransfer({}, { amount: '50' }), '"auto_transfer_rule.amount"|must be a number'],
     ['an unknown type', autoTransfer({ type: 'transfer' }), 'must be one of auto_transfer, permissionless_transfer'],
@@ -237,10 +237,10 @@ const operations = mistakes<Given>(posted('/graphql'), [
   ['a member', { query: RULE_OF, variables: { input: { name: 'x' } } }, '\\"type\\" is required'],
   ['no query', { variables: {} }, 'query is required'],
   ['operation_name', { query: '{ me { nodeId } }', operation_name: 'x' }, "operationName is the member's name"],
-  ['a malformed operation', '{"query": {me}', 'the body must be JSON, and is malformed at line 1 column 12'],
+  ['a malformed operation', '{"query": {me}', 'the body must be JSON, but is malformed at line 1 column 12'],
   ['an unknown field', { query: '{ me { node_id } }' }, 'Did you mean \\"nodeId\\"'],
   ['without a variable', { query: ACCOUNT }, 'Variable \\"$id\\"|a value of type \\"ID!\\" is required'],
-  ['a page of 1000', { query: '{ accounts(first: 1000) { totalCount } }' }, '0 to 100 are allowed'],
+  ['a page of 1000', { query: '{ accounts(first: 1000) { totalCount } }' }, '0 to 100 is allowed'],
   [
     'no op',
     created({ and: [leaf({ op: undefined })] }),
@@ -261,7 +261,7 @@ const noArgument = (given: string, tool: string, name: string) =>
 const messages = mistakes<Given>(
   (given) => ({ to: 'POST /v2/mcp', token: p.demo.client.client_secret, headers: ACCEPT, ...bodyOf(given) }),
   [
-    ['a malformed message', '{"jsonrpc": 2.0.0}', 'must be JSON, and is malformed at line 1 column 16'],
+    ['a malformed message', '{"jsonrpc": 2.0.0}', 'must be JSON, but is malformed at line 1 column 16'],
     [
       'a call without a name',
       { jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} },

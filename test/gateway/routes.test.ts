@@ -100,7 +100,7 @@ describe('a table with endpoints that no route serves', () => {
     const p = disposables.use(await startPortcullis({ env: { GATEWAY_CONFIG: file.path }, overrides: { log } }));
     expect(warnings).toContainEqual({
       fields: { endpoints: ['GET /v1/things', 'PUT /v1/things'], endpoint_count: 2 },
-      message: 'endpoints of local services without a route; they answer 503',
+      message: 'endpoints of local services without a route; they return 503',
     });
     const statuses = await Promise.all(
       ['/v1/things', '/v2/health', '/v3/health'].map(async (path) => (await p.call('GET', path)).status),

@@ -15,7 +15,7 @@ it('D2-13: a body that does not come to its end within five minutes is a 400 tha
   const [slow, quick] = [new PassThrough(), new PassThrough()];
   const refused = expect(read(slow)).rejects.toMatchObject({
     code: 'invalid_request',
-    details: { issues: [{ path: '', message: 'must come within five minutes' }] },
+    details: { issues: [{ path: '', message: 'must arrive within five minutes' }] },
   });
   const body = read(quick);
   slow.write('a');

@@ -121,6 +121,6 @@ describe('what is answered first', () => {
     expect([stranger.status, tooLong.status, malformed.status]).toEqual([401, 400, 400]);
     expect(stranger.text).toBe(envelope('unauthorized'));
     expect(tooLong.json.errors).toEqual([{ path: '', message: 'must be at most 262144 bytes' }]);
-    expect(malformed.json.errors).toEqual([{ path: '', message: 'must be JSON, and is malformed at line 1 column 2' }]);
+    expect(malformed.json.errors).toEqual([{ path: '', message: 'must be JSON, but is malformed at line 1 column 2' }]);
   });
 });

@@ -111,7 +111,7 @@ function challengeOf(needs: Needs, caller: Caller, { isForged, becomes = caller,
 }
 
 function otherClass(given: string, needed: string): string {
-  const description = `the token is of another class: ${given}, where ${needed} is needed`;
+  const description = `the token belongs to another class: ${given}, but ${needed} is required`;
   return `Bearer error="invalid_token", error_description="${description}"`;
 }
 

@@ -257,7 +257,7 @@ describe('a WebSocket', () => {
     const got = await sendRaw(f.url, request('GET', '/live', { ...UPGRADE, [field]: value }) + body);
     expect([got.status, JSON.parse(got.body).errors]).toEqual([
       400,
-      [{ path: field, message: 'an upgrade has no body' }],
+      [{ path: field, message: 'must be absent: an upgrade request has no body' }],
     ]);
     expect(upstream.seen.length).toBe(before);
   });

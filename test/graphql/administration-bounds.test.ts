@@ -90,7 +90,7 @@ describe('a client that has limits', () => {
     expect(result).toEqual({
       ...REFUSED,
       message:
-        "a client's own token gives nobody more freedom than it has: allow addresses of the maker's alone; set a monthly limit within the maker's",
+        "an API token cannot create or change a client or supervisor with fewer restrictions than its own client: allow only addresses that your client may use; set a monthly limit that does not exceed your client's",
     });
   });
 

@@ -150,7 +150,10 @@ describe('the last active admin', () => {
       await operate(p, access_token, SetSupervisorStatusDocument, { id, status: 'DISABLED' }),
     ];
     for (const { result } of refused) {
-      expect(result).toEqual({ __typename: 'PreconditionError', message: 'the last active admin of a node stays' });
+      expect(result).toEqual({
+        __typename: 'PreconditionError',
+        message: 'the last active admin of a tenant cannot be disabled or get another role',
+      });
     }
     expect(await tokenStatus(p, access_token)).toBe(200);
     expect((await supervisors()).find((one) => one.id === id)).toMatchObject({ role: 'admin', status: 'ACTIVE' });

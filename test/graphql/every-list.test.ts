@@ -151,9 +151,9 @@ describe.each(everyList)('%s', (name, list, turn) => {
       list,
       forged.map((after) => ({ after })),
     );
-    expect(new Set(messages)).toEqual(new Set(['after: is no cursor of this list']));
-    expect(await messagesTo(list, [{ before: cursors[0] ?? '' }])).toEqual(['before: is no cursor of this list']);
-    expect(await messagesTo(list, [{ first: 1, last: 1 }])).toEqual(['first: must not stand with last']);
+    expect(new Set(messages)).toEqual(new Set(['after: is not a cursor of this list']));
+    expect(await messagesTo(list, [{ before: cursors[0] ?? '' }])).toEqual(['before: is not a cursor of this list']);
+    expect(await messagesTo(list, [{ first: 1, last: 1 }])).toEqual(['first: must not be combined with last']);
     expect(await messagesTo(list, [{ first: -1 }, { last: -1 }])).toEqual([
       expect.stringContaining('first'),
       expect.stringContaining('last'),

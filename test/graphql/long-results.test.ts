@@ -16,7 +16,7 @@ const TOO_LARGE = {
   data: null,
   errors: [
     {
-      message: `the response would be longer than ${MAX_RESULT_BYTES} bytes: ask for fewer rows, or for fewer members of each`,
+      message: `the response would be longer than ${MAX_RESULT_BYTES} bytes: request fewer rows or fewer fields`,
       extensions: { code: 'PAGE_TOO_LARGE' },
     },
   ],

@@ -45,7 +45,7 @@ describe('registerTransaction', () => {
   ])('DG-03: an id that is taken with %s is a DuplicateError', async (_name, input) => {
     expect(await register(input)).toEqual({
       __typename: 'DuplicateError',
-      message: 'the id is taken',
+      message: 'the id is already registered',
       reason: 'duplicate_id',
     });
   });

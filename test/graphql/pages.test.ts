@@ -104,7 +104,7 @@ function pagesSuite(open: () => Promise<Database>): void {
       const cursor: string = accounts.edges[0].cursor;
       const other = await page({ after: cursor }, stand.newToken({ nodeId: OTHER_NODE }));
       const { message } = other.json.errors[0];
-      expect(message).toBe('after: is no cursor of this list');
+      expect(message).toBe('after: is not a cursor of this list');
       const elsewhere = await stand.query('query ($after: String) { transactions(after: $after) { totalCount } }', {
         variables: { after: cursor },
       });

@@ -18,7 +18,7 @@ import {
 } from '../support/graphql/upload-requests.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
-const ORDER = 'the parts are operations, map and one file, in this order';
+const ORDER = 'send the parts operations, map and one file, in this order';
 const MEBIBYTE = 1024 ** 2;
 
 const faults: object[] = [];
@@ -45,10 +45,10 @@ const QUERY = JSON.parse(OPERATIONS).query;
 const END = 'must end with the closing boundary';
 const AWAY = `is out of place: ${ORDER}`;
 const MISSING = `is missing: ${ORDER}`;
-const MORE = `has more than it may: ${ORDER}`;
-const NO_FILE = 'must have null in variables.file, where the file belongs';
+const MORE = `has too many parts: ${ORDER}`;
+const NO_FILE = 'must set variables.file to null: the file takes its place';
 const ONE_MEMBER = 'must be a JSON object with one member, for one file';
-const ONE_PLACE = 'must name one place for the file';
+const ONE_PLACE = 'must name one variable for the file';
 const VARIABLE = 'must name the variable of the file, such as "variables.file"';
 const bare = (head: string, value = 'x'): FormPart => ({ head, value });
 const place = (name: string) => withMap(JSON.stringify({ 0: [name] }));
@@ -80,31 +80,31 @@ const REFUSED: [what: string, sent: Buffer | FormPart[], path: string, message: 
   ['half a closing boundary', formOf(good, '--a-bound'), '', END],
   ['an end within operations', Buffer.from(formOf([operationsPart]).subarray(0, 120)), '', END],
   ['another boundary', Buffer.from(String(formOf(good)).replaceAll('a-boundary', 'another')), '', END],
-  ['2 MiB of another boundary', Buffer.alloc(2 * MEBIBYTE, 'x'), '', `has too much before the file: ${ORDER}`],
+  ['2 MiB of another boundary', Buffer.alloc(2 * MEBIBYTE, 'x'), '', `has too many bytes before the file: ${ORDER}`],
   [
     'operations of 2 MiB',
     withOperations(OPERATIONS.padEnd(2 * MEBIBYTE)),
     '',
-    `has too much before the file: ${ORDER}`,
+    `has too many bytes before the file: ${ORDER}`,
   ],
   [
     'operations and a map of over 1 MiB',
     [{ ...operationsPart, value: OPERATIONS.padEnd(MEBIBYTE - 100) }, { ...mapPart, value: MAP.padEnd(200) }, filePart],
     'map',
-    'operations and map have at most 1 MiB',
+    'is too long: operations and map together have at most 1 MiB',
   ],
   [
     'operations that are no JSON',
     withOperations('{'),
     'operations',
-    'must be JSON, and is malformed at line 1 column 2',
+    'must be JSON, but is malformed at line 1 column 2',
   ],
-  ['a batch', withOperations(`[${OPERATIONS}]`), 'operations', 'must be one operation: a batch brings no file'],
+  ['a batch', withOperations(`[${OPERATIONS}]`), 'operations', 'must be one operation: a batch cannot have a file'],
   ['operations that are null', withOperations('null'), 'operations', 'must be a JSON object with query and variables'],
   ['operations without variables', withOperations({ query: QUERY }), 'operations', NO_FILE],
   ['a string as the file', withOperations({ query: QUERY, variables: { file: 'x' } }), 'operations', NO_FILE],
   ['variables that are a list', withOperations({ query: QUERY, variables: [null] }), 'operations', NO_FILE],
-  ['a map that is no JSON', withMap('{"0": ['), 'map', 'must be JSON, and is malformed at line 1 column 8'],
+  ['a map that is no JSON', withMap('{"0": ['), 'map', 'must be JSON, but is malformed at line 1 column 8'],
   ['a map that is a list', withMap('["variables.file"]'), 'map', ONE_MEMBER],
   ['an empty map', withMap('{}'), 'map', ONE_MEMBER],
   ['a map of two files', withMap('{"0": ["variables.file"], "1": ["variables.file"]}'), 'map', ONE_MEMBER],
@@ -121,7 +121,7 @@ const REFUSED: [what: string, sent: Buffer | FormPart[], path: string, message: 
     `the variable ${name}, which is not null`,
     place(`variables.${name}`),
     'operations',
-    `must have null in variables.${name}, where the file belongs`,
+    `must set variables.${name} to null: the file takes its place`,
   ]),
 ];
 
@@ -134,8 +134,8 @@ describe('a form that is no upload', () => {
   });
 
   it.each([
-    ['no boundary', 'multipart/form-data', 'must be multipart/form-data with its boundary'],
-    ['an empty boundary', 'multipart/form-data; boundary=', `has more than it may: ${ORDER}`],
+    ['no boundary', 'multipart/form-data', 'must be multipart/form-data with a boundary'],
+    ['an empty boundary', 'multipart/form-data; boundary=', `has too many parts: ${ORDER}`],
     ['a broken parameter', 'multipart/form-data; boundary="x', 'must end with the closing boundary'],
   ])('DG-09 D2-13: %s is a 400', async (_what, type, message) => {
     const answer = await sendRaw(p.url, { ...formHeaders(token), 'content-type': type }, formOf(good));
@@ -216,7 +216,7 @@ describe('an operation that may not have its file', () => {
       /Cannot query field/,
     ],
     ['a query', 'query ($file: File) { me { nodeId } }', /is never used|only a mutation/],
-    ['a subscription', 'subscription { migrationProgress(id: "x") { done } }', /only a mutation may bring a file/],
+    ['a subscription', 'subscription { migrationProgress(id: "x") { done } }', /only a mutation may have a file/],
     [
       'a variable of another type',
       'mutation ($file: ID!) { cancelUserMigration(id: $file) { __typename } }',
@@ -254,7 +254,7 @@ describe('an operation that may not have its file', () => {
     const answer = await sendRaw(p.url, formHeaders(token), formOf(withOperations({ query, variables: VARIABLES })));
     expect(answer.json.data).toEqual({
       a: { __typename: 'Migration' },
-      b: { __typename: 'ValidationError', issues: [{ path: ['file'], message: 'another field has read it' }] },
+      b: { __typename: 'ValidationError', issues: [{ path: ['file'], message: 'was already read by another field' }] },
     });
   });
 });

@@ -103,7 +103,7 @@ describe('an upload to the whole service', () => {
     ['.xlsx', Buffer.from('PK\x03\x04\x14\0\x06\0', 'latin1'), 'is a workbook'],
     ['UTF-16', Buffer.from('\ufeffwallet_address,email\n', 'utf16le'), 'is in UTF-16'],
     ['sep=', 'sep=,\nwallet_address,email\n', 'begins with a line sep='],
-    ['CR alone', 'wallet_address,email\r0xa1,a@x.y\r', 'ends lines with CR alone'],
+    ['CR alone', 'wallet_address,email\r0xa1,a@x.y\r', 'ends its lines with a single CR'],
   ])('D7-12 DG-03: %s is a ValidationError that names the cause and what to do', async (_name, file, cause) => {
     const { result } = (await upload(new Blob([file]))).json.data;
     expect(result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['file'] }] });
@@ -288,7 +288,7 @@ describe('the transport', () => {
     const { status, json, headers } = await answer;
     expect([status, json.message, headers.connection]).toEqual([413, 'payload_too_large', 'close']);
     expect(bytes).toBeLessThanOrEqual(MAX_BYTES);
-    expect(told).toMatchObject({ message: 'the upload has not come in full' });
+    expect(told).toMatchObject({ message: 'the upload was interrupted' });
     sent.destroy();
   });
 
@@ -327,7 +327,10 @@ describe('the transport', () => {
     const { sent, answer } = open();
     sent.write(beginning());
     const { status, json } = await answer;
-    expect([status, json.errors]).toEqual([400, [{ path: '', message: 'must come without so long a pause' }]]);
+    expect([status, json.errors]).toEqual([
+      400,
+      [{ path: '', message: 'was paused for too long: send the file without pauses' }],
+    ]);
     sent.destroy();
   });
 

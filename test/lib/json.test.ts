@@ -191,15 +191,15 @@ describe('a text that is no JSON', () => {
     ['{"a":', 'line 1 column 6'],
     ['[', 'line 1 column 2'],
   ])('D2-13: %j is malformed at %s', (text, place) => {
-    expect(() => parseJson(text)).toThrow(new JsonError(`must be JSON, and is malformed at ${place}`));
+    expect(() => parseJson(text)).toThrow(new JsonError(`must be JSON, but is malformed at ${place}`));
   });
 
   it.each(['', ' \r\n\t'])('D2-13: %j is empty', (text) => {
-    expect(() => parseJson(text)).toThrow(new JsonError('must be JSON, and is empty'));
+    expect(() => parseJson(text)).toThrow(new JsonError('must be JSON, but is empty'));
   });
 
   it('D2-13: what is said of any text quotes none of it', () => {
-    const told = /^must be JSON, and is (?:empty|malformed at line \d+ column \d+)$/;
+    const told = /^must be JSON, but is (?:empty|malformed at line \d+ column \d+)$/;
     const inserted = fc.tuple(fc.json(), fc.nat(), fc.constantFrom('x', ',', ']', '}', ':', '"', '\n', '\\', "'"));
     fc.assert(
       fc.property(inserted, ([json, at, extra]) => {

@@ -11,19 +11,19 @@ describe('what the open subscriptions of a tenant take', () => {
     const subscriptions = new OpenSubscriptions();
     const closes = Array.from({ length: MOST / OWN }, () => subscriptions.open('one', 0));
     expect(() => subscriptions.open('one', 0)).toThrow(
-      'the open subscriptions of this node take too much memory: end some, or use shorter documents',
+      'the open subscriptions of this tenant use too much memory: end some, or use shorter documents',
     );
     subscriptions.open('another', 0);
     closes[0]?.();
     closes[0]?.();
     subscriptions.open('one', 0);
-    expect(() => subscriptions.open('one', 0)).toThrow(/take too much/);
+    expect(() => subscriptions.open('one', 0)).toThrow(/use too much/);
   });
 
   it('D6-24: counts the document and the variables', () => {
     const subscriptions = new OpenSubscriptions();
     subscriptions.open('one', (MOST - OWN) / 2);
-    expect(() => subscriptions.open('one', 0)).toThrow(/take too much/);
+    expect(() => subscriptions.open('one', 0)).toThrow(/use too much/);
   });
 });
 

@@ -228,7 +228,7 @@ describe('each tool', () => {
 
   it.each([
     ['sep=;\nwallet_address;email\n', 'begins with a line sep='],
-    ['wallet_address,email\r0x1,a@x.y\r', 'ends lines with CR alone'],
+    ['wallet_address,email\r0x1,a@x.y\r', 'ends its lines with a single CR'],
   ])('D7-12 D8-06: the text of a file %j is refused with the cause', async (csv, cause) => {
     const { error } = await agent.call('start_user_migration', { csv });
     expect(error?.issues).toEqual([{ path: 'csv', message: expect.stringContaining(cause) }]);

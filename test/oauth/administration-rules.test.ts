@@ -58,7 +58,9 @@ describe('the last active admin of a node', () => {
   const second: Standing = { id: 'b', role: 'admin', status: 'active' };
   const gone: Standing = { id: 'c', role: 'admin', status: 'disabled' };
   const viewer: Standing = { id: 'd', role: 'viewer', status: 'active' };
-  const stays = new Refusal('precondition_failed', { message: 'the last active admin of a node stays' });
+  const stays = new Refusal('precondition_failed', {
+    message: 'the last active admin of a tenant cannot be disabled or get another role',
+  });
 
   it.each([
     ['is not disabled', { ...admin, status: 'disabled' }, [admin], stays],

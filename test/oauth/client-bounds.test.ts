@@ -4,8 +4,8 @@ import { type ClientBounds, freerThanMaker, UNBOUND } from '../../src/access/adm
 import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
 import { clientRecord } from '../support/oauth/client-record.ts';
 
-const ADDRESSES = ["allow addresses of the maker's alone"];
-const CERTIFICATE = ["require the maker's certificate"];
+const ADDRESSES = ['allow only addresses that your client may use'];
+const CERTIFICATE = ['require the certificate of your client'];
 
 function bounds(settings: Partial<ClientBounds>): ClientBounds {
   return { ...UNBOUND, ...settings };
@@ -88,14 +88,14 @@ describe('what a client hands on', () => {
   });
 
   it.each([
-    ['requests_per_second', 'a limit of requests per second'],
-    ['requests_per_minute', 'a limit of requests per minute'],
-    ['requests_per_hour', 'a limit of requests per hour'],
+    ['requests_per_second', 'a limit on requests per second'],
+    ['requests_per_minute', 'a limit on requests per minute'],
+    ['requests_per_hour', 'a limit on requests per hour'],
     ['monthly_limit', 'a monthly limit'],
   ] as const)('D3-30: of %s no more than it has', (name, text) => {
     const wanting = (maker: number | null, target: number | null) =>
       freerThanMaker(bounds({ [name]: maker }), bounds({ [name]: target }));
-    const more = [`set ${text} within the maker's`];
+    const more = [`set ${text} that does not exceed your client's`];
     expect([wanting(null, null), wanting(null, 1), wanting(5, 5), wanting(5, 4)]).toEqual([[], [], [], []]);
     expect([wanting(5, 6), wanting(5, null)]).toEqual([more, more]);
   });

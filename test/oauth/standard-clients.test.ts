@@ -87,7 +87,7 @@ describe('a standard client', () => {
 
 describe('400 to a standard client', () => {
   const NO_UUID = 'client_id must be a UUID: 8-4-4-4-12 hexadecimal digits';
-  const ESCAPED = 'the body must have % only in escapes of UTF-8, such as %25';
+  const ESCAPED = 'the body must have % only in UTF-8 escapes such as %25';
   const NO_GRANT = 'grant_type is required: a string';
   const OWN = 'grant_type=client_credentials';
   const demo = () => new URLSearchParams({ ...p.demo.client }).toString();
@@ -118,7 +118,7 @@ describe('400 to a standard client', () => {
   it.each([
     ['a secret in the body', 'client_secret must not be given twice', () => ({ client_secret: secret })],
     ['the same credentials in the body', 'client_secret must not be given twice', () => p.demo.client],
-    ['another client_id', 'client_id must be the one of HTTP Basic', () => ({ client_id: randomUUID() })],
+    ['another client_id', 'client_id must be the same as in HTTP Basic', () => ({ client_id: randomUUID() })],
     ['a client_id that is no UUID', NO_UUID, () => ({ client_id: 'demo' })],
   ])('D3-29: %s beside Basic, whatever the Basic is: %s', async (_name, told, more) => {
     for (const authorization of [basicOf(p.demo.client), basicOf({ ...p.demo.client, client_secret: 'wrong' })]) {

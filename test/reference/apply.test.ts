@@ -220,7 +220,7 @@ function applySuite(open: () => Promise<Database>): void {
     await stand.reference.apply([put('accounts', family.ids.accounts, 1, { node_id: other.ids.nodes })]);
     expect(await rowOf(stand, 'wallets', family.ids.wallets)).toBeUndefined();
     expect((await stateOf(stand, [family.ids.wallets])).parked).toMatchObject([
-      { reason: 'account_id names a row of another node', waits_for_id: null },
+      { reason: 'account_id names a row of another tenant', waits_for_id: null },
     ]);
     expect(stand.dropped.at(-1)).toContain(family.ids.wallets);
   });

@@ -123,7 +123,7 @@ function deadLetterContract(
     const { error: _error, ...origin } = first?.headers ?? {};
     expect(again?.headers).toEqual({
       ...origin,
-      error: 'UnfitReferenceError: a tombstone that is late could delete newer rows',
+      error: 'UnfitReferenceError: a late tombstone could delete newer rows',
       'replayed-from': `${DEAD}/${first?.partition}/${first?.offset}`,
     });
   });

@@ -50,7 +50,7 @@ describe('a file of reference data', () => {
     expect((await rowOf(stand, 'accounts', ids.accounts))?.deleted_at).not.toBeNull();
   });
 
-  it('D1-10: lines at fault are named by their numbers, and all others are applied', async () => {
+  it('D1-10: invalid lines are named by their numbers, and all others are applied', async () => {
     const good = [randomUUID(), randomUUID(), randomUUID()] as const;
     const node = randomUUID();
     const text = [
@@ -187,7 +187,7 @@ describeReal('postgres', 'the commands', () => {
     expect(loaded).toEqual({
       code: 1,
       err: expect.stringMatching(/^line 2: must be an object .*\n$/),
-      out: '3 lines: 2 rows written, 1 lines at fault.\n',
+      out: '3 lines: 2 rows written, 1 invalid lines.\n',
     });
     const piped = await runCli(['reference', 'load', '-', '--json'], env, `${chainLine(randomUUID())}\n`);
     expect(piped).toMatchObject({ code: 0, stderr: '' });

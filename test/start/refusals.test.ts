@@ -109,7 +109,7 @@ it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose 
   expect(ended.code).toBe(1);
   expect(ended.stdout).toBe('');
   expect(ended.stderr).toBe(
-    `Portcullis cannot start: another Portcullis is running on ${folder.path}: stop it, or give this one a DATA_DIR of its own\n`,
+    `Portcullis cannot start: another Portcullis is running on ${folder.path}: stop it, or set a different DATA_DIR for this one\n`,
   );
   expect((await first.call('GET', '/health')).status).toBe(200);
 });
@@ -151,8 +151,8 @@ it('folders that cannot be used are named, without a stack', async () => {
   await using folder = await migratedFolder();
   const file = join(folder.path, 'file');
   await writeFile(file, '');
-  expect(await refusalOf(file)).toBe(`DATA_DIR: ${file} cannot be used (EEXIST); name a folder that can be written`);
-  expect(await refusalOf('/proc/portcullis')).toMatch(/^DATA_DIR: \/proc\/portcullis cannot be used \(\w+\); name/);
+  expect(await refusalOf(file)).toBe(`DATA_DIR: ${file} cannot be used (EEXIST); set it to a writable folder`);
+  expect(await refusalOf('/proc/portcullis')).toMatch(/^DATA_DIR: \/proc\/portcullis cannot be used \(\w+\); set it/);
   expect(await refusalOf(folder.path, { AUDIT_SPOOL_DIR: file })).toMatch(`${file} cannot be used (EEXIST)`);
 });
 
@@ -164,7 +164,7 @@ it('secrets that were damaged are never replaced', async () => {
   await writeFile(path, half);
   await chmod(path, 0o600);
   expect(await refusalOf(folder.path)).toBe(
-    `DATA_DIR ${folder.path} is not whole: secrets.json is damaged: put back what it was, or name another DATA_DIR`,
+    `DATA_DIR ${folder.path} is incomplete or damaged: secrets.json is damaged. Restore it from a backup, or set another DATA_DIR`,
   );
   expect(await readFile(path, 'utf8')).toBe(half);
 });

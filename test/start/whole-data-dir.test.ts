@@ -22,10 +22,10 @@ const DEMO_DAMAGE = ['removed', 'emptied', 'cut'][randomInt(3)];
 
 /** What is left of the name of an instance's file when the damage is told. */
 const WORDS: Readonly<Record<string, RegExp>> = {
-  removed: /is gone/,
+  removed: /is missing/,
   emptied: /is damaged/,
   cut: /is damaged/,
-  swapped: /is of another instance/,
+  swapped: /belongs to another installation/,
 };
 
 async function newestSegment(dataDir: string): Promise<string> {
@@ -61,7 +61,8 @@ async function expectRefusal(dataDir: string, what: RegExp): Promise<void> {
   const files = async () => Object.entries(await filesOf(dataDir)).filter(isKept);
   const before = await files();
   const told = (await refusalOf(dataDir)) ?? 'it starts';
-  const sentence = /^DATA_DIR \S+ is not whole: (?<what>[^\n]*): put back what it was, or name another DATA_DIR$/;
+  const sentence =
+    /^DATA_DIR \S+ is incomplete or damaged: (?<what>[^\n]*). Restore it from a backup, or set another DATA_DIR$/;
   expect(told).toMatch(sentence);
   expect(sentence.exec(told)?.groups?.what).toMatch(what);
   expect(await files()).toEqual(before);
@@ -111,8 +112,8 @@ describe('a DATA_DIR that is not whole', () => {
   );
 
   it.each([
-    ['removed', 'is gone'],
-    ['swapped', 'is of another instance'],
+    ['removed', 'is missing'],
+    ['swapped', 'belongs to another installation'],
   ])('D1-14: the whole database %s: a start is refused', async (damage, words) => {
     await using folder = await copyOf(whole);
     const part = join(folder.path, 'postgres');
@@ -144,7 +145,7 @@ describe('a DATA_DIR that is not whole', () => {
     const { code, stdout, stderr } = await spawnInstance({ DATA_DIR: folder.path }).ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /^Portcullis cannot start: DATA_DIR \S+ is not whole: postgres cannot be opened \([^\n]*\n$/,
+      /^Portcullis cannot start: DATA_DIR \S+ is incomplete or damaged: postgres cannot be opened \([^\n]*\n$/,
     );
   });
 
@@ -177,7 +178,7 @@ describe('a DATA_DIR that is not whole', () => {
     for (const name of ['secrets.json', 'demo.json']) {
       await rename(join(folder.path, name), join(folder.path, 'kept'));
       await cp(join(stranger.path, name), join(folder.path, name));
-      await expectRefusal(folder.path, new RegExp(`${name} is of another instance`));
+      await expectRefusal(folder.path, new RegExp(`${name} belongs to another installation`));
       await rename(join(folder.path, 'kept'), join(folder.path, name));
     }
     await expectStart(folder.path);
@@ -190,7 +191,7 @@ describe('a DATA_DIR that is not whole', () => {
     for (const command of [['client', 'list'], ['migrate'], ['seed'], ['node', 'create', '--name', 'A']]) {
       const { code, out, err } = await portcullis(command, { DATA_DIR: folder.path });
       expect({ code, out }).toEqual({ code: 1, out: '' });
-      expect(err).toMatch(/^portcullis: DATA_DIR \S+ is not whole: secrets\.json is gone: [^\n]*\n$/);
+      expect(err).toMatch(/^portcullis: DATA_DIR \S+ is incomplete or damaged: secrets\.json is missing\. [^\n]*\n$/);
     }
     expect(await filesOf(folder.path)).toEqual(before);
   });
@@ -212,7 +213,7 @@ it.each([
     const { code, out, err } = await portcullis(command, { DATA_DIR: dataDir });
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toBe(
-      `portcullis: there is no database in DATA_DIR ${dataDir}: portcullis start makes one, or name that of a server by DATABASE_URL\n`,
+      `portcullis: there is no database in DATA_DIR ${dataDir}: run portcullis start to create one, or set DATABASE_URL to a server\n`,
     );
     expect(await readdir(folder.path)).toEqual([]);
   }

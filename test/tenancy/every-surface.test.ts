@@ -136,7 +136,7 @@ describe('what is of another node', () => {
         told(await askList(as(by), list, `${name}: "${given}"`, by), given);
       const foreign = await ask(cursor);
       expect(foreign).toBe(await ask(missing(cursor)));
-      expect(foreign).toContain(`${name}: is no cursor of this list`);
+      expect(foreign).toContain(`${name}: is not a cursor of this list`);
       expect(await ask(cursor, theirs)).not.toContain('errors');
     },
   );

@@ -95,7 +95,7 @@ const refused: Record<string, Attempt> = {
   }),
 };
 
-describe("what does not pass the tenant's door", () => {
+describe('what is not allowed in a tenant-scoped query', () => {
   it.each(Object.entries(refused))('D4-01: %s is refused and never runs', async (_name, attempt) => {
     const tried = async () => attempt(door.k).execute();
     await expect(tried()).rejects.toThrow(NodeScopeError);

@@ -82,8 +82,8 @@ it('D6-20: a notification of an id that only its owner knows is applied; bearer 
   const metrics = await metricsOf(p);
   expect(metrics).toContain('portcullis_transactions_unregistered 0\n');
   expect(metrics).toContain('portcullis_transaction_lookups_total{outcome="failed"} 1\n');
-  const told = lines.filter((line) => line.includes('the transaction owner'));
-  expect(told.join()).toMatch(/the answer is 500/);
+  const told = lines.filter((line) => line.includes('could not look up a transaction'));
+  expect(told.join()).toMatch(/the response has status 500/);
   expect(lines.join()).not.toContain(TOKEN);
 });
 
@@ -112,7 +112,7 @@ it('D6-20: without the setting nobody is asked: the notification stays parked, a
 });
 
 it.each([
-  ['is missing', {}, 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml names it'],
+  ['is missing', {}, 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml requires it'],
   ['is no token', { OWNER_TOKEN: `${TOKEN}\n` }, 'OWNER_TOKEN must be a token of visible ASCII characters'],
 ])('D6-20: a start whose variable for the bearer %s names it, and not its value', async (_name, env, fault) => {
   const started = instance({ url: 'http://127.0.0.1:1', bearer_env: 'OWNER_TOKEN' }, env);

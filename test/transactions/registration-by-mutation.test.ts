@@ -12,7 +12,7 @@ const OFF = {
   permission: 'transactions:write',
   message: 'registration by mutation is off: the owner of the transaction must register it first',
 };
-const TAKEN = { __typename: 'DuplicateError', message: 'the id is taken' };
+const TAKEN = { __typename: 'DuplicateError', message: 'the id is already registered' };
 const QUERY = `mutation ($input: RegisterTransactionInput!) { result: registerTransaction(input: $input) {
   __typename ... on Transaction { id status transactionHash } ... on Error { message } ... on ForbiddenError { permission } } }`;
 

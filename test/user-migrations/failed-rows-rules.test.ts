@@ -49,7 +49,7 @@ it.each([
 });
 
 it.each([
-  [24, null, 'has a quote inside of a field: a field with quotes is quoted, and they are doubled'],
+  [24, null, 'has a quote inside an unquoted field: enclose the field in quotes, and double each quote in it'],
   [24, 'u'.repeat(21), 'wallet_address must not be blank'],
   [28, '\ufffd'.repeat(25), 'wallet_address must not contain U+0000 or a lone surrogate'],
 ])('a line of %i bytes may fail for the longest of reasons, in a file of any size', (bytes, email, fault) => {
@@ -63,6 +63,6 @@ it('the row at which a migration ends says so under its number', () => {
     ...FAILED,
     index: 7,
     reason:
-      'line 7: the migration has ended here: its failed rows and those without an identifier would take more than 10 times the bytes read of the file',
+      'line 7: the migration stopped here: its failed rows and rows without an identifier would take more than 10 times the bytes read of the file',
   });
 });

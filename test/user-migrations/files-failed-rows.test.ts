@@ -25,7 +25,7 @@ const ATTACK = [
 ].join('');
 /** The batches that fit into 1 MB: 13 of 500 rows, 149 bytes each. */
 const APPLIED = 6_500;
-const REASON = `line ${APPLIED + 1}: the migration has ended here: its failed rows and those without an identifier would take more than 10 times the bytes read of the file`;
+const REASON = `line ${APPLIED + 1}: the migration stopped here: its failed rows and rows without an identifier would take more than 10 times the bytes read of the file`;
 
 let database: Database;
 beforeAll(async () => {

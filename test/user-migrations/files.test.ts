@@ -145,10 +145,10 @@ describe('what becomes of a file', () => {
 
 describe('a file that is refused', () => {
   it.each([
-    ['nothing', '', `is empty: its first line names the columns, ${KNOWN}`],
+    ['nothing', '', `is empty: its first line must name the columns, ${KNOWN}`],
     ['empty lines alone', '\n\r\n', 'is empty'],
     ['no wallet_address', 'email,name\na,b\n', 'lacks the column wallet_address: add it'],
-    ['an unknown column', 'wallet_address,phone\n', `has the unknown column "phone": name some of ${KNOWN}`],
+    ['an unknown column', 'wallet_address,phone\n', `has the unknown column "phone": use any of ${KNOWN}`],
     ['a column twice', 'wallet_address,email,walletAddress\n', 'has the column wallet_address twice: name it once'],
     ['a header with an open quote', '"wallet_address,email\n', 'has a header that has a quote that is not closed'],
     ['no line end for long', 'x'.repeat(600_000), 'has a header that has more than 16 KiB'],

@@ -132,7 +132,7 @@ describe('migrationProgress', () => {
           index: 6_501,
           status: 'failed',
           reason: expect.stringMatching(
-            /^line 6501: the migration has ended here: its failed rows and those without an identifier would take more than/,
+            /^line 6501: the migration stopped here: its failed rows and rows without an identifier would take more than/,
           ),
         },
       },

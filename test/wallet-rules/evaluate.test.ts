@@ -119,7 +119,7 @@ describe('an automatic transfer', () => {
         expected: '10',
         actual: '90',
         result: false,
-        reason: 'min_priority is above max_priority: nobody can approve',
+        reason: 'min_priority is above max_priority: no user can approve',
       });
     }
   });
@@ -178,6 +178,6 @@ describe('a limit', () => {
   it('DG-10: without transfers nobody knows: it does not fire, and says why', () => {
     const { fires, explanation } = evaluateRule(limitOf('100', 'day', 1), factsOf([]));
     expect(fires).toBe(false);
-    expect(explanation).toMatchObject([{ actual: null, result: false, reason: 'no transfers are given' }]);
+    expect(explanation).toMatchObject([{ actual: null, result: false, reason: 'the transfers are missing' }]);
   });
 });

@@ -4,7 +4,7 @@ import { scrape } from '../support/observability/scrape.ts';
 import { basic, notification, PATHS, webhookStand } from '../support/webhook/stand.ts';
 
 const METRIC = 'portcullis_webhook_wrong_passwords_total';
-const MESSAGE = 'many wrong webhook passwords from one address within a minute';
+const MESSAGE = 'too many webhook requests with a wrong password from one address within a minute';
 
 async function stand() {
   const clock = { nowMs: Date.UTC(2026, 10, 21, 12) };

@@ -67,7 +67,7 @@ describe.each(PATHS)('POST %s', (path) => {
   });
 
   it.each([
-    ['half an object', 'must be JSON, and is malformed at line 1 column 7', '{"id":'],
+    ['half an object', 'must be JSON, but is malformed at line 1 column 7', '{"id":'],
     ['no UTF-8', 'must be in UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
   ])('4.5-02 D2-13: a body that is %s is 400: %s', async (_name, message, body) => {
     const answer = await stand.post(path, body);

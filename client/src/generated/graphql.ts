@@ -4,38 +4,38 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 /** The collection of a transaction; it determines the meaning of the type code. */
 export type TransactionCollection =
-  /** Of currency tokens. */
+  /** Transactions of currency tokens. */
   | 'CURRENCY_TOKEN_TRANSACTIONS'
-  /** Of the node itself. */
+  /** Transactions of the tenant (node) itself. */
   | 'NODE_TRANSACTIONS'
-  /** Of users over the counter. */
+  /** Transactions of users over the counter. */
   | 'OTC_TRANSACTIONS'
-  /** Of users on the secondary market. */
+  /** Transactions of users on the secondary market. */
   | 'SECONDARY_MARKET_TRANSACTIONS'
-  /** Of tokenized assets. */
+  /** Transactions of tokenized assets. */
   | 'TOKEN_TRANSACTIONS'
-  /** Of users on the primary market. */
+  /** Transactions of users on the primary market. */
   | 'USER_TRANSACTIONS';
 
-/** Filters transactions; every given member must match. */
+/** Filters transactions; all given members must match. */
 export type TransactionFilter = {
-  /** In this collection. */
+  /** The collection of the transaction. */
   collection?: TransactionCollection | null | undefined;
   /** With this status. */
   status?: TransactionStatus | null | undefined;
   /** With this type code. */
   type?: number | null | undefined;
-  /** Last updated, by the notifications' own clock, at this instant or after it. */
+  /** Last updated at or after this time, by the clock of the chain processor. */
   updatedSince?: string | null | undefined;
 };
 
 /** The status of a transaction. */
 export type TransactionStatus =
-  /** It is on the chain: final. */
+  /** It is confirmed on the chain. Final. */
   | 'DONE'
-  /** It failed: final. */
+  /** It failed. Final. */
   | 'ERROR'
-  /** It is being worked on. */
+  /** The chain processor is preparing or signing it. */
   | 'IN_PROGRESS'
   /** It was broadcast and waits for its receipt. */
   | 'PENDING_RECEIPT'

@@ -17,7 +17,7 @@ export type AccountPage = {
   page: number;
   /** The requested limit. */
   per_page: number;
-  /** The number over all pages. */
+  /** The total number of items over all pages. */
   total: number;
 };
 
@@ -61,9 +61,9 @@ export type BulkResult = {
 export type Condition = {
   /** The field that is compared, such as `target.balance`. */
   field: string;
-  /** The operator; every spelling is stored in its short form. */
+  /** The comparison operator. Every spelling is stored as its short form. */
   op: "lt" | "<" | "less_than" | "less-than" | "lte" | "<=" | "less_than_or_equal" | "less-than-or-equal" | "less_than_or_equal_to" | "less-than-or-equal-to" | "less_than_or_equals" | "less-than-or-equals" | "gt" | ">" | "greater_than" | "greater-than" | "gte" | ">=" | "greater_than_or_equal" | "greater-than-or-equal" | "greater_than_or_equal_to" | "greater-than-or-equal-to" | "greater_than_or_equals" | "greater-than-or-equals" | "eq" | "=" | "==" | "equal" | "equals" | "equal_to" | "equal-to" | "neq" | "!=" | "<>" | "ne" | "not_equal" | "not-equal" | "not_equals" | "not-equals" | "not_equal_to" | "not-equal-to";
-  /** Kept exactly: at most 78 significant digits, an exponent from -78 to 78. */
+  /** Stored exactly: at most 78 significant digits, and an exponent from -78 to 78. */
   value: Decimal;
   network_currency_id: string;
 };
@@ -117,15 +117,15 @@ export type Introspection = {
 export type MigrateUser = {
   /** Trimmed and stored in lower case. */
   wallet_address: string;
-  /** Required if external_id is absent or blank. Trimmed of white space and normalised to NFC; unique in the node in any letter case. */
+  /** Required if external_id is absent or blank. Trimmed and normalised to NFC; unique within the tenant, ignoring case. */
   email?: string | null;
-  /** Required if email is absent or blank. Unique in the node, compared exactly. */
+  /** Required if email is absent or blank. Unique within the tenant, compared exactly. */
   external_id?: string | null;
   /** Normalised to NFC. */
   name?: string | null;
   /** Normalised to NFC. */
   surname?: string | null;
-  /** Marks the user as verified; no KYC token event is published then. */
+  /** If true, the user is marked as verified and no KYC token event is published. */
   kyc_sent?: boolean | null;
 };
 
@@ -159,23 +159,23 @@ export type NotOf = {
 };
 
 export type Notification = {
-  /** The chain processor's id of the transaction. */
+  /** The id that the chain processor gave the transaction. */
   id: string;
-  /** A code whose meaning depends on the collection of the id; an unknown one is kept. */
+  /** A code whose meaning depends on the collection of the id. Unknown codes are stored. */
   type: number;
   /** 1 Started, 2 InProgress, 3 Done, 4 Error, 5 PendingReceipt. */
   status: 1 | 2 | 3 | 4 | 5;
   /** Empty until broadcast. */
   transaction_hash?: string | null;
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   contract_address?: string | null;
   /** 0 while pending. */
   gas_used?: Decimal | null;
-  /** Set where the status is 4. */
+  /** Set if the status is 4. */
   error?: string | null;
-  /** ISO 8601: any offset (UTC without one), any precision. */
+  /** ISO 8601 with any precision and any offset; UTC if there is none. */
   created_at: string;
-  /** ISO 8601: any offset (UTC without one), any precision. */
+  /** ISO 8601 with any precision and any offset; UTC if there is none. */
   updated_at: string;
 };
 
@@ -197,12 +197,12 @@ export type ServerMetadata = {
 export type TokenResponse = {
   access_token: string;
   refresh_token: string;
-  /** The lifetime of the access token in seconds, from now on; not a point in time. */
+  /** The lifetime of the access token in seconds, not a point in time. */
   expires_in: number;
   token_type: "Bearer";
   /** The permissions, separated by spaces. */
   scope: string;
-  /** When the token was issued, as a Unix timestamp. */
+  /** The time of issue, as a Unix timestamp in seconds. */
   created_at: number;
 };
 
@@ -212,21 +212,21 @@ export type WalletRule = {
   network_id: string;
   network_currency_id: string;
   priority?: number | null;
-  /** Required where type is auto_transfer. */
+  /** Required if type is auto_transfer. */
   auto_transfer_rule?: {
     type: "auto" | "auto_with_approve";
     rule_logic: RuleLogic;
     amount: Decimal;
     target_wallet_id: string;
   } | null;
-  /** Who must approve; each member is optional. */
+  /** The approvals that are required; each member is optional. */
   sign_and_approve_rule?: {
     mandatory_user_id?: string | null;
     min_priority?: number | null;
     max_priority?: number | null;
     min_user_count?: number | null;
   } | null;
-  /** Required where type is permissionless_transfer_limit. */
+  /** Required if type is permissionless_transfer_limit. */
   permissionless_transfer_limit_rule?: {
     max_amount: Decimal;
     time_period: "hour" | "day" | "week" | "month" | "year";

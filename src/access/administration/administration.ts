@@ -8,13 +8,13 @@ import { plainFingerprint } from '../limits/guards.ts';
 import { areAllNetworksWithin } from '../limits/ip-allowlist.ts';
 
 const LIMITS = [
-  { name: 'requests_per_second', text: 'a limit of requests per second' },
-  { name: 'requests_per_minute', text: 'a limit of requests per minute' },
-  { name: 'requests_per_hour', text: 'a limit of requests per hour' },
+  { name: 'requests_per_second', text: 'a limit on requests per second' },
+  { name: 'requests_per_minute', text: 'a limit on requests per minute' },
+  { name: 'requests_per_hour', text: 'a limit on requests per hour' },
   { name: 'monthly_limit', text: 'a monthly limit' },
 ] as const;
 
-/** The restrictions of a client beside its scopes; an empty list and null mean unrestricted. */
+/** The restrictions of a client in addition to its scopes; an empty list and null mean unrestricted. */
 export type ClientBounds = Pick<
   ClientRow,
   'allowed_ips' | 'require_certificate' | 'cert_fingerprint' | (typeof LIMITS)[number]['name']
@@ -33,15 +33,16 @@ export const UNBOUND: ClientBounds = {
 
 /**
  * Returns what must change in a client so that it is at least as restricted as the client that administers it
- * (`maker`); empty when nothing must (decisions: who may administer).
+ * (`maker`); empty when nothing must (docs/contract.md, D3-30).
  */
 export function freerThanMaker(maker: ClientBounds, target: ClientBounds): string[] {
   const wanting: string[] = [];
-  if (!isWithinAddresses(maker, target)) wanting.push("allow addresses of the maker's alone");
-  if (!isWithinCertificate(maker, target)) wanting.push("require the maker's certificate");
+  if (!isWithinAddresses(maker, target)) wanting.push('allow only addresses that your client may use');
+  if (!isWithinCertificate(maker, target)) wanting.push('require the certificate of your client');
   for (const { name, text } of LIMITS) {
     const most = maker[name] ?? Number.POSITIVE_INFINITY;
-    if ((target[name] ?? Number.POSITIVE_INFINITY) > most) wanting.push(`set ${text} within the maker's`);
+    if ((target[name] ?? Number.POSITIVE_INFINITY) > most)
+      wanting.push(`set ${text} that does not exceed your client's`);
   }
   return wanting;
 }
@@ -102,8 +103,8 @@ interface AdministeredTarget {
 }
 
 /**
- * Returns why an administrator may not make a change (decisions: who may administer); undefined when it may. No
- * administrator may grant, or take control of, what it does not have: neither scopes nor, with a client's own token,
+ * Returns why an administrator may not make a change (docs/contract.md, D3-30); undefined when it may. No
+ * administrator may grant, or take control of, rights that it lacks: neither scopes nor, with a client's own token,
  * fewer restrictions. `maker` has the restrictions of the client whose token is used.
  */
 export function administrationRefusal(
@@ -118,13 +119,13 @@ export function administrationRefusal(
     return new Refusal('forbidden', { permission: missing, message: `the permission ${missing} is missing` });
   }
   if (clientId !== undefined && clientId === by.ownClientId) {
-    const message = "a client's own token never changes that client";
+    const message = 'an API token cannot change the client that it was issued to';
     return new Refusal('forbidden', { permission: NEEDED, message });
   }
   const wanting = maker && givesHold(change) ? freerThanMaker(maker, bounds ?? UNBOUND) : [];
   if (wanting.length === 0) return undefined;
-  const way = bounds ? wanting.join('; ') : "use a supervisor's login";
-  const message = `a client's own token gives nobody more freedom than it has: ${way}`;
+  const way = bounds ? wanting.join('; ') : 'use a login token';
+  const message = `an API token cannot create or change a client or supervisor with fewer restrictions than its own client: ${way}`;
   return new Refusal('forbidden', { permission: NEEDED, message });
 }
 
@@ -153,7 +154,9 @@ export function lastAdminRefusal(after: Standing, all: readonly Standing[]): Ref
   const admins = all.filter(isActiveAdmin);
   const wasAdmin = admins.some(({ id }) => id === after.id);
   if (!wasAdmin || isActiveAdmin(after) || admins.length > 1) return undefined;
-  return new Refusal('precondition_failed', { message: 'the last active admin of a node stays' });
+  return new Refusal('precondition_failed', {
+    message: 'the last active admin of a tenant cannot be disabled or get another role',
+  });
 }
 
 function givesHold(change: AdministrativeChange): boolean {

@@ -24,14 +24,14 @@ const WHOLE_NUMBER = 'must be a whole number, at most 2147483647';
 const MAX_OVERLAP_SECONDS = 30 * 86_400;
 const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){0,127})?$/i;
 
-/** The grant types that a client can have (specification section 5.2). */
+/** The grant types that a client can have (docs/contract.md, 5.2). */
 export const GRANT_TYPES = ['password', 'client_credentials', 'refresh_token'] as const;
 
-const limitInput = z.int32(WHOLE_NUMBER).min(1, 'must be at least 1: leave it out for no limit').optional();
+const limitInput = z.int32(WHOLE_NUMBER).min(1, 'must be at least 1; omit it for no limit').optional();
 
 /**
- * The schema of a client to create or to replace in full: an absent member takes its default (specification section
- * 2.2).
+ * The schema of a client to create or to replace in full: an absent member takes its default (docs/contract.md,
+ * 2.2-01).
  */
 export const clientInput = objectInput({
   name: boundedTextInput(MAX_LENGTHS.clients.name).refine((name) => name.trim() !== '', 'must not be empty'),
@@ -74,7 +74,7 @@ export const rotationInput = objectInput({
   overlap_seconds: z
     .int32(WHOLE_NUMBER)
     .min(0, 'must not be negative')
-    .max(MAX_OVERLAP_SECONDS, `must be at most ${MAX_OVERLAP_SECONDS}: 30 days`)
+    .max(MAX_OVERLAP_SECONDS, `must be at most ${MAX_OVERLAP_SECONDS} (30 days)`)
     .default(0),
 });
 

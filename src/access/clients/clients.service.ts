@@ -28,7 +28,7 @@ export class Clients {
     this.#peppers = peppers.map((text) => createSecretKey(text, 'utf8'));
   }
 
-  /** Returns the client with this id, whatever its status; undefined when there is none. */
+  /** Returns the client with this id, active or disabled; undefined when there is none. */
   async find(clientId: string): Promise<ClientRecord | undefined> {
     const [row] = await this.#db
       .unscoped('a client is looked up before its node is known')

@@ -19,7 +19,7 @@ type TokenFault =
 
 /** The descriptions for callers, only of tokens with a valid signature; for all others the reason is not disclosed. */
 const DESCRIPTIONS: Partial<Record<TokenFault, string>> = {
-  another_class: 'the token is of another class',
+  another_class: 'the token belongs to another class',
   expired: 'the token has expired',
   revoked: 'the token has been revoked',
 };
@@ -43,9 +43,9 @@ export class InvalidTokenError extends Refusal {
   }
 }
 
-/** Makes the error for a token with a valid signature that is of another class or use than the endpoint takes. */
+/** Makes the error for a token with a valid signature whose class or use the endpoint does not accept. */
 export function anotherClass(given: string, needed: string): InvalidTokenError {
-  return new InvalidTokenError('another_class', `: ${given}, where ${needed} is needed`);
+  return new InvalidTokenError('another_class', `: ${given}, but ${needed} is required`);
 }
 
 /** Returns the result of `judge`, or undefined when it throws an InvalidTokenError. Any other error is rethrown. */

@@ -20,7 +20,7 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** The permissions of administrators alone. */
+/** The permissions that only administrators have. */
 const ADMINISTRATIVE: ReadonlySet<string> = new Set(['clients:manage', 'audit:read', 'users:erase']);
 
 const ROLES: ReadonlyMap<string, readonly Permission[]> = new Map<string, readonly Permission[]>([

@@ -2,7 +2,7 @@ import type { TokenClass } from '../../platform/config/secrets.ts';
 import { noToken } from '../../platform/errors.ts';
 import { InvalidTokenError } from './invalid-token.ts';
 
-/** The use for which a token was issued (decisions: tokens). */
+/** The use for which a token was issued (docs/contract.md, D3-02). */
 export type TokenUse = 'login' | 'api' | 'forgot_password' | 'refresh';
 
 /** The caller for whom a verified access token speaks. `nodeId` is the tenant whose data it may access. */
@@ -40,7 +40,7 @@ export interface SignedToken {
   claims: Readonly<Record<string, unknown>>;
 }
 
-/** Returns those of the needed permissions that the principal lacks. */
+/** Returns the needed permissions that the principal lacks. */
 export function missingPermissions({ permissions }: Principal, needed: readonly string[]): string[] {
   return needed.filter((name) => !permissions.has(name));
 }

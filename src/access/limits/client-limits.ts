@@ -28,7 +28,7 @@ interface Count {
 }
 
 /**
- * Enforces the rates and monthly quotas of clients (specification section 8), counted in the cache and saved to the
+ * Enforces the rates and monthly quotas of clients (docs/contract.md, 8), counted in the cache and saved to the
  * database. While the cache is down each process counts for itself, and no request fails because of it.
  */
 export class ClientLimits {
@@ -135,7 +135,7 @@ export class ClientLimits {
     return answer ?? use.handOver(monthAt);
   }
 
-  /** Counts the request in this process alone, while the cache is down. */
+  /** Counts the request only in this process, while the cache is down. */
   async #countAlone(count: Count, outage: CacheUnavailableError): Promise<LimitVerdict> {
     const { use, limits, nowMs } = count;
     if (!this.#isAlone) this.#beginOutage(outage);

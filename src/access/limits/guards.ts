@@ -28,7 +28,7 @@ interface GuardDependencies {
 }
 
 /**
- * Runs the client guards (specification sections 5.3 and 8): certificate, addresses, rate, quota. A refused request
+ * Runs the client guards (docs/contract.md, 5.3 and 8): certificate, addresses, rate, quota. A refused request
  * counts against no limit.
  */
 export class ClientGuards {
@@ -52,11 +52,11 @@ export class ClientGuards {
   }
 
   /**
-   * Runs the guards of a client for a request, and sets its limit headers on the response, whatever its status. `caller`
-   * is the client, or the principal of a token: a login passes, since its client was checked when it was issued. One call
-   * to the cache decides on rate and quota together: it has counted the request in the windows of a second, a minute and
-   * an hour and in the quota, or in none of them. With `isCounted` false, only certificate and address are checked: for
-   * a WebSocket that opens, because its operations are counted.
+   * Runs the guards of a client for a request, and sets its limit headers on every response. `caller` is the client, or
+   * the principal of a token: a login passes, since its client was checked when it was issued. One call to the cache
+   * decides on rate and quota together: it has counted the request in the windows of a second, a minute and an hour and
+   * in the quota, or in none of them. With `isCounted` false, only certificate and address are checked: for a WebSocket
+   * that opens, because its operations are counted.
    * @throws Refusal from the guard that refuses.
    */
   async check(request: GuardedRequest, caller: ClientRecord | Principal, isCounted = true): Promise<void> {

@@ -122,14 +122,14 @@ export class QuotaCount {
     };
   }
 
-  #isSaved(month: MonthUse, told: number, used: number | undefined): void {
+  #isSaved(month: MonthUse, saved: number, used: number | undefined): void {
     month.saving = 0;
     month.isKnown = true;
     // The client was deleted: nothing of it is saved again.
     month.saved = used ?? Number.POSITIVE_INFINITY;
     if (used === undefined) return;
     month.seen = Math.max(month.seen, used);
-    if (used > told && month === this.#month) this.#seed = Math.max(this.#seed ?? 0, used);
+    if (used > saved && month === this.#month) this.#seed = Math.max(this.#seed ?? 0, used);
   }
 
   #of(monthAt: number): MonthUse | undefined {

@@ -50,7 +50,7 @@ export class Throttle {
   }
 }
 
-/** Returns a hash of caller and client, so that the key has the same length whatever the caller sent. */
+/** Returns a hash of caller and client, so that the key has a fixed length. */
 function keyOf(address: string, clientId: string | undefined): string {
   const pair = JSON.stringify([callerAddress(address), clientId ?? null]);
   return createHash('sha256').update(pair).digest('base64url');

@@ -9,7 +9,7 @@ interface Follow {
   kinds: readonly AccessChange['kind'][];
   /** The age, in ms, of the oldest revocations that the first read returns. */
   sinceMs: number;
-  /** Returns a number that changes when applied revocations may have been lost; the next read then starts anew. */
+  /** Returns a number that changes when applied revocations may have been lost; the next read then starts over. */
   generation?(): number;
   /** Whether requests are served while this subscriber lags behind (`current`). */
   mayLag?: boolean;
@@ -113,7 +113,7 @@ export class AccessChanges {
   }
 
   /**
-   * Subscribes `apply` to revocations of some kinds, beginning with those of the last `sinceMs`. A call that fails is
+   * Subscribes `apply` to revocations of some kinds, beginning with the last `sinceMs`. A call that fails is
    * repeated by the next poll.
    */
   follow(follow: Follow): void {
@@ -157,9 +157,9 @@ export class AccessChanges {
   }
 
   /**
-   * Returns undefined if the subscribers that must not lag know all revocations up to a second ago; otherwise reads, and
-   * resolves once they do.
-   * @throws Refusal `service_unavailable` when that takes more than two seconds; what the database throws.
+   * Returns undefined if the subscribers that must not lag know all revocations up to a second ago; otherwise reads,
+   * and resolves once they do.
+   * @throws Refusal `service_unavailable` when that takes more than two seconds; errors of the database.
    */
   current(): Promise<unknown> | undefined {
     const sinceTick = performance.now() - CURRENT_MS;

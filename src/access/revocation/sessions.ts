@@ -19,7 +19,7 @@ interface SeenSupervisor {
   role: string;
 }
 
-/** A selection of sessions: those of a supervisor, those of a client, or a single one. */
+/** A selection of sessions: all of a supervisor, all of a client, or a single one. */
 type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId: string };
 
 const REBUILD_LOCK_MS = 10_000;
@@ -110,7 +110,7 @@ export class Sessions {
     try {
       await this.#cache(session);
     } catch (error) {
-      // Nobody has its tokens. Deleted and not ended, since an old refresh token begins the same session again.
+      // Its tokens were never sent. Deleted and not revoked, since an old refresh token begins the same session again.
       await db.forNode(nodeId).run((k) => k.deleteFrom('sessions').where('id', '=', sessionId));
       throw error;
     }

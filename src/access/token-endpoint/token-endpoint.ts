@@ -18,11 +18,13 @@ import {
 export interface ClientCall extends ClientRequest {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
-  /** Runs the client guards (specification section 5.3). */
+  /** Runs the client guards (docs/contract.md, 5.3). */
   guard(client: ClientRecord): Promise<void>;
 }
 
-/** The client and kind of token in the audit record of a request, as far as known, because refusals are recorded too. */
+/**
+ * The client and kind of token in the audit record of a request, as far as known, because refusals are recorded too.
+ */
 export interface AuditedClient {
   /** The authenticated client. */
   client: ClientRecord | undefined;
@@ -36,9 +38,9 @@ interface TokenEndpointDependencies {
 }
 
 /**
- * Returns the response of the token endpoint (RFC 6749 section 3.2; specification sections 4.1, 5.2 and 7.2).
- * @throws Refusal `invalid_request`, `invalid_client`, `unsupported_grant_type`, `unauthorized_client`, `invalid_grant`,
- * `rate_limit_exceeded` after too many wrong secrets; or the refusal of a client guard.
+ * Returns the response of the token endpoint (RFC 6749 section 3.2; docs/contract.md, 4.1, 5.2 and 7.2).
+ * @throws Refusal `invalid_request`, `invalid_client`, `unsupported_grant_type`, `unauthorized_client`,
+ * `invalid_grant`, `rate_limit_exceeded` after too many wrong secrets; or the refusal of a client guard.
  */
 export async function issueTokens(
   dependencies: TokenEndpointDependencies,
@@ -61,8 +63,8 @@ export async function issueTokens(
 /**
  * Returns the token to revoke or introspect, and the authenticated client (RFC 7009 section 2.1, RFC 7662 section 2.1).
  * A caller without any secret is refused before anything else about its request is disclosed.
- * @throws Refusal `invalid_request`, `invalid_client`, `rate_limit_exceeded` after too many wrong secrets; or the refusal
- * of a client guard.
+ * @throws Refusal `invalid_request`, `invalid_client`, `rate_limit_exceeded` after too many wrong secrets; or the
+ * refusal of a client guard.
  */
 export async function tokenToManage(
   dependencies: TokenEndpointDependencies,
@@ -101,7 +103,8 @@ async function authenticateClient(
 
 /**
  * Returns the client's credentials from HTTP Basic, else from the body.
- * @throws Refusal `invalid_request` when they are missing or malformed, or when the body has a second secret or another id.
+ * @throws Refusal `invalid_request` when they are missing or malformed, or when the body has a second secret or another
+ * id.
  */
 function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | null {
   if (basic === undefined) {
@@ -110,7 +113,7 @@ function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | n
   }
   const { client_id: clientId } = parsed(clientBesideBasicInput, parameters);
   if (basic && clientId !== undefined && clientId !== basic.clientId) {
-    throw invalidRequest([{ path: 'client_id', message: 'must be the one of HTTP Basic' }]);
+    throw invalidRequest([{ path: 'client_id', message: 'must be the same as in HTTP Basic' }]);
   }
   return basic;
 }

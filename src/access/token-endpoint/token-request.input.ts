@@ -9,14 +9,14 @@ const required = () => textInput().min(1, 'must not be empty');
 /** The schema of a client's credentials in the body; HTTP Basic is the alternative (RFC 6749 section 2.3.1). */
 export const clientInput = objectInput({ client_id: uuidInput(), client_secret: required() });
 
-/** The schema of a body beside HTTP Basic: it may repeat the client id, but must not contain a second secret. */
+/** The schema of a body with HTTP Basic: it may repeat the client id, but must not contain a second secret. */
 export const clientBesideBasicInput = objectInput({
   client_id: uuidInput().optional(),
   client_secret: z.never('must not be given twice').optional(),
 });
 
 /**
- * The schemas of the parameters of each grant (specification section 4.1). Keyboards and systems encode one letter in
+ * The schemas of the parameters of each grant (docs/contract.md, 4.1). Keyboards and systems encode one letter in
  * different ways, so usernames and passwords are compared in NFC.
  */
 export const grantInputs = {
@@ -62,7 +62,8 @@ function grantTypeOf(parameters: unknown): GrantType | undefined {
 /**
  * Parses an `application/x-www-form-urlencoded` body. A parameter without a value counts as absent (RFC 6749 section
  * 3.1).
- * @throws Refusal `invalid_request` when a name is repeated or an escape is malformed; Utf8Error when the text is not UTF-8.
+ * @throws Refusal `invalid_request` when a name is repeated or an escape is malformed; Utf8Error when the text is not
+ * UTF-8.
  */
 export function parseForm(bytes: Uint8Array): Record<string, string> {
   const given = new Map<string, string>();
@@ -70,7 +71,7 @@ export function parseForm(bytes: Uint8Array): Record<string, string> {
     if (pair === '') continue;
     const [name, value] = splitOnce(pair, '=').map(decodeFormPart);
     if (name === undefined || value === undefined) {
-      throw invalidRequest([{ path: '', message: 'must have % only in escapes of UTF-8, such as %25' }]);
+      throw invalidRequest([{ path: '', message: 'must have % only in UTF-8 escapes such as %25' }]);
     }
     if (given.has(name)) throw repeated(name);
     given.set(name, value);

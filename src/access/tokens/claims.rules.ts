@@ -12,8 +12,8 @@ const MAX_SKEW_MS = 60_000;
 type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the claims of a legacy or discover token as a user token would have them. Their issuers are other programs:
- * a claim that is null counts as absent, an `aud` of one element as that element, and a `scope` may be an array of names.
+ * Returns the claims of a legacy or discover token as a user token would have them. Their issuers are other programs: a
+ * claim that is null counts as absent, an `aud` of one element as that element, and a `scope` may be an array of names.
  */
 export function respeltClaims(claims: Claims): Claims {
   const given: Record<string, unknown> = Object.fromEntries(
@@ -27,7 +27,7 @@ export function respeltClaims(claims: Claims): Claims {
 /**
  * Returns the principal of an access token.
  * @throws InvalidTokenError with the reason when it has expired, is not yet valid, is a refresh token, has an audience
- * that is not a tenant's id, has no subject, or is of the user class and has no `token_use`.
+ * that is not a tenant's id, has no subject, or belongs to the user class and has no `token_use`.
  */
 export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowMs: number): Principal {
   const { sub, aud, exp, nbf, iat, scope, client_id: clientId, sid, jti, family } = claims;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isUuid } from '../../lib/input.ts';
 import { isClaimText, isOptionalText } from './claims.rules.ts';
 
-/** The age, in ms, from which a refresh token is refused, whatever the client's settings (specification section 8). */
+/** The age, in ms, from which a refresh token is refused, for any settings of the client (docs/contract.md, 8-03). */
 export const MAX_REFRESH_AGE_MS = 365 * 24 * 3600 * 1000;
 /** How far, in ms, the issuer's clock may be ahead of this process's clock. */
 const MAX_SKEW_MS = 5 * 60_000;
@@ -40,7 +40,7 @@ type Claims = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the claims of a refresh token of this tenant that may be redeemed now; undefined when it has expired or is
- * too old, and for any other token. A token without `iat` is recognized by its client alone and begins a new family.
+ * too old, and for any other token. A token without `iat` is recognized only by its client and begins a new family.
  */
 export function refreshClaims(
   claims: Claims,

@@ -89,7 +89,7 @@ interface Revoked {
   expiresAtMs: number | undefined;
 }
 
-/** Revokes tokens for all processes, durably. Revoking a token again notifies nobody. */
+/** Revokes tokens for all processes, durably. Revoking a token again sends no notification. */
 export class Revocations {
   readonly #deps: RevocationsDependencies;
 

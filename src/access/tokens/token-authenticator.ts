@@ -15,7 +15,7 @@ interface AuthenticatorDependencies {
 
 /**
  * Authenticates access tokens from any interface (RFC 9068 section 4): first the signature, then the claims with their
- * tenant and client, then the session. The steps are methods of their own; each throws an InvalidTokenError with the
+ * tenant and client, then the session. Each step is a method and throws an InvalidTokenError with the
  * reason.
  */
 export class TokenAuthenticator {
@@ -47,8 +47,8 @@ export class TokenAuthenticator {
   }
 
   /**
-   * Checks that a token that was accepted a few minutes ago has not been revoked since; it may have expired. Does not ask
-   * the cache.
+   * Checks that a token that was accepted a few minutes ago has not been revoked since; it may have expired. Does not
+   * ask the cache.
    */
   async recheck(principal: Principal): Promise<void> {
     if (!(await this.#deps.directory.admits(principal))) await this.#refuse(principal);

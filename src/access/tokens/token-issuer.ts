@@ -6,7 +6,7 @@ import type { JwtKeys } from './jwt-keys.ts';
 const LOGIN_ACCESS_SECONDS = 15 * 60;
 const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;
 
-/** The documented token response (specification section 2.1), with exactly these members. */
+/** The documented token response (docs/contract.md, 2.1-01), with exactly these members. */
 export interface TokenResponse {
   access_token: string;
   refresh_token: string;
@@ -49,7 +49,7 @@ interface PairPlan {
   refreshSeconds: number | undefined;
 }
 
-/** Signs pairs of access and refresh tokens (decisions: tokens and clients). */
+/** Signs pairs of access and refresh tokens (docs/contract.md, D3-01). */
 export class TokenIssuer {
   readonly #deps: IssuerDependencies;
   readonly #sign: (claims: object) => string | Promise<string>;

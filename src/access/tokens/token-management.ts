@@ -48,7 +48,7 @@ export class TokenManagement {
   }
 
   /**
-   * Revokes a token of this client (RFC 7009 section 2.1): an access token alone; a refresh token with its family or
+   * Revokes a token of this client (RFC 7009 section 2.1): an access token only; a refresh token with its family or
    * session and all their access tokens. A token of another client, or one that is no longer valid, is ignored.
    */
   async revoke(token: string, client: ClientRecord): Promise<void> {

@@ -49,7 +49,7 @@ export class TokenVerifier {
     throw new InvalidTokenError('signature');
   }
 
-  /** Returns the keys that may have signed a token. An unknown key id is that of another issuer, or of none. */
+  /** Returns the keys that may have signed a token. An unknown key id belongs to another issuer, or to none. */
   #candidates(token: string): JwtKey[] {
     const keyId = keyIdOf(token);
     const key = typeof keyId === 'string' ? this.#keys.byKeyId.get(keyId) : undefined;

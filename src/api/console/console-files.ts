@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { type FileContent, KEPT, PAGE, REVALIDATED, SCRIPT, ServedFiles, STYLE } from '../shared/served-files.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../console');
-/** The path of the file that lists the operations of the console, as `GRAPHQL_PERSISTED_FILE` lists those of others. */
+/** The path of the file that lists the operations of the console, in the format of `GRAPHQL_PERSISTED_FILE`. */
 export const CONSOLE_OPERATIONS = join(FOLDER, '../schema/console-operations.json');
 const MANIFEST = join(FOLDER, 'package.json');
 /** The names of the console's own files, without the page. */
@@ -18,7 +18,7 @@ const PACKAGED = /^packages\/((?:@[a-z-]+\/)?[a-z-]+)\/((?:[\w-]+\/)*[\w.-]+\.m?
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 
 /**
- * Returns the files of the console: its page, its modules, whose types are removed as they are served, and those of its
+ * Returns the files of the console: its page, its modules, whose types are removed as they are served, and files of its
  * packages. Undefined where its packages are not installed.
  */
 export function consoleFiles(): ServedFiles | undefined {
@@ -58,7 +58,7 @@ async function packaged(path: string): Promise<FileContent> {
 }
 
 /**
- * Returns a policy that allows scripts and styles of this origin only, and inline the import map of the page alone, by
+ * Returns a policy that allows scripts and styles of this origin only, and inline only the import map of the page, by
  * its hash.
  * @throws Error for a page without an import map.
  */

@@ -128,7 +128,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
         const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
         if (!sse.run(exchange)) await sendResponse(answer, res);
       } catch (error) {
-        // Yoga rejects when the client has disconnected, and then nobody is left to receive the error.
+        // Yoga rejects when the client has disconnected, and then there is no recipient of the error.
         if (!res.destroyed) throw error;
       }
     },

@@ -39,11 +39,11 @@ export function buildSchema(): GraphQLSchema {
   const builder = createBuilder();
   builder.queryType({
     description:
-      'Reads data. Lists are Relay cursor connections. A missing permission is an error FORBIDDEN, whose extensions name the `permission`; invalid input is BAD_USER_INPUT, with `issues`; anything unexpected is INTERNAL_SERVER_ERROR, with the `correlationId`.',
+      'Reads data. Lists are Relay cursor connections. Error codes in `extensions`: FORBIDDEN, with the missing `permission`; BAD_USER_INPUT, with `issues`; INTERNAL_SERVER_ERROR, with the `correlationId`.',
   });
   builder.mutationType({
     description:
-      'Changes data. A mutation returns its result, or a typed error, in which case nothing was changed. A missing permission is a ForbiddenError.',
+      'Changes data. A mutation returns its result or a typed error. After an error, nothing was changed. A missing permission is a ForbiddenError.',
   });
   builder.subscriptionType({
     description:
@@ -51,7 +51,7 @@ export function buildSchema(): GraphQLSchema {
   });
   builder.globalConnectionField('totalCount', (t) =>
     t.int({
-      description: 'How many rows there are over all pages, exactly; counted only when asked for.',
+      description: 'The exact number of rows over all pages. Counted only if selected.',
       resolve: ({ totalCount }) => totalCount(),
     }),
   );
@@ -81,6 +81,6 @@ export function documentFaults(documents: PersistedDocuments): string[] {
   };
   return [...documents].flatMap(([id, document]) => {
     const fault = faultOf(document);
-    return fault === undefined ? [] : [`has the document ${id}, which cannot run: ${fault}`];
+    return fault === undefined ? [] : [`contains the document ${id}, which is invalid: ${fault}`];
   });
 }

@@ -1,51 +1,51 @@
 import type { JsonSchema } from './operation.ts';
 
-/** The descriptions of members, by the name of their schema: what the specification says in addition to their type. */
+/** The descriptions of members, by the name of their schema, in addition to their types. */
 const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TokenResponse: {
-    expires_in: 'The lifetime of the access token in seconds, from now on; not a point in time.',
+    expires_in: 'The lifetime of the access token in seconds, not a point in time.',
     scope: 'The permissions, separated by spaces.',
-    created_at: 'When the token was issued, as a Unix timestamp.',
+    created_at: 'The time of issue, as a Unix timestamp in seconds.',
   },
   PasswordGrant: {
-    username: 'The login name of a supervisor, normalised to NFC and compared in any letter case.',
+    username: 'The login name of a supervisor, normalised to NFC and compared case-insensitively.',
     password: 'Normalised to NFC.',
   },
   TokenToManage: { token: 'An access token or a refresh token.' },
   Condition: {
     field: 'The field that is compared, such as `target.balance`.',
-    op: 'The operator; every spelling is stored in its short form.',
-    value: 'Kept exactly: at most 78 significant digits, an exponent from -78 to 78.',
+    op: 'The comparison operator. Every spelling is stored as its short form.',
+    value: 'Stored exactly: at most 78 significant digits, and an exponent from -78 to 78.',
   },
   WalletRule: {
-    auto_transfer_rule: 'Required where type is auto_transfer.',
-    permissionless_transfer_limit_rule: 'Required where type is permissionless_transfer_limit.',
-    sign_and_approve_rule: 'Who must approve; each member is optional.',
+    auto_transfer_rule: 'Required if type is auto_transfer.',
+    permissionless_transfer_limit_rule: 'Required if type is permissionless_transfer_limit.',
+    sign_and_approve_rule: 'The approvals that are required; each member is optional.',
   },
   Notification: {
-    id: "The chain processor's id of the transaction.",
-    type: 'A code whose meaning depends on the collection of the id; an unknown one is kept.',
+    id: 'The id that the chain processor gave the transaction.',
+    type: 'A code whose meaning depends on the collection of the id. Unknown codes are stored.',
     status: '1 Started, 2 InProgress, 3 Done, 4 Error, 5 PendingReceipt.',
     transaction_hash: 'Empty until broadcast.',
-    contract_address: 'Empty where there is none.',
+    contract_address: 'Empty if there is none.',
     gas_used: '0 while pending.',
-    error: 'Set where the status is 4.',
-    created_at: 'ISO 8601: any offset (UTC without one), any precision.',
-    updated_at: 'ISO 8601: any offset (UTC without one), any precision.',
+    error: 'Set if the status is 4.',
+    created_at: 'ISO 8601 with any precision and any offset; UTC if there is none.',
+    updated_at: 'ISO 8601 with any precision and any offset; UTC if there is none.',
   },
   MigrateUser: {
     wallet_address: 'Trimmed and stored in lower case.',
     email:
-      'Required if external_id is absent or blank. Trimmed of white space and normalised to NFC; unique in the node in any letter case.',
-    external_id: 'Required if email is absent or blank. Unique in the node, compared exactly.',
+      'Required if external_id is absent or blank. Trimmed and normalised to NFC; unique within the tenant, ignoring case.',
+    external_id: 'Required if email is absent or blank. Unique within the tenant, compared exactly.',
     name: 'Normalised to NFC.',
     surname: 'Normalised to NFC.',
-    kyc_sent: 'Marks the user as verified; no KYC token event is published then.',
+    kyc_sent: 'If true, the user is marked as verified and no KYC token event is published.',
   },
-  AccountPage: { per_page: 'The requested limit.', total: 'The number over all pages.' },
+  AccountPage: { per_page: 'The requested limit.', total: 'The total number of items over all pages.' },
   BulkResult: { total: 'success + skipped + failed.', results: 'In the order of the request.' },
   Health: { uptime: 'Seconds since the start.' },
-  Issue: { path: 'The member, as `users[3].email`; empty for the whole body.' },
+  Issue: { path: 'The path of the member, such as `users[3].email`; empty for the whole body.' },
 };
 
 /**
@@ -72,7 +72,7 @@ export function describedAs(name: string, schema: JsonSchema): JsonSchema {
 function describeMembers(name: string, { properties }: JsonSchema): void {
   for (const [member, description] of Object.entries(DESCRIPTIONS[name] ?? {})) {
     const schema = properties?.[member];
-    if (!schema) throw new Error(`${name}.${member} is described and not there`);
+    if (!schema) throw new Error(`${name}.${member} is described but does not exist`);
     schema.description = description;
   }
 }

@@ -125,7 +125,7 @@ export const inputSchemas: Record<string, JsonSchema> = Object.fromEntries(
     TokenToManage: merged(read(tokenInput), client),
     ...Object.fromEntries(Object.entries(LOGIC).map(([name, properties]) => [name, formOfLogic(properties)])),
     RuleLogic: {
-      description: `A condition, or a group: at most ${MAX_DEPTH} deep, with at most ${MAX_LEAVES} conditions.`,
+      description: `A condition, or a group of conditions: at most ${MAX_DEPTH} levels deep, with at most ${MAX_LEAVES} conditions.`,
       oneOf: Object.keys(LOGIC).map(refTo),
     },
     WalletRule: demanding(read(walletRuleInput), {
@@ -144,7 +144,7 @@ function read(schema: z.ZodType): JsonSchema {
   return schemaOf(schema, 'input', override);
 }
 
-/** Returns the schema of a form of a condition tree, beside which the members of every other form are absent. */
+/** Returns the schema of a form of a condition tree, in which the members of every other form are absent. */
 function formOfLogic(properties: Members): JsonSchema {
   const absent = Object.values(LOGIC).flatMap((other) =>
     other === properties ? [] : Object.keys(other).map((name) => [name, { type: 'null' }]),
@@ -157,7 +157,7 @@ function formOfLogic(properties: Members): JsonSchema {
 
 /**
  * Returns a schema that is met only where another is too. The other one depends on a required member, and so always
- * holds; as `anyOf` or `not` it would be a class of generated clients, in the place of the members.
+ * holds; as `anyOf` or `not` it would be a class of generated clients instead of the members.
  */
 function demanding(schema: JsonSchema, demanded: object): JsonSchema {
   return { ...schema, dependentSchemas: { [String(schema.required?.[0])]: demanded } };

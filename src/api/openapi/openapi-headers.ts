@@ -13,14 +13,14 @@ const WINDOWS = [
 /** The response headers by name. */
 export const headers: Record<string, oas31.HeaderObject> = {
   'X-Correlation-ID': {
-    description: 'The correlation id of the request: its own, or else a UUID of version 7.',
+    description: 'The correlation id of the request: the one that was sent, otherwise a UUID version 7.',
     required: true,
     schema: { type: 'string', maxLength: 1024 },
     example: '0193501f-2c1f-7c0a-9c4e-5b1f3a0d7e11',
   },
-  'Retry-After': { description: 'Whole seconds to wait before the next attempt.', required: true, schema: seconds },
+  'Retry-After': { description: 'Seconds to wait before the next attempt.', required: true, schema: seconds },
   ETag: {
-    description: 'An entity tag: of a rule its version, of a document its digest.',
+    description: 'An entity tag: the version of a rule, or the digest of a document.',
     required: true,
     schema: { type: 'string' },
     example: '"1"',
@@ -41,30 +41,30 @@ export const headers: Record<string, oas31.HeaderObject> = {
     example: 'Mon, 01 Nov 2027 00:00:00 GMT',
   },
   Link: {
-    description: 'The path that replaces it.',
+    description: 'The path that replaces this one.',
     schema: { type: 'string' },
   },
   'Cache-Control': { description: 'Whether the response may be cached.', schema: { type: 'string' } },
-  Allow: { description: 'The methods that the path has.', schema: { type: 'string' } },
+  Allow: { description: 'The methods that the path supports.', schema: { type: 'string' } },
   'WWW-Authenticate': {
     description:
-      'How to authenticate (RFC 9110 section 11.6.1), and why the token was rejected (RFC 6750 section 3.1): without `error` if there was no token; `invalid_token`, which says whether a token with a valid signature has expired, was revoked or belongs to another class; `insufficient_scope` with the missing permissions.',
+      'How to authenticate (RFC 9110 section 11.6.1), and why the token was rejected (RFC 6750 section 3.1). There is no `error` if the request had no token. `invalid_token` says whether a token with a valid signature has expired, was revoked or belongs to another class. `insufficient_scope` names the missing permissions.',
     schema: { type: 'string' },
     example: 'Bearer error="invalid_token", error_description="the token has expired"',
   },
   ...Object.fromEntries(WINDOWS.flatMap(([suffix, window]) => rateHeaders(suffix, window))),
-  'X-MonthlyLimit-Limit': { description: 'Requests that the client may make in a month (UTC).', schema: count },
-  'X-MonthlyLimit-Remaining': { description: 'Requests that are left of the month.', schema: count },
-  'X-MonthlyLimit-Reset': { description: 'Whole seconds until the next month.', schema: seconds },
+  'X-MonthlyLimit-Limit': { description: "The client's quota of requests per calendar month (UTC).", schema: count },
+  'X-MonthlyLimit-Remaining': { description: 'Requests that remain in this month.', schema: count },
+  'X-MonthlyLimit-Reset': { description: 'Seconds until the next month.', schema: seconds },
 };
 
 function rateHeaders(suffix: string, window: string): [string, oas31.HeaderObject][] {
   return [
-    [`X-Ratelimit-Limit${suffix}`, { description: `Requests that the client may make: ${window}.`, schema: count }],
-    [`X-Ratelimit-Remaining${suffix}`, { description: `Requests that are left: ${window}.`, schema: count }],
     [
-      `X-Ratelimit-Reset${suffix}`,
-      { description: `Whole seconds until the window restarts: ${window}.`, schema: seconds },
+      `X-Ratelimit-Limit${suffix}`,
+      { description: `The maximum number of requests of the client: ${window}.`, schema: count },
     ],
+    [`X-Ratelimit-Remaining${suffix}`, { description: `Requests that remain: ${window}.`, schema: count }],
+    [`X-Ratelimit-Reset${suffix}`, { description: `Seconds until the window restarts: ${window}.`, schema: seconds }],
   ];
 }

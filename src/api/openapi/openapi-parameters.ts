@@ -9,21 +9,24 @@ const text: JsonSchema = { type: 'string' };
 /** The descriptions and schemas of the header fields that operations share, by name. */
 const HEADERS: Readonly<Record<string, readonly [description: string, schema: JsonSchema]>> = {
   'X-Correlation-ID': [
-    'A correlation id, forwarded and echoed unchanged. If it is absent or empty, the gateway makes a UUID.',
+    'A correlation id, forwarded and echoed unchanged. If it is absent or empty, the gateway generates a UUID.',
     { type: 'string', maxLength: MAX_CORRELATION_ID_BYTES },
   ],
   'Idempotency-Key': [
-    'Makes a retry safe: for a day the same request of the same caller with the same key gets the first response again; another body gets 409. Stored are successes and the documented reasons of a migration; any other refusal leaves the key free.',
+    'Makes a retry safe. For a day, the same request by the same caller with the same key returns the first response; a different body returns 409. Successful responses and documented migration errors are stored; any other error leaves the key unused.',
     { type: 'string', pattern: IDEMPOTENCY_KEY.source },
   ],
-  'If-Match': ['Replaces the rule only if it has this version: `*`, or the ETag of an earlier response.', text],
-  'webhook-id': ['Standard Webhooks: the id of the message. The three headers go together.', text],
+  'If-Match': [
+    'Replaces the rule only if it still has this version: the ETag of an earlier response, or `*` for any.',
+    text,
+  ],
+  'webhook-id': ['Standard Webhooks: the id of the message. Send all three `webhook-` headers or none.', text],
   'webhook-timestamp': [
     'Standard Webhooks: when it was sent, in seconds since 1970; at most 300 seconds from now.',
     text,
   ],
   'webhook-signature': [
-    'Standard Webhooks: `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; of several, separated by spaces, one must hold. The three are judged where the operator has set a signing secret.',
+    'Standard Webhooks: `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; of several, separated by spaces, one must be valid. The three headers are checked if the operator has set a signing secret.',
     text,
   ],
 };
@@ -51,7 +54,7 @@ export function targetServer(services: readonly string[]): oas31.ParameterObject
     name: 'X-Target-Server',
     in: 'header',
     description:
-      'The service that the request is meant for; without it, or empty, this gateway decides. Another name is a 404.',
+      'The service that the request is for. If it is absent or empty, the gateway selects the service. Another name returns 404.',
     schema: { type: 'string', enum: [...services, ''] },
   };
 }

@@ -59,37 +59,37 @@ export const errorSchemas: Record<string, JsonSchema> = {
 /** The refusals that several operations share, by name. */
 export const responses: Record<string, oas31.ResponseObject> = {
   BadRequest: refusal(
-    'Malformed or invalid; `errors` names what to change.',
+    'The request is malformed or invalid; `errors` lists the members to change.',
     ['invalid_request'],
     limitedHeadersOf(),
     { errors: issues },
     { errors: [{ path: 'name', message: 'is required: a string' }] },
   ),
   Unauthorized: refusal(
-    'The token is missing, malformed, expired, revoked or of another class.',
+    'The token is missing, malformed, expired, revoked, or belongs to another class.',
     ['unauthorized'],
     headersOf('WWW-Authenticate'),
   ),
   Forbidden: refusal(
-    'The token lacks a permission, or a guard of the client refuses: its certificate, its address.',
+    'The token lacks a permission, or the client may not call with this certificate or from this address.',
     ['forbidden', 'ip_not_allowed', 'mtls_required'],
     limitedHeadersOf('WWW-Authenticate'),
   ),
-  NotFound: refusal("The token's node has nothing with this id, or `X-Target-Server` names another service.", [
+  NotFound: refusal('The tenant has no object with this id, or `X-Target-Server` names another service.', [
     'not_found',
   ]),
   NotOfService: refusal('`X-Target-Server` names another service.', ['not_found'], headersOf()),
   Conflict: refusal('The `Idempotency-Key` belongs to another request, or to one in progress.', [
     'idempotency_conflict',
   ]),
-  PreconditionFailed: refusal('The rule has another version than `If-Match` names.', ['precondition_failed']),
+  PreconditionFailed: refusal('The version of the rule is not the one in `If-Match`.', ['precondition_failed']),
   PayloadTooLarge: refusal('The body is too long. The connection is closed.', ['payload_too_large']),
   TooManyRequests: refusal(
-    'A rate or the monthly quota of the client is used up.',
+    'The client has exceeded a rate limit or its monthly quota.',
     ['rate_limit_exceeded', 'monthly_limit_exceeded'],
     limitedHeadersOf('Retry-After'),
   ),
-  InternalError: refusal('An unexpected error; only its correlation id is given.', ['internal_error']),
+  InternalError: refusal('An unexpected error. The response contains only its correlation id.', ['internal_error']),
   ServiceUnavailable: refusal(
     'A store or service that the request needs is down.',
     ['service_unavailable'],
@@ -98,7 +98,7 @@ export const responses: Record<string, oas31.ResponseObject> = {
 };
 
 /**
- * Returns the OpenAPI response for a refusal whose body is the error envelope (specification section 2.3) with one of
+ * Returns the OpenAPI response for a refusal whose body is the error envelope (docs/contract.md, 2.3-01) with one of
  * these messages, and `more` members; the example has the first message.
  */
 function refusal(

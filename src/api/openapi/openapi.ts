@@ -12,39 +12,39 @@ import { outputSchemas } from './output-schemas.ts';
 
 /** The groups of operations, in the order in which they are shown. */
 const TAGS: oas31.TagObject[] = [
-  { name: 'Tokens', description: 'Get, refresh, revoke and inspect tokens.' },
+  { name: 'Tokens', description: 'Issue, refresh, revoke and introspect tokens.' },
   { name: 'Wallets', description: 'Rules and networks of wallets.' },
   { name: 'Webhook', description: 'Called by the chain processor only.' },
   { name: 'Users', description: 'Migration of users who already have a wallet.' },
-  { name: 'Accounts', description: 'The accounts of a node.' },
+  { name: 'Accounts', description: 'The accounts of a tenant.' },
   { name: 'Assets', description: 'Tokenized assets.' },
   { name: 'Health', description: 'Probes.' },
-  { name: 'Blockchain', description: 'Gas fees of the networks.' },
+  { name: 'Blockchain', description: 'Gas prices of networks.' },
   { name: 'MCP', description: 'The Model Context Protocol, for agents of tenants.' },
 ];
 
 /** What each permission allows, on every interface. */
 const SCOPES: Record<Permission, string> = {
   'accounts:read': 'Lists accounts.',
-  'wallets:read': 'Shows wallets, networks and currencies.',
-  'wallets:write': 'Assigns networks to wallets.',
-  'wallet-rules:read': 'Shows and previews wallet rules.',
-  'wallet-rules:write': 'Creates, replaces, enables and disables wallet rules.',
-  'users:read': 'Shows users and their migrations.',
-  'users:migrate': 'Migrates users: one, in bulk, or from files.',
-  'users:erase': 'Erases the personal data of users.',
-  'transactions:read': 'Shows transactions and their updates.',
+  'wallets:read': 'Read wallets, networks and currencies.',
+  'wallets:write': 'Assign networks to wallets.',
+  'wallet-rules:read': 'Read and preview wallet rules.',
+  'wallet-rules:write': 'Create, replace, enable and disable wallet rules.',
+  'users:read': 'Read users and their migrations.',
+  'users:migrate': 'Migrate users: one, in bulk, or from files.',
+  'users:erase': 'Erase the personal data of users.',
+  'transactions:read': 'Read transactions and their updates.',
   'transactions:write': 'Registers transactions.',
-  'tokens:read': 'Shows tokenized assets.',
-  'clients:manage': 'Manages clients and supervisors.',
-  'audit:read': 'Shows the audit log.',
+  'tokens:read': 'Read tokenized assets.',
+  'clients:manage': 'Manage clients and supervisors.',
+  'audit:read': 'Read the audit log.',
 };
 
 const INTRODUCTION = [
   'The integration gateway of a custody and tokenization platform.',
-  'Every answer carries `X-Correlation-ID`. An error is `{code: -1, domain: 0, message}`; a 400 that is about members of the input adds `errors`.',
-  'An optional member that is null counts as absent, a UUID is taken in either case and kept in lower case, and members that are not named are ignored.',
-  'Matching is exact: letter case and a trailing slash count. `OPTIONS` is answered on any path. GraphQL is at `/graphql`, with a schema of its own.',
+  'Every response has an `X-Correlation-ID`. An error is `{code: -1, domain: 0, message}`; a 400 for invalid members adds `errors`.',
+  'An optional member that is null counts as absent. A UUID may be in upper or lower case and is stored in lower case. Unknown members are ignored.',
+  'Paths match exactly: letter case and a trailing slash matter. Any path accepts `OPTIONS`. GraphQL is served at `/graphql` and has a separate schema. In names, `node` means tenant.',
 ].join('\n\n');
 
 /**
@@ -165,7 +165,7 @@ function bearerSecurity({ tokens, permissions }: Endpoint): oas31.SecurityRequir
   return schemes.map((scheme) => ({ [scheme]: [...permissions] }));
 }
 
-/** Returns the security schemes, which describe how callers authenticate (specification section 5). */
+/** Returns the security schemes, which describe how callers authenticate (docs/contract.md, 5). */
 function securitySchemes(routes: readonly DescribedRoute[]) {
   const tokenUrl = routes.find(({ operation }) => operation?.operationId === 'issueToken')?.path ?? '';
   const flow = { tokenUrl, refreshUrl: tokenUrl, scopes: SCOPES };
@@ -173,7 +173,7 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
     oauth2: {
       type: 'oauth2',
       description:
-        'Issues a user token with the scopes of the client (client credentials) or the permissions of the role of the supervisor (password); a requested scope is ignored.',
+        "Issues a user token with the scopes of the client (client credentials) or the permissions of the supervisor's role (password). A requested `scope` is ignored.",
       flows: { clientCredentials: flow, password: flow },
     },
     userToken: {
@@ -191,7 +191,7 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
     clientBasic: {
       type: 'http',
       scheme: 'basic',
-      description: 'The client_id and client_secret of a client, form-encoded each (RFC 6749 section 2.3.1).',
+      description: 'The client_id and client_secret of a client, each form-encoded (RFC 6749 section 2.3.1).',
     },
     webhookBasic: { type: 'http', scheme: 'basic', description: 'The credentials of the chain processor.' },
     clientSecret: { type: 'http', scheme: 'bearer', description: 'The secret of a client.' },

@@ -10,7 +10,7 @@ export type JsonSchema = oas31.SchemaObject & {
   dependentSchemas?: Record<string, object>;
 };
 
-/** An OpenAPI operation as its route declares it; what the gateway does before every route is added to it. */
+/** An OpenAPI operation as its route declares it; the responses of the gateway chain are added to it. */
 export interface Operation {
   operationId: string;
   tag: string;

@@ -15,8 +15,8 @@ const wei = () => z.string().regex(/^[0-9]+$/);
 const state = () => z.enum(['ok', 'down']);
 
 /**
- * The schemas of response bodies by name; bodies have no other members. Their types are checked against those of the
- * services.
+ * The schemas of response bodies by name; bodies have no other members. Their types are checked against the types of
+ * the services.
  */
 export const outputSchemas = {
   TokenResponse: z.strictObject({

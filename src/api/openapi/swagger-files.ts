@@ -24,7 +24,7 @@ const PACKAGED: ReadonlyMap<string, string> = new Map([
 /**
  * Returns the files of Swagger UI and the OpenAPI document.
  * @param publicUrl the server URL in the served document (`PUBLIC_URL`); undefined means the origin it was loaded from
- * @param ids the ids that exist, in the place of those of the examples
+ * @param ids ids that exist, which replace the ids of the examples
  */
 export function swaggerFiles(publicUrl: string | undefined, ids: Readonly<Partial<typeof IDS>> = {}): ServedFiles {
   const policy = contentSecurityPolicy(publicUrl);
@@ -44,8 +44,8 @@ export function swaggerFiles(publicUrl: string | undefined, ids: Readonly<Partia
 }
 
 /**
- * Replaces the server URL, the paths of the token endpoint, which would be read without the path of that URL, and the ids
- * in the text of the document: every number stays exactly as it is written.
+ * Replaces the server URL, the paths of the token endpoint, which would be read without the path of that URL, and the
+ * ids in the text of the document: every number stays exactly as it is written.
  */
 function documentOf(document: Buffer, publicUrl: string | undefined, ids: Readonly<Partial<typeof IDS>>): Buffer {
   const base = JSON.stringify(publicUrl?.replace(/\/+$/, '') ?? '/');

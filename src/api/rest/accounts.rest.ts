@@ -8,13 +8,13 @@ import { json } from '../openapi/operation.ts';
 import { sendPage } from './rest-call.ts';
 import { route } from './route.ts';
 
-/** The default and the maximum of each parameter of a list (specification section 8); the minimum of each is 1. */
+/** The default and the maximum of each parameter of a list (docs/contract.md, 8-01, 8-02); the minimum of each is 1. */
 const PAGE_PARAMETERS = {
   page: { ifAbsent: 1, atMost: Number.MAX_SAFE_INTEGER },
   limit: { ifAbsent: 10, atMost: 100 },
 };
 
-/** Lists accounts in pages (specification section 4.8). */
+/** Lists accounts in pages (docs/contract.md, 4.8-01). */
 export const listAccounts = route({
   method: 'GET',
   path: '/v1/accounts',
@@ -22,13 +22,13 @@ export const listAccounts = route({
     operationId: 'listAccounts',
     tag: 'Accounts',
     summary: 'List accounts, oldest first',
-    description: 'A page past the end is empty. Parameters that are not named here are ignored.',
+    description: 'A page past the end is empty. Unknown parameters are ignored.',
     parameters: [
       ...pageParameters(),
       {
         name: 'include_deleted',
         in: 'query',
-        description: '`true` lists deleted accounts too; any other text does not.',
+        description: '`true` includes deleted accounts; any other value does not.',
         schema: { type: 'string' },
       },
     ],

@@ -9,7 +9,7 @@ import { route } from './route.ts';
 
 const assetPath = z.object({ id: uuidInput().meta({ example: IDS.asset_id }) });
 
-/** Returns a tokenized asset of the caller's tenant (specification section 4.9). */
+/** Returns a tokenized asset of the caller's tenant (docs/contract.md, 4.9-01). */
 export const getAsset = route({
   method: 'GET',
   path: '/v2/admin/tokens/{id}',

@@ -4,14 +4,14 @@ import { IDS } from '../openapi/examples.ts';
 import { headersOf, json } from '../openapi/operation.ts';
 import { route } from './route.ts';
 
-/** Returns the gas fees of every network in wei, as decimal text (specification section 4.9). */
+/** Returns the gas fees of every network in wei, as decimal text (docs/contract.md, 4.9-05). */
 export const getGasFees = route({
   method: 'GET',
   path: '/v2/blockchain/gas-fee',
   operation: {
     operationId: 'getGasFees',
     tag: 'Blockchain',
-    summary: 'Show the price of gas on each network, in wei',
+    summary: 'Get the price of gas on each network, in wei',
     responses: {
       200: json(
         'A network that does not respond has only `error`.',

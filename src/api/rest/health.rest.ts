@@ -18,7 +18,7 @@ function healthRoutesOf(path: string, name: string) {
       operation: {
         operationId: `${method.toLowerCase()}${name}`,
         tag: 'Health',
-        summary: 'Report the health of the process',
+        summary: 'Get the health of the process',
         responses: {
           200: json('Requests are served; `degraded` if the cache or the bus is down.', 'Health', example, headersOf()),
           503: json(

@@ -5,7 +5,7 @@ import { type Route, route } from './route.ts';
 
 const message: JsonSchema = {
   type: 'object',
-  description: 'A message as the schema of the Model Context Protocol has it.',
+  description: 'A message, as defined by the Model Context Protocol.',
   properties: { jsonrpc: { const: '2.0' } },
   required: ['jsonrpc'],
 };
@@ -22,7 +22,7 @@ function mcpRoute(
     operation: {
       tag: 'MCP',
       description:
-        'The bearer is the secret of an active client. There are no sessions: a request with `Mcp-Session-Id` gets 404. `Host` must be the public address or loopback, and `Origin`, if present, an allowed origin; otherwise 403.',
+        'The bearer token is the secret of an active client. Sessions are not supported: a request with `Mcp-Session-Id` returns 404. `Host` must be the public address or loopback, and `Origin`, if present, an allowed origin; otherwise 403.',
       security: [{ clientSecret: [] }],
       ...(path.endsWith('**') ? { parameters: [rest] } : {}),
       ...operation,
@@ -48,7 +48,7 @@ const rest = {
 
 const noStream: Operation['responses'] = {
   405: {
-    description: 'There are no sessions: only POST is served.',
+    description: 'Sessions are not supported: only POST is served.',
     headers: limitedHeadersOf('Allow'),
     content: { 'application/json': { schema: refTo('MethodNotAllowed') } },
   },
@@ -84,12 +84,12 @@ export const mcpRoutes = [
   sendMcpMessage,
   mcpRoute('GET', path, {
     operationId: 'openMcpStream',
-    summary: 'Ask for a stream; there is none',
+    summary: 'Open an event stream (not supported)',
     responses: noStream,
   }),
   mcpRoute('DELETE', path, {
     operationId: 'endMcpSession',
-    summary: 'End a session; there is none',
+    summary: 'End a session (not supported)',
     responses: noStream,
   }),
   mcpRoute('GET', `${path}/**`, {

@@ -13,7 +13,7 @@ const assignmentPath = z.object({
   network_id: uuidInput().meta({ example: IDS.network_id }),
 });
 
-/** Assigns a network to a wallet (specification section 4.4). */
+/** Assigns a network to a wallet (docs/contract.md, 4.4-01). */
 export const assignNetwork = route({
   method: 'POST',
   path: '/v1/wallets/{wallet_id}/networks/{network_id}',
@@ -21,7 +21,8 @@ export const assignNetwork = route({
     operationId: 'assignNetwork',
     tag: 'Wallets',
     summary: "Assign a network of the wallet's chain to a wallet",
-    description: 'Repeating it changes nothing. A request body is ignored; a network of another chain is a 400.',
+    description:
+      'Repeating the request changes nothing. A request body is ignored. A network of another chain returns 400.',
     pathParameters: assignmentPath,
     responses: {
       204: { description: 'Assigned; no body.', headers: limitedHeadersOf() },

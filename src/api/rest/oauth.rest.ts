@@ -40,7 +40,7 @@ const security: oas31.SecurityRequirementObject[] = [{}, { clientBasic: [] }];
 
 /**
  * Returns the OpenAPI responses for the refusals of an operation that authenticates a client; their bodies may have the
- * members of RFC 6749 in addition to those of the error envelope.
+ * members of RFC 6749 in addition to the members of the error envelope.
  */
 function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
   const refusal = (description: string, message: ErrorMessage, ...names: readonly string[]) =>
@@ -51,13 +51,16 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
       'invalid_request',
     ),
     401: refusal(
-      "The client, the password, the refresh token or the supervisor's node is wrong.",
+      'The client credentials, the password or the refresh token is wrong, or the supervisor belongs to another tenant.',
       'invalid_request',
       'WWW-Authenticate',
     ),
-    403: refusal("The grant is not one of the client's, or a guard of the client refuses.", 'ip_not_allowed'),
+    403: refusal(
+      'The client may not use the grant, or may not call from this address or with this certificate.',
+      'ip_not_allowed',
+    ),
     429: refusal(
-      'A rate or the monthly quota of the client is used up, or there were too many wrong secrets.',
+      'The client has exceeded a rate limit or its monthly quota, or sent too many wrong secrets.',
       'rate_limit_exceeded',
       'Retry-After',
     ),
@@ -95,8 +98,8 @@ function noStore(_req: Request, res: Response, next: NextFunction): void {
 }
 
 /**
- * Issues an access token and a refresh token (specification section 4.1). The error body has exactly the three
- * documented members; a request that is a form or uses HTTP Basic also gets those of RFC 6749, section 5.2.
+ * Issues an access token and a refresh token (docs/contract.md, 4.1-01). The error body has exactly the three
+ * documented members; a request that is a form or uses HTTP Basic also gets the members of RFC 6749, section 5.2.
  */
 export const issueToken = route({
   method: 'POST',
@@ -107,7 +110,7 @@ export const issueToken = route({
     tag,
     summary: 'Get a pair of tokens',
     description:
-      'The grants `password`, `client_credentials` and `refresh_token`. A form request, or a request with HTTP Basic, also gets `error` and `error_description` (RFC 6749) in errors.',
+      'Supports the grants `password`, `client_credentials` and `refresh_token`. Errors of form requests and of requests with HTTP Basic also have `error` and `error_description` (RFC 6749).',
     security,
     requestBody: {
       required: true,
@@ -158,7 +161,7 @@ export const issueToken = route({
 
 const tokenBody: oas31.RequestBodyObject = {
   required: true,
-  description: 'At most 64 KiB. With HTTP Basic without the client.',
+  description: 'At most 64 KiB. With HTTP Basic, leave out the client credentials.',
   content: {
     'application/json': { schema: refTo('TokenToManage'), example: { token: JWT, ...CLIENT } },
     'application/x-www-form-urlencoded': { schema: refTo('TokenToManage'), example: { token: JWT } },
@@ -189,7 +192,7 @@ const revokeToken = route({
     tag,
     summary: 'Revoke a token (RFC 7009)',
     description:
-      'A refresh token ends with its family and its access tokens. A token that is unknown or of another client stays as it is.',
+      'Revoking a refresh token revokes its family and their access tokens. A token that is unknown or belongs to another client is not changed.',
     security,
     requestBody: tokenBody,
     responses: {
@@ -222,7 +225,7 @@ const introspectToken = route({
     requestBody: tokenBody,
     responses: {
       200: json(
-        "The claims of a token of the client's node while it is accepted; any other token is not active.",
+        "The claims of the token if it is valid and belongs to the client's tenant; otherwise `active` is false.",
         'Introspection',
         { active: false },
         limitedHeadersOf('Cache-Control'),
@@ -243,7 +246,7 @@ export const getServerMetadata = route({
   operation: {
     operationId: 'getAuthorizationServerMetadata',
     tag,
-    summary: 'Discover the endpoints for tokens (RFC 8414)',
+    summary: 'Get the authorization server metadata (RFC 8414)',
     responses: {
       200: json(
         'The metadata.',
@@ -252,7 +255,7 @@ export const getServerMetadata = route({
         headersOf('Cache-Control', 'ETag'),
       ),
       304: {
-        description: 'Unchanged: the client has the version that `If-None-Match` names.',
+        description: 'Not modified: the version in `If-None-Match` is current.',
         headers: headersOf('Cache-Control', 'ETag'),
       },
     },

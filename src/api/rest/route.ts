@@ -15,7 +15,7 @@ import type { DescribedRoute } from '../openapi/operation.ts';
  * `src` contains the path. `Services` is the type of the services that its handlers call.
  */
 export interface Route<Services> extends DescribedRoute {
-  /** How the gateway treats requests to the path, whatever their method; undefined for the usual treatment. */
+  /** How the gateway treats requests to the path with any method; undefined for the usual treatment. */
   readonly flags?: EndpointFlags;
   /** Returns the body for an error of a handler; by default the error envelope. */
   readonly errorBody?: (error: Refusal, req: IncomingMessage) => ErrorEnvelope;
@@ -23,7 +23,7 @@ export interface Route<Services> extends DescribedRoute {
   readonly handlers: (services: Services) => readonly RequestHandler[];
 }
 
-/** Declares a route; the type of its services is that of its handlers' argument. */
+/** Declares a route; its services have the type of its handlers' argument. */
 export function route<Services>(declared: Route<Services>): Route<Services> {
   return declared;
 }
@@ -77,7 +77,7 @@ function answerUnserved({ res }: Exchange): void {
 
 /**
  * Checks whether a request with a method and a path pattern of `gateway.yaml` can reach a route: the pattern equals or
- * overlaps with the route's own, whatever the names of parameters. As in Express, a GET route serves HEAD.
+ * overlaps with the route's own, regardless of parameter names. As in Express, a GET route serves HEAD.
  */
 export function reaches(method: string, pattern: string, { method: served, path }: DescribedRoute): boolean {
   const isServed = served === method || (method === 'HEAD' && served === 'GET');

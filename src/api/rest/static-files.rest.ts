@@ -16,7 +16,7 @@ interface PageServices {
 export function serveFiles(files: ServedFiles | undefined): RequestHandler {
   return async (req) => {
     const file = await files?.find([req.params.rest ?? []].flat().join('/'));
-    if (!file) throw notFound('no file has this name');
+    if (!file) throw notFound('there is no file with this name');
     sendFile(exchangeOf(req), file);
   };
 }
@@ -28,7 +28,7 @@ export const showConsole = route({
   handlers: ({ console }: PageServices) => [serveFiles(console)],
 });
 
-/** Serves Swagger UI, which loads nothing from other origins, and the OpenAPI document (specification section 4.9). */
+/** Serves Swagger UI, which loads nothing from other origins, and the OpenAPI document (docs/contract.md, 4.9-04). */
 export const showSwagger = route({
   method: 'GET',
   path: '/swagger/*',

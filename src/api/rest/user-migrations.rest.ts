@@ -22,26 +22,26 @@ type MigrationServices = Pick<Domain, 'userMigrations' | 'idempotentResponses'>;
 const tag = 'Users';
 const parameters = [parameterOf('Idempotency-Key')];
 
-/** Migrates one user (specification section 4.6). */
+/** Migrates one user (docs/contract.md, 4.6-01). */
 const migrateUser = route({
   method: 'POST',
   path: '/v2/users/migrate/with-wallet',
   operation: {
     operationId: 'migrateUser',
     tag,
-    summary: 'Migrate a user that has a wallet',
+    summary: 'Migrate a user who already has a wallet',
     description:
-      'Without `kyc_sent` a KYC token event is published for the user; with it the user is marked as verified. A blank email or external_id counts as absent; one of them is needed.',
+      'If `kyc_sent` is true, the user is marked as verified; otherwise a KYC token event is published. `email` or `external_id` is required; a blank value counts as absent.',
     parameters,
     requestBody: {
       required: true,
-      description: 'At most 1 MiB; a longer one is a 400.',
+      description: 'At most 1 MiB; a longer body returns 400.',
       content: { 'application/json': { schema: refTo('MigrateUser'), example: USER } },
     },
     responses: {
       201: json('The migrated user.', 'MigratedUser', MIGRATED),
       400: json(
-        'Not valid, with `errors`; or one of the documented reasons alone.',
+        'The user is invalid, with `errors`; or is rejected for a documented reason, without `errors`.',
         'MigrationRefusal',
         { code: -1, domain: 0, message: 'duplicate_email' },
         limitedHeadersOf(),
@@ -55,7 +55,7 @@ const migrateUser = route({
     ),
 });
 
-/** Migrates 1 to 500 users (specification section 4.7). */
+/** Migrates 1 to 500 users (docs/contract.md, 4.7-01). */
 const migrateUsers = route({
   method: 'POST',
   path: '/v2/users/migrate/with-wallet/bulk',
@@ -64,11 +64,11 @@ const migrateUsers = route({
     tag,
     summary: 'Migrate 1 to 500 users',
     description:
-      'Each row has its own outcome, in the order of the request: created, skipped for a documented reason, or failed. A row is compared with the rows before it too.',
+      'Each row has its own outcome, in the order of the request: created, skipped for a documented reason, or failed. Rows are also compared with the preceding rows of the request.',
     parameters,
     requestBody: {
       required: true,
-      description: 'At most 2 MiB; a longer one is a 400. A row without `wallet_address` makes the body invalid.',
+      description: 'At most 2 MiB; a longer body returns 400. A row without `wallet_address` makes the body invalid.',
       content: {
         'application/json': {
           schema: refTo('MigrateUsers'),
@@ -121,7 +121,7 @@ function migrateOnce<Schema extends z.ZodType>(
   ];
 }
 
-/** Returns 201 with the user, or 400 with only the documented reason (specification section 7.4). */
+/** Returns 201 with the user, or 400 with only the documented reason (docs/contract.md, 7.4). */
 function singleAnswer(migrated: MigratedUser): StoredResponse {
   if ('user' in migrated) return answerOf(201, userView(migrated.user));
   return answerOf(400, { code: -1, domain: 0, message: migrated.skipped });

@@ -25,7 +25,7 @@ const rulePath = walletPath.extend({ id: uuidInput() });
 
 const requestBody: oas31.RequestBodyObject = {
   required: true,
-  description: 'At most 1 MiB. The object that the type names must be there; a null member counts as absent.',
+  description: "At most 1 MiB. The object for the rule's type is required. A null member counts as absent.",
   content: {
     'application/json': {
       schema: refTo('WalletRule'),
@@ -38,7 +38,7 @@ const requestBody: oas31.RequestBodyObject = {
   },
 };
 
-/** Creates a rule of a wallet (specification section 4.2). */
+/** Creates a rule of a wallet (docs/contract.md, 4.2-01). */
 const createWalletRule = route({
   method: 'POST',
   path: '/v1/wallets/{wallet_id}/rules',
@@ -73,7 +73,7 @@ const createWalletRule = route({
   ],
 });
 
-/** Replaces a rule in full, if `If-Match` matches its version (specification section 4.3). */
+/** Replaces a rule in full, if `If-Match` matches its version (docs/contract.md, 4.3-01). */
 const replaceWalletRule = route({
   method: 'PUT',
   path: '/v1/wallets/{wallet_id}/rules/{id}',
@@ -85,7 +85,7 @@ const replaceWalletRule = route({
     parameters: [parameterOf('If-Match')],
     requestBody,
     responses: {
-      200: { description: 'Replaced; no body. The version is one higher.', headers: limitedHeadersOf('ETag') },
+      200: { description: 'Replaced; no body. The version is raised by one.', headers: limitedHeadersOf('ETag') },
       404: responseOf('NotFound'),
       412: responseOf('PreconditionFailed'),
       413: responseOf('PayloadTooLarge'),

@@ -104,7 +104,7 @@ interface RejectedWebhooksDependencies {
 export class RejectedWebhooks {
   readonly rejections = counterBy('reason', REJECTIONS, {
     name: 'portcullis_webhook_rejections_total',
-    help: 'Webhook requests answered 401, by reason (password, signature, stale, future, incomplete).',
+    help: 'Webhook requests rejected with 401, by reason (password, signature, stale, future, incomplete).',
   });
   readonly wrongPasswords = counterBy('kind', ['single', 'repeated'], {
     name: 'portcullis_webhook_wrong_passwords_total',
@@ -129,7 +129,10 @@ export class RejectedWebhooks {
     const { count } = this.#byCaller.count(caller, this.#deps.nowMs());
     this.wrongPasswords.inc({ kind: count > MANY ? 'repeated' : 'single' });
     if (count % MANY > 0) return;
-    this.#deps.log.warn({ real_ip: caller, count }, 'many wrong webhook passwords from one address within a minute');
+    this.#deps.log.warn(
+      { real_ip: caller, count },
+      'too many webhook requests with a wrong password from one address within a minute',
+    );
   }
 }
 
@@ -196,21 +199,21 @@ function operation(operationId: string, summary: string, aliasHeaders: readonly 
     tag: 'Webhook',
     summary,
     description:
-      'Published to both topics before it is answered; sending an id again is safe, in any order. Unknown members are ignored. Basic credentials are judged before the body, its signature once it is read.',
+      'The notification is published to both topics before the response. Sending an id again is safe, and notifications may arrive in any order. Unknown members are ignored. Basic credentials are checked before the body is read, the signature afterwards.',
     security: [{ webhookBasic: [] }],
     parameters: ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(parameterOf),
     requestBody: {
       required: true,
-      description: 'At most 256 KiB; a longer one is a 400.',
+      description: 'At most 256 KiB; a longer body returns 400.',
       content: { 'application/json': { schema: refTo('Notification'), example: NOTIFICATION } },
     },
     responses: {
       200: { description: 'Accepted and enqueued; no body.', headers: headersOf(...aliasHeaders) },
-      400: { ...BadRequest, headers: headersOf(...aliasHeaders), description: 'Malformed, too long or not valid.' },
+      400: { ...BadRequest, headers: headersOf(...aliasHeaders), description: 'Malformed, too long or invalid.' },
       401: {
         ...Unauthorized,
         description:
-          'The Basic credentials are missing or wrong, or the signature is wrong, incomplete, more than 300 seconds away, or missing where it is required.',
+          'The Basic credentials are missing or wrong, or the signature is wrong, incomplete, missing although required, or more than 300 seconds old or early.',
         headers: headersOf('WWW-Authenticate', ...aliasHeaders),
       },
       500: {
@@ -222,7 +225,7 @@ function operation(operationId: string, summary: string, aliasHeaders: readonly 
   };
 }
 
-/** Receives a notification of a transaction (specification section 4.5). */
+/** Receives a notification of a transaction (docs/contract.md, 4.5-01). */
 export const notifyTransaction = route({
   method: 'POST',
   path: '/v2/webhooks/custodial',

@@ -2,15 +2,17 @@ import { grantInputs } from '../../access/token-endpoint/token-request.input.ts'
 import { errorEnvelope } from '../../gateway/exchange/refusals.ts';
 import type { Refusal, RefusalCode } from '../../platform/errors.ts';
 
-/** The descriptions of the error codes of RFC 6749, section 5.2, and of section 4.1.2.1 for what the former lacks. */
+/**
+ * The descriptions of the error codes of RFC 6749, section 5.2, and of section 4.1.2.1 for codes that the former lacks.
+ */
 const DESCRIPTIONS = {
   invalid_request: 'The request is malformed, or a parameter is missing, repeated or contradicts another.',
   invalid_client: 'The client could not be authenticated.',
-  invalid_grant: 'The credentials or the refresh token are not valid, have expired or belong to another client.',
+  invalid_grant: 'The credentials or the refresh token are invalid, have expired or belong to another client.',
   unauthorized_client: 'The client may not use this grant type.',
   unsupported_grant_type: `The grant type is not supported. It must be one of ${Object.keys(grantInputs).join(', ')}.`,
   access_denied: 'The client may not call from this address.',
-  temporarily_unavailable: 'Too many requests, or a dependency is unavailable: try again later.',
+  temporarily_unavailable: 'There were too many requests, or a dependency is unavailable. Try again later.',
   server_error: 'The request could not be completed.',
 };
 

@@ -16,12 +16,12 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
   const demo = readDemo(dataDir)?.instance_id;
   const known = secrets ?? demo;
   if (known !== undefined && !existsSync(embeddedClusterDir(dataDir))) {
-    throw notWhole(dataDir, `${PARTS.cluster} is gone`);
+    throw notWhole(dataDir, `${PARTS.cluster} is missing`);
   }
   await ensureCluster(dataDir);
   const database = clusterIdentity(dataDir, known);
   const strange = strangePart(secrets, demo, database);
-  if (strange !== undefined) throw notWhole(dataDir, `${strange} is of another instance`);
+  if (strange !== undefined) throw notWhole(dataDir, `${strange} belongs to another installation`);
   if (secrets === undefined) bindSecrets(dataDir, database);
 }
 

@@ -18,7 +18,7 @@ const nodeSchema = z.object({
   client: z.object({ client_id: id, client_secret: z.string() }),
 });
 
-/** The schema of what is generated once: `demo.json` without the addresses and the webhook credentials. */
+/** The schema of the generated values: `demo.json` without the addresses and the webhook credentials. */
 export const demoSchema = nodeSchema.extend({
   /** The id of the embedded database that contains the demo; undefined for a demo on a database server. */
   instance_id: id.optional(),

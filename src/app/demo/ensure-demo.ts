@@ -35,7 +35,7 @@ export async function ensureDemo({
   const kept = readDemo(config.dataDir);
   const isThere = kept !== undefined && (await isSeeded(db, kept));
   if (isEmbedded && !isThere && (await hasDemo(db))) {
-    throw notWhole(config.dataDir, `${PARTS.demo} is ${kept ? 'of another instance' : 'gone'}`);
+    throw notWhole(config.dataDir, `${PARTS.demo} ${kept ? 'belongs to another installation' : 'is missing'}`);
   }
   const demo = { ...(kept ?? newDemo()), ...(isEmbedded ? { instance_id: instanceOfSecrets(config.dataDir) } : {}) };
   const { username, password } = secrets.webhook;

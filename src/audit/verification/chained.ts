@@ -57,7 +57,7 @@ export class VerifiedChain {
       findings.add('twice', `${name} has the same index as ${last.name}: one of them was copied or forged`);
       return;
     }
-    // Of the records before a period the last one alone can have been deleted from the period.
+    // Of the records before a period, only the last one can have been deleted from the period.
     const expected = last ? last.index + 1 : isPartial ? Math.max(index - 1, 0) : 0;
     if (index > expected) await this.#miss(expected, index - 1, `before ${name}`);
     const isNext = index === (last ? last.index + 1 : 0);
@@ -103,12 +103,12 @@ export class VerifiedChain {
     if (known === undefined) {
       findings.add(
         'forged',
-        `${this.#last?.name} is in a chain that no valid seal opened: the chain was forged, or its seals were deleted`,
+        `${this.#last?.name} belongs to a chain that no valid seal opened: the chain was forged, or its seals were deleted`,
       );
       return;
     }
     const { index = -1, name = 'its start' } = this.#last ?? {};
-    // Of the records behind a period the first one alone can have been deleted from the period.
+    // Of the records after a period, only the first one can have been deleted from the period.
     const last = isPartial ? Math.min(known.last, index + 1) : known.last;
     await this.#miss(index + 1, last, `after ${name}`, 'cut off');
   }
@@ -132,7 +132,10 @@ export class VerifiedChain {
     }
   }
 
-  /** Reports the first of these records that no seal states to be absent, and that is not among those of other times. */
+  /**
+   * Reports the first of these records that no seal states to be absent, and that is not among the records of other
+   * periods.
+   */
   async #miss(from: number, to: number, where: string, kind: 'missing' | 'cut off' = 'missing'): Promise<void> {
     const { findings, db, isPartial } = this.#deps;
     const first = this.#absent.firstNotIn(from);
@@ -178,7 +181,9 @@ class Ranges {
     }
   }
 
-  /** Returns the first index from `from` on that is in none of the ranges. `from` is not less than at the call before. */
+  /**
+   * Returns the first index from `from` on that is in none of the ranges. `from` is not less than at the call before.
+   */
   firstNotIn(from: number): number {
     let range = this.#ranges[this.#place];
     for (; range && range.to < from; range = this.#ranges[this.#place]) this.#place += 1;
@@ -190,7 +195,10 @@ function nameOf({ chain_id, chain_index, id, at }: ChainedRow): string {
   return `record ${chain_index} of chain ${chain_id} (${id}, ${exactTime(at)})`;
 }
 
-/** Converts PostgreSQL's text of a time in UTC to ISO 8601 with all its digits, three at least; leaves infinity and years BC. */
+/**
+ * Converts PostgreSQL's text of a time in UTC to ISO 8601 with all its digits, three at least; leaves infinity and
+ * years BC.
+ */
 function exactTime(text: string): string {
   const [, day, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text) ?? [];
   return day === undefined ? text : `${day}T${time}.${fraction.padEnd(3, '0')}Z`;

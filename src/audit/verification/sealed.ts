@@ -12,7 +12,7 @@ const hash = z.string();
 const time = z.iso.datetime().regex(/^[1-9]/);
 const range = { chain, from: index, to: index };
 
-/** The body of a seal, which whoever may write to the database can have written. */
+/** The body of a seal, which anyone with write access to the database may have forged. */
 const sealBody: z.ZodType<SealBody> = z.intersection(
   z.object({ position: index, previous: hash, at: time, key: z.string().nullable() }),
   z.discriminatedUnion('kind', [
@@ -53,8 +53,8 @@ const MARK_MS = 3_600_000;
 const HALF_DAY_MS = 12 * 3_600_000;
 
 /**
- * The seals of the database. Each is verified: its number, its form, its signature, and the hash of the one before. What
- * one states counts unless it is found to be forged or changed.
+ * The seals of the database. Each is verified: its number, its form, its signature, and the hash of the one before.
+ * What one states counts unless it is found to be forged or changed.
  */
 export class SealedAudit {
   readonly chains = new Map<string, SealedChain>();
@@ -114,8 +114,8 @@ export class SealedAudit {
   }
 
   /**
-   * Compares seals that were kept elsewhere, each a line of JSON, with those of the database: it must have them, and no
-   * others between the first and the last of them.
+   * Compares seals that were kept elsewhere, each a line of JSON, with the seals of the database: it must have them,
+   * and no others between the first and the last of them.
    */
   async compare(lines: AsyncIterable<string>): Promise<void> {
     let number = 0;
@@ -213,7 +213,7 @@ export class SealedAudit {
     const unsigned =
       key === null
         ? 'has no signature, although earlier seals have one: it was altered or forged'
-        : `was signed by an unknown key, ${key}: it is forged unless this was a key of yours`;
+        : `was signed by an unknown key, ${key}: it is forged, unless this key was yours`;
     this.#findings.add(
       'forged',
       `seal ${position} ${known ? 'has an invalid signature: it was altered or forged' : unsigned}`,
@@ -231,7 +231,8 @@ export class SealedAudit {
     if (body.kind === 'dropped') for (const range of body.ranges) this.#noteDropped(body, range);
     const chain = 'chain' in body ? this.chains.get(body.chain) : undefined;
     if (!chain) return;
-    // What a seal has found in the database no process can have lost: somebody has deleted it before another sealed a gap.
+    // What a seal has found in the database no process can have lost: somebody has deleted it before another sealed a
+    // gap.
     const after = (from: number, to: number) => chain.gone.push({ from: Math.max(from, chain.last + 1), to });
     if (body.kind === 'closed') after(body.index + 1, Number.MAX_SAFE_INTEGER);
     if (body.kind === 'gap' && body.reason === 'lost') after(body.from, body.to);
@@ -244,8 +245,8 @@ export class SealedAudit {
   }
 
   /**
-   * Notes records as dropped, unless seals say that they are too young. A record is spooled when its request ends: that of a
-   * long stream may be written in the first half of the retention, and no later.
+   * Notes records as dropped, unless seals say that they are too young. A record is spooled when its request ends: the
+   * record of a long stream may be written in the first half of the retention, and no later.
    */
   #noteDropped(
     { position, at, before }: Extract<SealBody, { kind: 'dropped' }>,
@@ -266,12 +267,12 @@ export class SealedAudit {
   }
 }
 
-/** Returns the time of a chain's process in its id, in ms; that of another id says nothing. */
+/** Returns the start of a chain's process, in ms, from its id; only meaningful for ids of chains. */
 function startOf(chain: string): number {
   return chain[14] === '7' ? Number.parseInt(chain.replace('-', '').slice(0, 12), 16) : 0;
 }
 
-/** Returns the body of a seal; undefined if it is none, or not that of its row. */
+/** Returns the body of a seal; undefined if it is malformed or does not match its row. */
 function bodyOf(row: SealRow): SealBody | undefined {
   const body = bodyIn(row.body);
   const chain = body && 'chain' in body ? body.chain : null;

@@ -38,8 +38,8 @@ const TEXTS = [
   ...ERASABLE_COLUMNS,
 ];
 /**
- * Whether a record has several times what a service writes: whoever may add records could otherwise take all of the memory.
- * The sizes are read without the values; what is compressed has at most 255 times its size.
+ * Whether a record has several times what a service writes: anyone who can add records could otherwise use up all
+ * memory. The sizes are read without the values; compressed values expand at most 255 times.
  */
 const IS_LONG = `(
   ${TEXTS.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')} > 1048576
@@ -82,7 +82,7 @@ async function verifyNow({
   );
   const { total = 0, unchained = 0, late = 0, id, longId } = counts ?? {};
   if (longId) {
-    findings.add('changed', `record ${longId} is longer than any that a service writes: it was altered or forged`);
+    findings.add('changed', `record ${longId} is longer than the gateway ever writes: it was altered or forged`);
   }
   if (Number(late) > 0) {
     findings.add(

@@ -23,19 +23,19 @@ const QUERY = `query ($first: Int, $after: String, $filter: AuditFilter) {
 /** `portcullis audit list`: prints audit records, including those without a tenant. */
 export const auditList: CommandBody = {
   description: [
-    'Lists audited requests, newest first, for all nodes, including requests that belong to none.',
+    'Lists audited requests, newest first, of all tenants, and requests without a tenant.',
     'The columns are time, status, milliseconds, method, path, node and correlation id.',
     'With --json records include headers and bodies; secrets in them are ***.',
   ].join('\n'),
   flags: {
-    node: { help: 'limit to records of this node' },
+    node: { help: 'limit to records of this tenant' },
     'correlation-id': { help: 'limit to records with this X-Correlation-ID' },
     method: { help: 'limit to this method, such as POST; WS for operations over WebSocket' },
     path: { help: 'limit to exactly this path' },
     status: { help: 'limit to this response status' },
     since: { help: 'limit to records at or after this time (ISO 8601)' },
     until: { help: 'limit to records before this time (ISO 8601)' },
-    limit: { help: `at most so many (${DEFAULT_LIMIT} unless given)` },
+    limit: { help: `maximum number of records (default ${DEFAULT_LIMIT})` },
   },
   examples: [
     'portcullis audit list --status 401 --since 2026-11-21T10:00:00Z',
@@ -65,7 +65,7 @@ type Flags = CommandInput['flags'];
 function statusOf(flags: Flags): number | undefined {
   const status = wholeNumber(flags, 'status', 404);
   if (status === undefined || (status >= 100 && status <= 599)) return status;
-  throw new UsageError('--status must be a status of HTTP, like 404');
+  throw new UsageError('--status must be an HTTP status such as 404');
 }
 
 function time(flags: Flags, name: string): string | undefined {

@@ -19,7 +19,7 @@ export const auditVerify: CommandBody = {
   flags: {
     from: { help: 'verify records written at this time or later (ISO 8601)' },
     to: { help: 'verify records written before this time (ISO 8601)' },
-    checkpoints: { help: 'compare the seals of the database with this file, which AUDIT_CHECKPOINTS has written' },
+    checkpoints: { help: 'compare the seals in the database with this file, which AUDIT_CHECKPOINTS=file:PATH wrote' },
   },
   examples: [
     'portcullis audit verify',

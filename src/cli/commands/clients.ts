@@ -45,12 +45,12 @@ function clientView(row: ClientRow) {
 /** `portcullis client create`: creates a client of a tenant and prints its secret. */
 export const clientCreate: CommandBody = {
   description: [
-    'Creates a client of a node with one secret, which is shown only once. The secret is stored as a hash that needs the',
+    'Creates a client with one secret, which is shown only once. The secret is stored as a hash that depends on the',
     "servers' pepper: set the same SECRET_PEPPER here, or use their DATA_DIR.",
-    'A limit that is not given does not apply. Running servers accept the client at once.',
+    'Without a limit flag, that limit does not apply. Running processes accept the client immediately.',
   ].join('\n'),
   flags: {
-    node: { help: 'node the client belongs to', required: 'ID' },
+    node: { help: 'id of the tenant (node) that the client belongs to', required: 'ID' },
     name: { help: 'display name', required: 'NAME' },
     grants: { help: `of ${GRANT_TYPES.join(',')}`, required: 'LIST' },
     scopes: {
@@ -101,7 +101,7 @@ function inCamelCase(members: object): object {
 
 /** Returns the JSON document and the text that show a secret once; `more` is added to the text. */
 function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
-  const kept = `The secret is shown this once: only its hash is kept.${more}`;
+  const kept = `The secret is shown only once; only its hash is stored.${more}`;
   return [
     { ...clientView(client), client_secret: secret },
     `client_id      ${client.id}\nclient_secret  ${secret}\n${kept}\n`,
@@ -143,8 +143,8 @@ const QUERY = `query ($first: Int, $after: String) {
 /** `portcullis client list`: prints the clients of one tenant or of all. */
 export const clientList: CommandBody = {
   description:
-    'Lists clients, active or not, oldest first within each node. Secrets are not stored and cannot be shown.',
-  flags: { node: { help: 'limit to clients of this node' } },
+    'Lists clients, active or not, oldest first within each tenant. Secrets are not stored and cannot be shown.',
+  flags: { node: { help: 'limit to clients of this tenant' } },
   examples: ['portcullis client list', 'portcullis client list --node ID --json'],
   async run(input) {
     const given = text(input.flags, 'node');
@@ -182,7 +182,7 @@ function line({ id, node_id: nodeId, status, grant_types: grants, name }: Client
 export const clientRotateSecret: CommandBody = {
   description: [
     'Issues a new secret for a client and shows it only once. The current secret stops working immediately, or after',
-    '--overlap. Until then both work. A client never has more than two. Running servers follow within a second.',
+    '--overlap. Until then both work. A client never has more than two secrets. Running processes follow within a second.',
     "Set the servers' SECRET_PEPPER here, or use their DATA_DIR.",
   ].join('\n'),
   positionals: ['CLIENT_ID'],
@@ -200,15 +200,15 @@ export const clientRotateSecret: CommandBody = {
     const rotated = await changed(input, 'client', clientId, advice, ({ clientAdministration: clients }, nodeId) =>
       clients.rotateSecret(nodeId, OPERATOR, clientId, overlap),
     );
-    const before = overlap === 0 ? 'has ended' : `ends in ${overlap} s at the latest`;
-    return input.answer(...withSecret(rotated, ` The one before ${before}.`));
+    const before = overlap === 0 ? 'no longer works' : `stops working within ${overlap} seconds`;
+    return input.answer(...withSecret(rotated, ` The previous secret ${before}.`));
   },
 };
 
 /** `portcullis client disable`: revokes the credentials, tokens and sessions of a client. */
 export const clientDisable: CommandBody = {
   description: [
-    'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running servers follow',
+    'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running processes follow',
     'within a second. Enabling the client again does not restore tokens or sessions.',
   ].join('\n'),
   positionals: ['CLIENT_ID'],

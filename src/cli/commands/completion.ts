@@ -5,8 +5,8 @@ import { flagHelp } from '../kit/usage.ts';
 export function completionOf(loadCommands: () => Promise<readonly Command[]>): CommandBody {
   return {
     description: [
-      'Prints a completion script for bash: commands, their flags, and files. It completes nothing that the program would',
-      'have to be asked for: no server is called.',
+      'Prints a completion script for bash: commands, their flags, and files. It does not call a server,',
+      'so ids and names are not completed.',
     ].join('\n'),
     examples: ['portcullis completion > ~/.local/share/bash-completion/completions/portcullis'],
     async run({ answer }) {

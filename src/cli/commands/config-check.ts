@@ -9,7 +9,7 @@ export const configCheck: CommandBody = {
   description: [
     'Reads the environment, gateway.yaml and the persisted operations as a start would, validates the operations against',
     'the schema, and shows each variable with its value and source; secrets are masked. If the configuration is invalid,',
-    'it lists every error and exits with status 1. It connects to nothing and writes nothing.',
+    'it lists every error and exits with status 1. It does not connect to any service and writes nothing.',
   ].join('\n'),
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
   async run({ env, json, print, complain, answer }) {
@@ -73,5 +73,5 @@ function table(variables: readonly ResolvedVariable[]): string {
   const width = Math.max(...variables.map(({ name }) => name.length));
   const mark = { environment: '*', file: '+', default: ' ' };
   const lines = variables.map(({ name, value, source }) => `${mark[source]} ${name.padEnd(width)}  ${value}\n`);
-  return `${lines.join('')}\n* from the environment, + from a file that it names\n`;
+  return `${lines.join('')}\n* from the environment, + from the file named by a _FILE variable\n`;
 }

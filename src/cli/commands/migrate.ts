@@ -9,8 +9,8 @@ export const migrateCommand: CommandBody = {
   description: [
     'Migrates the database schema under a lock, and creates missing topics with 12 partitions, replication 3 (or the',
     'number of brokers) and 7 days of retention. With MIGRATE_DATABASE_URL it connects as the owner of the tables, and',
-    'grants the role of DATABASE_URL what a service needs. Existing topics are not changed. The previous release runs on',
-    'the new schema too.',
+    'grants the role of DATABASE_URL the privileges of a service. Existing topics are not changed. The previous release also runs on',
+    'the new schema.',
   ].join('\n'),
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
   async run({ env, stack, answer }) {
@@ -21,7 +21,7 @@ export const migrateCommand: CommandBody = {
     ]);
     const database = await openForCommand(
       config,
-      { advice: () => 'nothing is left to do, it migrated when it started', makes: true },
+      { advice: () => 'there is nothing to do: it migrated the schema when it started', makes: true },
       stack,
     );
     const progress = new Progress(process.stderr);
@@ -37,7 +37,7 @@ export const migrateCommand: CommandBody = {
     const topics = (await bus.missingTopics(needed)).map((topic) => config.topicPrefix + topic);
     await bus.ensureTopics(needed);
     const role = service
-      ? `The role ${service.name} adds and reads audit records and versions of wallet rules, and cannot change them.\n`
+      ? `The role ${service.name} can add and read audit records and versions of wallet rules, but cannot change them.\n`
       : '';
     const text = line('migrations', migrations) + line('topics', topics) + role;
     return answer({ migrations, topics, service_role: service ?? null }, text);

@@ -10,8 +10,8 @@ const VERSION = 0;
 /** `portcullis node create`: creates a tenant. */
 export const nodeCreate: CommandBody = {
   description: [
-    'Creates a node and prints its id. It does what a row of the topic reference.nodes does, at version 0,',
-    'so that the row that the platform sends later outranks it. An id that is or was in use is refused.',
+    'Creates a tenant (node) and prints its id. It has version 0, so a row that the platform',
+    'later sends on reference.nodes replaces it. An id that is or was in use is rejected.',
   ].join('\n'),
   flags: {
     name: { help: 'display name', required: 'NAME' },
@@ -25,7 +25,7 @@ export const nodeCreate: CommandBody = {
     const id = given === undefined ? uuidV7() : uuid('--id', given);
     const { reference } = await openDomain({ env, stack }, REFERENCE_OPENING);
     const { applied } = await reference.apply([parseReferenceChange('nodes', id, { name, version: VERSION })]);
-    if (applied === 0) throw new CommandError(`there is a node ${id} already, or there was one`);
+    if (applied === 0) throw new CommandError(`the tenant ${id} exists or has existed`);
     return answer({ id, name }, `${id}\n`);
   },
 };

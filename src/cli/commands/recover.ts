@@ -10,7 +10,7 @@ import { counted } from '../kit/progress.ts';
 /** What was published so long before the restored state may have been applied after it. */
 const MARGIN_MS = 60_000;
 
-/** `portcullis recover`: brings everything beside a restored database into line with it. */
+/** `portcullis recover`: brings everything else in line with a restored database. */
 export const recover: CommandBody = {
   description: [
     'Run this after restoring a backup or promoting a lagging replica. TIME is the point the database was restored to, or',
@@ -22,7 +22,7 @@ export const recover: CommandBody = {
   flags: {
     since: { help: 'time the database was restored to (ISO 8601)', required: 'TIME' },
     'keep-tokens': {
-      help: 'do not revoke sessions and tokens; use it if no revocation can be missing',
+      help: 'do not revoke sessions and tokens; only if no revocation can be missing',
       isSwitch: true,
     },
   },
@@ -39,7 +39,9 @@ export const recover: CommandBody = {
     const bus = await openBus(readConfig(env).config, db, silentLog, stack);
     const groups = await bus.rewind?.(sinceMs - MARGIN_MS).catch((error) => {
       if (!(error instanceof BusUnavailableError)) throw error;
-      throw new CommandError(`${error.message}: stop every worker, wait ten seconds, repeat; nothing was changed`);
+      throw new CommandError(
+        `${error.message}: nothing was changed. Stop every worker, wait ten seconds and run this again`,
+      );
     });
     const everyNode = db.unscoped('the whole database was restored');
     const [audit] = await everyNode.raw((sql) => sql<{ at: string | null }>`select max(at) as at from audit_records`);
@@ -68,12 +70,10 @@ interface Recovered {
 
 function summary({ groups, nodes, clients, audit_gap: { from, to } }: Recovered): string {
   return [
-    ...groups.map(
-      ({ groupId, topic, messages }) => `${groupId} reads ${counted(messages)} messages of ${topic} again.`,
-    ),
-    `The events of ${counted(nodes)} nodes are numbered past all cursors.`,
-    `The tokens of ${counted(clients)} clients are revoked.`,
-    `Audit records from ${from ?? 'the first one'} to ${to} are lost, except those in spools: they follow when their processes start.`,
+    ...groups.map(({ groupId, topic, messages }) => `${groupId} re-reads ${counted(messages)} messages of ${topic}.`),
+    `New events of ${counted(nodes)} tenants have higher sequence numbers than all cursors.`,
+    `Revoked the tokens of ${counted(clients)} clients.`,
+    `Audit records from ${from ?? 'the first one'} to ${to} are lost, except records in spools, which are written when their processes start.`,
     '',
   ].join('\n');
 }

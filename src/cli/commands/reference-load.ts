@@ -49,7 +49,7 @@ export const referenceLoad: CommandBody = {
 function summary({ lines, applied, rejected }: LoadCounts, waiting: number): string {
   return [
     `${counted(lines)} lines: ${counted(applied)} rows written`,
-    ...(rejected > 0 ? [`${counted(rejected)} lines at fault`] : []),
+    ...(rejected > 0 ? [`${counted(rejected)} invalid lines`] : []),
     ...(waiting > 0 ? [`${counted(waiting)} rows wait for parents`] : []),
   ]
     .join(', ')

@@ -8,22 +8,22 @@ import { openDomain } from '../kit/open-database.ts';
 /** `portcullis seed`: creates the demo data of the embedded run in the configured database. */
 export const seed: CommandBody = {
   description: [
-    'Adds the demo to the database: two nodes with clients, supervisors, accounts and transactions. Ids and credentials',
+    'Adds the demo to the database: two tenants with clients, supervisors, accounts and transactions. Ids and credentials',
     'are generated once and stored in DATA_DIR/demo.json (mode 0600). Running it again changes nothing. An embedded',
-    'instance does this when it starts. Not allowed in production.',
+    'run does this when it starts. Not allowed in production.',
   ].join('\n'),
   examples: ['DATABASE_URL=postgres://… portcullis seed', 'portcullis seed --json'],
   async run({ env, stack, answer }) {
     const { config, env: variables } = readConfig(env);
-    if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
+    if (config.production) throw new CommandError('the demo is not allowed in production: unset NODE_ENV');
     const domain = await openDomain(
       { env, stack },
-      { advice: () => 'nothing is left to do, it has the demo since its start', makes: true },
+      { advice: () => 'there is nothing to do: it added the demo when it started', makes: true },
     );
     const { ensureDemo } = await import('../../app/demo/ensure-demo.ts');
     const demo = await ensureDemo({ ...domain, secrets: readSecrets(config, variables), passwords: new Passwords() });
     const path = demoPath(config.dataDir);
     const document = { demo: path, node_id: demo.node_id, client_id: demo.client.client_id };
-    return answer(document, `The demo is in the database, its credentials in ${path}\n`);
+    return answer(document, `The demo is in the database. Its credentials are in ${path}\n`);
   },
 };

@@ -45,7 +45,7 @@ function withPassword(row: SupervisorRow, { password, isGenerated }: GivenPasswo
   return [document, lines.map((line) => `${line}\n`).join('')];
 }
 
-/** What stands for a password in what is shown. */
+/** The placeholder for a password in printed operations. */
 const NOT_SHOWN = 'PUT THE PASSWORD HERE';
 /** What the mutations select of a supervisor. */
 const RESULT = 'Supervisor { id username role status }';
@@ -53,12 +53,12 @@ const RESULT = 'Supervisor { id username role status }';
 /** `portcullis supervisor create`: creates a supervisor of a tenant. */
 export const supervisorCreate: CommandBody = {
   description: [
-    'Creates a supervisor of a node. The password is the first line of standard input; without one, a password is',
+    'Creates a supervisor. The password is the first line of standard input; without one, a password is',
     'generated and shown only once. It is never a flag, because other users of the machine could read it.',
   ].join('\n'),
   flags: {
-    node: { help: 'node the supervisor belongs to', required: 'ID' },
-    username: { help: 'login name, unique within the node, case-insensitive' },
+    node: { help: 'id of the tenant (node) that the supervisor belongs to', required: 'ID' },
+    username: { help: 'login name, unique within the tenant, case-insensitive' },
     name: { help: 'same as --username' },
     role: { help: 'admin, operator or viewer', required: 'ROLE' },
   },
@@ -83,17 +83,17 @@ export const supervisorCreate: CommandBody = {
 
 function usernameOf(username: string | undefined, name: string | undefined): string {
   if (username !== undefined && name !== undefined)
-    throw new UsageError('--username and --name are one: give one of them');
+    throw new UsageError('--username and --name are the same flag: give only one');
   const given = username ?? name;
-  if (given === undefined) throw new UsageError('without --username: wanted --username NAME');
+  if (given === undefined) throw new UsageError('missing --username NAME');
   return given;
 }
 
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
 export const supervisorDisable: CommandBody = {
   description: [
-    'Disables a supervisor, who can no longer log in, and ends their sessions. Running servers follow within a second.',
-    'The last active admin of a node cannot be disabled.',
+    'Disables a supervisor, who can no longer log in, and revokes their sessions. Running processes follow within a second.',
+    'The last active admin of a tenant cannot be disabled.',
   ].join('\n'),
   positionals: ['ID'],
   examples: ['portcullis supervisor disable ID', 'portcullis supervisor disable ID --json'],
@@ -111,7 +111,7 @@ export const supervisorDisable: CommandBody = {
 /** `portcullis supervisor set-password`: sets another password and revokes the sessions. */
 export const supervisorSetPassword: CommandBody = {
   description: [
-    'Sets the password of a supervisor and ends their sessions. Running servers follow within a second. The password is',
+    'Sets the password of a supervisor and revokes their sessions. Running processes follow within a second. The password is',
     'the first line of standard input; without one, a password is generated and shown only once.',
   ].join('\n'),
   positionals: ['ID'],

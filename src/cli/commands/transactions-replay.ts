@@ -10,7 +10,7 @@ import { Interruption } from '../kit/interruption.ts';
 import { openDomain } from '../kit/open-database.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
-const ADVICE = () => 'stop it first, repeat this, and start it again: it applies then what was replayed';
+const ADVICE = () => 'stop it first, repeat this, and start it again: it then applies the replayed messages';
 
 /**
  * Opens the database and the bus for a replay that needs `topics`, until `stack` is disposed of.
@@ -42,7 +42,7 @@ async function openReplay(env: NodeJS.ProcessEnv, topics: readonly string[], sta
 /** The topics to which messages are republished. */
 const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
 /**
- * The topics whose dead letters can be replayed. Those of reference data are applied directly, because their topics are
+ * The topics whose dead letters can be replayed. Dead letters of reference data are applied directly, because their topics are
  * compacted.
  */
 const REPLAYABLE: readonly string[] = [...REPUBLISHED, ...REFERENCE_TOPICS];
@@ -62,7 +62,7 @@ export const transactionsReplay: CommandBody = {
     from: { help: 'replay messages published at or after this time (ISO 8601)' },
     to: { help: 'replay messages published before this time (ISO 8601)' },
     topic: {
-      help: `only these topics, comma-separated: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
+      help: `only these topics, comma-separated: ${REPUBLISHED.join(',')}; with --dlq also reference.assets etc.`,
     },
   },
   examples: [
@@ -103,7 +103,7 @@ function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {
   const [fromMs, toMs] = [instantMs(flags, 'from'), instantMs(flags, 'to')];
   if ((flags.dlq === true) === (fromMs !== undefined)) throw new UsageError('give either --dlq or --from TIME');
   if (fromMs === undefined) {
-    if (toMs !== undefined) throw new UsageError('--to goes with --from');
+    if (toMs !== undefined) throw new UsageError('--to needs --from');
     return undefined;
   }
   const span = { fromMs, toMs: toMs ?? Date.now() };
@@ -158,7 +158,7 @@ function summary(results: readonly Result[]): string {
   const lines = results.map(({ from, topic, replayed, dead_again: dead }) => {
     const messages = `${counted(replayed)} messages of ${from}`;
     if (dead === undefined) return `${messages} published to ${topic}.\n`;
-    return dead === 0 ? `${messages} applied.\n` : `${messages} applied, but ${counted(dead)} dead again.\n`;
+    return dead === 0 ? `${messages} applied.\n` : `${messages} applied, but ${counted(dead)} dead-lettered again.\n`;
   });
   return lines.join('');
 }

@@ -8,7 +8,7 @@ import { mutation } from '../kit/running-instance.ts';
 export const usersErase: CommandBody = {
   description: [
     "Erases a user's names, email, external id and wallet address: in the user, in the rows of migrations, and in the audit",
-    'records and kept responses of requests that created, changed, returned or matched the user. The user and its id stay.',
+    "records and stored responses of requests that created, changed, returned or matched the user. The user's row and id are kept.",
   ].join('\n'),
   positionals: ['ID'],
   examples: ['portcullis users erase ID', 'portcullis users erase ID --json'],
@@ -22,7 +22,7 @@ export const usersErase: CommandBody = {
     const receipt = receiptView(user.erasure);
     return input.answer(
       { id: user.id, erased: true, ...receipt },
-      `Erased user ${user.id} at ${receipt.erased_at}: ${receipt.records} audit records, ${receipt.responses} kept responses.\n`,
+      `Erased user ${user.id} at ${receipt.erased_at}: ${receipt.records} audit records, ${receipt.responses} stored responses.\n`,
     );
   },
 };

@@ -43,7 +43,7 @@ async function importRun(run: ImportRun): Promise<MigrationTableRow> {
       failures = 0;
       if (end === 'more' && !run.signal.aborted) continue;
       const progress = await migrationFiles.progress(run.nodeId, run.id);
-      if (!progress) throw new CommandError('the migration is gone');
+      if (!progress) throw new CommandError('the migration no longer exists');
       if (progress.done || run.signal.aborted) return progress.migration;
       run.onProgress(progress.migration);
       await pause(WATCH_MS, run.signal);
@@ -56,7 +56,7 @@ async function importRun(run: ImportRun): Promise<MigrationTableRow> {
   }
 }
 
-/** The query for a migration with which a running instance goes on by itself. */
+/** The query for a migration that a running process continues. */
 const PROGRESS = 'query ($id: ID!) { migration(id: $id) { id status total success skipped failed } }';
 /** The creator of user migrations that were started from the command line. */
 const CREATED_BY = 'cli';
@@ -66,14 +66,14 @@ const MB = 1_000_000;
 /** `portcullis users import`: migrates users from a CSV file. */
 export const usersImport: CommandBody = {
   description: [
-    'Stores a CSV file, or standard input if FILE is -, and migrates its users to a node in batches. The first line names',
+    'Stores a CSV file, or standard input if FILE is -, and migrates its users in batches. The first line names',
     'the columns: wallet_address (required), email, external_id, name, surname, kyc_sent, in any order. Invalid lines',
     'become failed rows, reported by number; the others are migrated, and the exit status is then 1.',
-    'You can interrupt the command: a running server continues the migration, and so does --resume.',
+    'You can interrupt the command: a running process continues the migration, and so does --resume.',
   ].join('\n'),
   positionals: ['[FILE]'],
   flags: {
-    node: { help: 'node to import the users into', required: 'ID' },
+    node: { help: 'id of the tenant (node) to import the users into', required: 'ID' },
     resume: { help: 'resume the migration with this id; its file is stored already' },
   },
   examples: [
@@ -85,27 +85,27 @@ export const usersImport: CommandBody = {
     const nodeId = uuid('--node', text(flags, 'node'));
     const resumed = text(flags, 'resume');
     const given = resumed === undefined ? undefined : uuid('--resume', resumed);
-    if (given === undefined && file === undefined) throw new UsageError('name a FILE, or --resume MIGRATION_ID');
+    if (given === undefined && file === undefined) throw new UsageError('give FILE or --resume MIGRATION_ID');
     const input = given === undefined ? openInput(file ?? '-') : undefined;
     const advice = given === undefined ? upload(file ?? '-') : graphql(PROGRESS, { id: given });
     const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
-    const told = new Told(progress);
-    const telling = { log: told.log, onBatch: (rows: number) => told.rows(rows) };
-    const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice }, telling);
+    const output = new ImportOutput(progress);
+    const options = { log: output.log, onBatch: (rows: number) => output.rows(rows) };
+    const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice }, options);
     if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
     const id = given ?? (await store({ migrations, nodeId, input, signal, progress }));
-    if (given === undefined) told.line(`Migration ${id} has begun.`);
+    if (given === undefined) output.line(`Migration ${id} has started.`);
     const known = await migrations.migrationFiles.progress(nodeId, id);
     if (!known) throw new CommandError(`the node ${nodeId} has no migration ${id}`);
-    told.total = known.total ?? undefined;
+    output.total = known.total ?? undefined;
     const migration = await importRun({
       migrations,
       nodeId,
       id,
       signal,
-      onProgress: ({ success, skipped, failed }) => told.rows(success + skipped + failed),
-      onOutage: (error) => told.line(`The database is away: the migration waits. ${messageOf(error)}`),
+      onProgress: ({ success, skipped, failed }) => output.rows(success + skipped + failed),
+      onOutage: (error) => output.line(`The database is unavailable; the migration is waiting. ${messageOf(error)}`),
     });
     progress.end();
     if (migration.status === 'running') throw new CommandError(interrupted(migration));
@@ -147,11 +147,11 @@ async function store({ migrations, nodeId, input, signal, progress }: StoreOptio
 }
 
 function interruptedEarly(): CommandError {
-  return new CommandError('interrupted while storing the file; nothing was kept');
+  return new CommandError('interrupted while storing the file; nothing was stored');
 }
 
 /** Writes progress and messages to the standard error while the command runs. */
-class Told {
+class ImportOutput {
   total: number | undefined;
   readonly log: Log;
   readonly #progress: Progress;
@@ -203,8 +203,8 @@ function rowText(index: number, reason: string): string {
 
 function interrupted({ id, node_id: nodeId, total, success, skipped, failed }: MigrationTableRow): string {
   return [
-    `interrupted after ${counted(success + skipped + failed)} of ${counted(total)} rows; they stay. A running server goes on`,
-    `with the rest; so does: portcullis users import --node ${nodeId} --resume ${id}`,
+    `interrupted after ${counted(success + skipped + failed)} of ${counted(total)} rows, which are kept. A running process continues`,
+    `with the rest, and so does: portcullis users import --node ${nodeId} --resume ${id}`,
   ].join(' ');
 }
 

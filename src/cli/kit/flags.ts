@@ -17,7 +17,7 @@ export function text(flags: Flags, name: string): string | undefined {
  */
 export function uuid(what: string, value: string | undefined): string {
   if (value === undefined || !isUuid(value)) {
-    throw new UsageError(`${what} must be a UUID, like 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d`);
+    throw new UsageError(`${what} must be a UUID such as 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d`);
   }
   return value.toLowerCase();
 }
@@ -29,7 +29,7 @@ export function uuid(what: string, value: string | undefined): string {
 export function wholeNumber(flags: Flags, name: string, example: number): number | undefined {
   const value = text(flags, name);
   if (value === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(value)) throw new UsageError(`--${name} must be a whole number, like --${name} ${example}`);
+  if (!/^\d{1,15}$/.test(value)) throw new UsageError(`--${name} must be a whole number, such as --${name} ${example}`);
   return Number(value);
 }
 
@@ -41,7 +41,7 @@ export function instant(flags: Flags, name: string): Instant | undefined {
   const value = text(flags, name);
   const parsed = value === undefined ? undefined : parseInstant(value);
   if (parsed || value === undefined) return parsed;
-  throw new UsageError(`--${name} must be a date and time, like 2026-11-21T10:30:00Z`);
+  throw new UsageError(`--${name} must be a date and time such as 2026-11-21T10:30:00Z`);
 }
 
 /**
@@ -62,7 +62,7 @@ export function list(flags: Flags, name: string, known?: readonly string[]): str
   const items = value === '' ? [] : value?.split(',').map((item) => item.trim());
   const unknown = known && items?.find((item) => !known.includes(item));
   if (unknown === undefined) return items;
-  throw new UsageError(`--${name} has ${JSON.stringify(unknown)}: write some of ${known?.join(',')}`);
+  throw new UsageError(`--${name} has ${JSON.stringify(unknown)}: use any of ${known?.join(',')}`);
 }
 
 /**

@@ -29,7 +29,7 @@ export function openInput(file: string): InputFile {
   try {
     const fd = openSync(file, 'r');
     const stats = fstatSync(fd);
-    if (stats.isDirectory()) throw new CommandError(`${file} is a folder: name a file`);
+    if (stats.isDirectory()) throw new CommandError(`${file} is a folder: give a file`);
     const stream = createReadStream(file, { fd, highWaterMark: CHUNK_BYTES });
     return { parts: (signal) => named(file, partsOf(stream, signal)), size: stats.isFile() ? stats.size : undefined };
   } catch (error) {
@@ -48,7 +48,7 @@ async function* named(file: string, parts: AsyncIterable<Buffer>): AsyncGenerato
 
 function unreadable(file: string, error: unknown): CommandError {
   const reason = error instanceof Error && 'code' in error ? error.code : error;
-  return new CommandError(`${file} cannot be read (${reason}): name a file that can`);
+  return new CommandError(`${file} cannot be read (${reason}): give a readable file`);
 }
 
 async function* pipedParts(signal?: AbortSignal): AsyncGenerator<Buffer> {

@@ -36,7 +36,7 @@ export async function openForCommand(
   if (databaseUrl === undefined) {
     if (!makes && !existsSync(embeddedClusterDir(dataDir)))
       throw new CommandError(
-        `there is no database in DATA_DIR ${dataDir}: portcullis start makes one, or name that of a server by DATABASE_URL`,
+        `there is no database in DATA_DIR ${dataDir}: run portcullis start to create one, or set DATABASE_URL to a server`,
       );
     stack.use(lockDataDir(dataDir, advice(config)));
     const { prepareDataDir } = await import('../../app/demo/demo-data-dir.ts');
@@ -148,7 +148,7 @@ export async function changed<Result>(
 
 /** How commands that write reference data open the database. */
 export const REFERENCE_OPENING: Opening = {
-  advice: () => 'stop it first, repeat this, and start it again; on a PostgreSQL that servers share nobody has to stop',
+  advice: () => 'stop it first, repeat this, and start it again. With a shared PostgreSQL nothing has to stop',
   makes: true,
 };
 
@@ -200,7 +200,7 @@ export async function openDomain(
     // Waits until running processes have written the audit records that are in their spools.
     auditSettled: () => setTimeout(AUDIT_DELAY_MS),
     dropped: (kind, id, reason) =>
-      void dropped.push(`reference.${kind} ${id}, which had waited for its parent: ${reason}`),
+      void dropped.push(`reference.${kind} ${id}, which was waiting for its parent: ${reason}`),
     onBatch,
   });
   return { ...domain, config, database, dropped };

@@ -21,8 +21,8 @@ const SECRET_WORDS = new Set([
 
 /** The advice for a user who gives a secret as a flag. */
 const SECRET_ADVICE =
-  "a secret never goes on a command line, where ps and the shell's history keep it. " +
-  'Pipe a password in (… < password.txt); what a server is reached and signed with stands in the environment';
+  'do not put a secret on a command line: ps and the shell history show it. ' +
+  'Pipe a password in (… < password.txt), and set connection and signing secrets in the environment';
 
 /**
  * Checks whether an unknown flag, given without its dashes, is named like a secret: `password`, `client-secret`,
@@ -79,10 +79,10 @@ export function unknownCommand(names: readonly string[], args: readonly string[]
   return meant === undefined ? `no command ${first}` : `no command ${first}: did you mean ${meant}?`;
 }
 
-/** Returns a message about a flag in the place of a command. It leaves out the value, which may be a secret. */
+/** Returns a message about a flag that precedes the command. It leaves out the value, which may be a secret. */
 function earlyFlag(word: string): string {
   const flag = word.startsWith('--') ? word.replace(/=.*/s, '') : word.slice(0, 2);
-  const advice = isSecretFlag(flag.replace(/^--?/, '')) ? SECRET_ADVICE : 'flags come after their command';
+  const advice = isSecretFlag(flag.replace(/^--?/, '')) ? SECRET_ADVICE : 'put flags after the command';
   return `no command ${flag}: ${advice}`;
 }
 
@@ -99,7 +99,7 @@ export function parse(command: Command, args: readonly string[]): Parsed | strin
     const parsed = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
     const names = parsed.tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
     const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) return `--${twice} is given twice: give it once`;
+    if (twice !== undefined) return `--${twice} is given more than once`;
     return { flags: parsed.values as Parsed['flags'], positionals: parsed.positionals };
   } catch (error) {
     if (!(error instanceof TypeError) || !('code' in error)) throw error;
@@ -113,14 +113,14 @@ export function parse(command: Command, args: readonly string[]): Parsed | strin
  * undefined if there are none.
  */
 export function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
-  const wanted = `wanted: ${synopsis(command)}`;
+  const usage = `usage: ${synopsis(command)}`;
   const named = command.positionals ?? [];
   const least = named.filter((name) => !name.startsWith('[')).length;
-  if (positionals.length < least || positionals.length > named.length) return wanted;
+  if (positionals.length < least || positionals.length > named.length) return usage;
   const absent = Object.entries(command.flags ?? {}).filter(
     ([name, { required }]) => required && flags[name] === undefined,
   );
-  return absent.length === 0 ? undefined : `without ${absent.map(([name]) => `--${name}`).join(', ')}; ${wanted}`;
+  return absent.length === 0 ? undefined : `missing ${absent.map(([name]) => `--${name}`).join(', ')}; ${usage}`;
 }
 
 function unknownFlag(command: Command, message: string): string {

@@ -6,7 +6,7 @@ interface Output {
   write(text: string): unknown;
 }
 
-/** The progress of a task: `done` of `total`, which is undefined if unknown, and a text to show beside it. */
+/** The progress of a task: `done` of `total`, which is undefined if unknown, and a text to show with it. */
 interface Step {
   done: number;
   total: number | undefined;

@@ -13,7 +13,7 @@ export type Advice = (config: Config) => string;
 export function graphql(document: string, variables: object): Advice {
   return (config) =>
     [
-      `what follows does the same in its GraphiQL, ${graphqlUrl(config)}, with a token of the node`,
+      `run this operation in its GraphiQL instead, ${graphqlUrl(config)}, with a token of the tenant`,
       document,
       'Variables:',
       JSON.stringify(variables, null, 2),
@@ -21,8 +21,8 @@ export function graphql(document: string, variables: object): Advice {
 }
 
 /**
- * Advises to paste a mutation that does the same into GraphiQL. Its arguments are its variables, which `types` declares;
- * `result` selects of what it answers when it succeeds.
+ * Advises to paste a mutation that does the same into GraphiQL. Its arguments are its variables, which `types`
+ * declares; `result` selects fields of the successful result.
  */
 export function mutation(name: string, types: string, variables: object, result: string): Advice {
   return graphql(documentOf(name, types, Object.keys(variables), result), variables);
@@ -34,7 +34,7 @@ export function upload(file: string): Advice {
   const operations = shellWord(JSON.stringify({ query, variables: { file: null } }));
   return (config) =>
     [
-      'what follows does the same, with a token of the node',
+      'run this instead, with a token of the tenant',
       `curl -sS ${shellWord(graphqlUrl(config))} -H "authorization: Bearer $TOKEN" -F operations=${operations} -F map='{"0":["variables.file"]}' -F ${shellWord(`0=@${file};filename=users.csv`)}`,
     ].join('\n\n');
 }

@@ -1,6 +1,6 @@
 import type { Command, CommandBody, CommandTitle } from './command.ts';
 
-/** Breaks a text into lines of at most `width` characters; a longer word has a line of its own. */
+/** Breaks a text into lines of at most `width` characters; a longer word gets its own line. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -37,8 +37,8 @@ export const COMMON_FLAGS = {
 /** The meaning of each exit code. */
 export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
   ['0', 'done'],
-  ['1', 'failed, completely or in part; standard error or the document says why'],
-  ['2', 'wrong usage; nothing was done'],
+  ['1', 'failed completely or in part; see standard error or the JSON document'],
+  ['2', 'invalid usage; nothing was done'],
   ['78', 'start only: the configuration is invalid'],
 ];
 
@@ -62,7 +62,7 @@ export function programHelp(commands: readonly CommandTitle[]): string {
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
     'Run portcullis COMMAND --help for details, or portcullis --version for the version.',
-    'Every command takes --json. Environment variables configure it: portcullis config check lists them.',
+    'Every command takes --json. Portcullis is configured by environment variables: portcullis config check lists them.',
     '',
     'Exit codes:',
     ...EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(2)}  ${meaning}`),

@@ -8,7 +8,7 @@ export type Counted = 'live' | 'total';
 
 /**
  * Returns what counts a tenant's accounts and finds the position of a row number, at a cost that hardly grows with the
- * number of accounts (decisions: counts of accounts). Both results are exact for the snapshot of the statement that reads
+ * number of accounts. Both results are exact for the snapshot of the statement that reads
  * them.
  */
 export function accountCounts(db: Db, counted: Counted) {

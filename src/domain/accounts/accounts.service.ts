@@ -13,7 +13,7 @@ const columns = ['id', 'name', 'node_id', 'type', 'status', 'created_at', 'updat
 export type AccountRow = Pick<Selectable<Tables['accounts']>, (typeof columns)[number]>;
 
 interface AccountPage {
-  /** The accounts as REST shows them (specification section 2.5), with ISO 8601 times. */
+  /** The accounts as REST shows them (docs/contract.md, 2.5-01), with ISO 8601 times. */
   data: AccountRow[];
   total: number;
 }
@@ -25,7 +25,9 @@ interface AccountPageRequest {
   includeDeleted: boolean;
 }
 
-/** The largest number of rows that a page query skips by OFFSET; later pages begin at a position that the counts store. */
+/**
+ * The largest number of rows that a page query skips by OFFSET; later pages begin at a position that the counts store.
+ */
 const SKIPPED_AT_MOST = 256n;
 
 /** Reads the accounts of a tenant by page number. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The gas prices of one network, in wei as decimal text (decisions: `GET /v2/blockchain/gas-fee`). */
+/** The gas prices of one network, in wei as decimal text (docs/contract.md, D8-03). */
 export interface GasPrices {
   chainId: number;
   /** The base fee of the next block, in wei. */

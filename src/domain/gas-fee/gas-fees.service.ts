@@ -100,7 +100,7 @@ export class GasFees {
 }
 
 /**
- * Returns a network's gas fee as REST and the MCP tools show it (specification section 4.9), in wei as decimal text.
+ * Returns a network's gas fee as REST and the MCP tools show it (docs/contract.md, 4.9-05), in wei as decimal text.
  */
 export function gasFeeView(fee: GasFee) {
   if ('error' in fee) return { network_id: fee.networkId, error: fee.error };

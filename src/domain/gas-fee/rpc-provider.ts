@@ -36,7 +36,7 @@ export class RpcProvider {
   /**
    * Fetches the current gas prices.
    * @throws RpcProviderError when there is no response within 2 s, when it is longer than 1 MiB, an error or malformed,
-   * or when the chain id differs from that of earlier responses.
+   * or when the chain id differs from earlier responses.
    */
   async gasPrices(): Promise<GasPrices> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
@@ -47,9 +47,9 @@ export class RpcProvider {
       throw faultOf(error, signal);
     });
     const prices = gasPricesOf(chainId, feeHistory);
-    if (!prices) throw new RpcProviderError('the answer is malformed');
+    if (!prices) throw new RpcProviderError('the response is malformed');
     this.#chainId ??= prices.chainId;
-    if (prices.chainId !== this.#chainId) throw new RpcProviderError('the answer is of another chain than before');
+    if (prices.chainId !== this.#chainId) throw new RpcProviderError('the response is about another chain than before');
     return prices;
   }
 
@@ -62,14 +62,14 @@ export class RpcProvider {
     const { statusCode, body } = await this.#agent.request({ path: this.#path, json, signal });
     if (statusCode !== 200) {
       await body.dump({ limit: MAX_ANSWER_BYTES, signal });
-      throw new RpcProviderError(`the answer is ${statusCode}`);
+      throw new RpcProviderError(`the response has status ${statusCode}`);
     }
     const value = jsonOf(await bytesOf(body, MAX_ANSWER_BYTES));
     const answer = answerSchema.safeParse(value);
     if (answer.success && answer.data.result !== undefined) return answer.data.result;
     const failed = errorSchema.safeParse(value);
     throw new RpcProviderError(
-      failed.success ? `the answer is the error ${failed.data.error.code}` : 'the answer is no result',
+      failed.success ? `the response is the error ${failed.data.error.code}` : 'the response is not a result',
     );
   }
 }
@@ -84,8 +84,8 @@ function jsonOf(bytes: Uint8Array): unknown {
 
 function faultOf(error: unknown, signal: AbortSignal): RpcProviderError {
   if (error instanceof RpcProviderError) return error;
-  if (signal.aborted) return new RpcProviderError('no answer in time');
-  if (error instanceof BodyTooLongError) return new RpcProviderError('the answer has more than 1 MiB');
+  if (signal.aborted) return new RpcProviderError('no response in time');
+  if (error instanceof BodyTooLongError) return new RpcProviderError('the response has more than 1 MiB');
   if (!(error instanceof Error)) return new RpcProviderError('no answer');
   return new RpcProviderError(`no answer (${'code' in error && error.code !== undefined ? error.code : error.name})`);
 }

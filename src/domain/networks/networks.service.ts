@@ -45,7 +45,7 @@ interface NetworksDependencies {
 }
 
 /**
- * Reads networks by keyset, oldest first, and assigns them to wallets (specification section 4.4). Networks are the same
+ * Reads networks by keyset, oldest first, and assigns them to wallets (docs/contract.md, 4.4-01). Networks are the same
  * for every tenant; their assignments to wallets belong to a tenant.
  */
 export class Networks extends NetworkList {

@@ -35,7 +35,7 @@ export function startReferenceConsumers({ bus, reference }: ConsumerDependencies
 export function lateReferenceHandler(deps: HandlerDependencies): BatchHandler {
   return handlerOf(deps, (message) => {
     const change = changeOf(message);
-    if (change.row === undefined) throw new UnfitReferenceError('a tombstone that is late could delete newer rows');
+    if (change.row === undefined) throw new UnfitReferenceError('a late tombstone could delete newer rows');
     return { ...change, isLate: true };
   });
 }
@@ -51,7 +51,7 @@ function handlerOf({ bus, reference }: HandlerDependencies, read: (message: Inco
 
 function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): ReferenceChange {
   const kind = kindOfTopic(topic);
-  if (!kind) throw new Error(`${topic} is no topic of reference data`);
+  if (!kind) throw new Error(`${topic} is not a topic of reference data`);
   // The JSON text `null` is not a tombstone, which is a message without a value.
   const parse = () => (value === null ? null : (parseJson(decodeUtf8(value)) ?? undefined));
   const row = parsedOr(parse, ({ message }) => new UnfitReferenceError(message));

@@ -144,7 +144,7 @@ async function applyAll(
   } catch (error) {
     if (!isRefusedValue(error)) throw error;
     const [only, ...others] = numbered;
-    if (only && others.length === 0) return reject(only.line, 'the database refuses its values');
+    if (only && others.length === 0) return reject(only.line, 'the database rejects its values');
     const half = Math.ceil(numbered.length / 2);
     await applyAll(numbered.slice(0, half), reference, counts, reject);
     await applyAll(numbered.slice(half), reference, counts, reject);
@@ -173,7 +173,7 @@ function parseLine(value: unknown): ReferenceChange {
   }
   const { topic, key, value: row } = parsed.data;
   const kind = kindOfTopic(topic);
-  if (!kind) throw new UnfitReferenceError(`${JSON.stringify(topic.slice(0, 100))} is no topic of reference data`);
+  if (!kind) throw new UnfitReferenceError(`${JSON.stringify(topic.slice(0, 100))} is not a topic of reference data`);
   // Only an explicit null is a tombstone; a line without `value` is malformed.
   return parseReferenceChange(kind, key, row);
 }

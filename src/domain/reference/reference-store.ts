@@ -110,7 +110,7 @@ export class ReferenceStore {
   }
 
   /**
-   * Inserts rows, or replaces those of a lower version. A contract address that a transaction gave to an asset is not
+   * Inserts rows, or replaces rows with a lower version. A contract address that a transaction gave to an asset is not
    * replaced.
    */
   async upsert(kind: ReferenceKind, rows: readonly VersionedRow[]): Promise<void> {
@@ -218,7 +218,7 @@ export class ReferenceStore {
     return rows.map(({ kind, id, version, value }) => ({ kind, id, version: BigInt(version), row: value }));
   }
 
-  /** Returns those of the given assets that transactions refer to. */
+  /** Returns the given assets that transactions refer to. */
   async withTransactions(assetIds: readonly string[]): Promise<string[]> {
     const rows = await this.#database.raw(
       (sql) => sql<{ asset_id: string }>`

@@ -20,7 +20,7 @@ const versionInput = z
   .transform((value, context) => {
     const version = integerOf(value);
     if (version !== undefined && version >= 0n && version <= MAX_VERSION) return version;
-    context.addIssue({ code: 'custom', message: 'must be an integer from 0 on' });
+    context.addIssue({ code: 'custom', message: 'must be an integer, at least 0' });
     return z.NEVER;
   })
   .meta({ type: 'integer', format: 'int64', minimum: 0 });
@@ -33,7 +33,9 @@ const timeInput = textInput()
     context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
     return z.NEVER;
   })
-  .meta({ description: 'ISO 8601: any offset (UTC without one), any precision, kept to the microsecond.' });
+  .meta({
+    description: 'ISO 8601 with any precision and any offset, UTC if there is none; stored to the microsecond.',
+  });
 
 const MEMBERS = { uuid: uuidInput, text: textInput, integer: () => z.int32(), timestamptz: () => timeInput };
 /** The members that a row may leave out. */
@@ -70,7 +72,7 @@ export function parseReferenceChange(kind: ReferenceKind, key: unknown, value: u
   const common = commonInput.safeParse(value);
   if (!common.success) throw unfit(common.error, value);
   if (common.data.id !== undefined && common.data.id !== id) {
-    throw new UnfitReferenceError('id must be what the key says');
+    throw new UnfitReferenceError('id must be equal to the key');
   }
   const parsed = rowInputs[kind].safeParse(value);
   if (!parsed.success) throw unfit(parsed.error, value);

@@ -106,7 +106,7 @@ class ReferenceApplication {
   #staysInNode({ kind, id, row, index }: IndexedChange, state: StoredState | undefined): boolean {
     const nodeId = state?.nodeId ?? null;
     if (row === undefined || nodeId === null || row.node_id === nodeId) return true;
-    this.#refuse(kind, { id, index }, 'a row does not move to another node');
+    this.#refuse(kind, { id, index }, 'a row cannot move to another tenant');
     return false;
   }
 
@@ -195,7 +195,7 @@ function lackOf(
   const nodeId = found.get(id);
   if (nodeId === undefined) return { waitsFor: { kind: parent.kind, id }, reason: undefined };
   if (nodeId === null || nodeId === row.node_id) return undefined;
-  return { waitsFor: undefined, reason: `${parent.column} names a row of another node` };
+  return { waitsFor: undefined, reason: `${parent.column} names a row of another tenant` };
 }
 
 const UNIQUE_VIOLATION = '23505';
@@ -213,7 +213,7 @@ export class Reference {
   }
 
   /**
-   * Applies changes of any kinds in one transaction (decisions: reference data). The higher version wins, a tombstone
+   * Applies changes of any kinds in one transaction (docs/contract.md, D1-10). The higher version wins, a tombstone
    * deletes, and a row whose parent is missing is parked. Rows give the same final state in any order and however often
    * repeated; a tombstone deletes the versions that are known when it is applied.
    */

@@ -2,7 +2,7 @@ import type { Notification, ReceivedTime } from './notification.input.ts';
 import { CREATE_TOKENIZATION, STATUS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
 
 /**
- * The sort key of a notification among those of its transaction: lower-case hexadecimal text that compares the same in
+ * The sort key of a notification within its transaction: lower-case hexadecimal text that compares the same in
  * JavaScript (`<`) and PostgreSQL (`collate "C"`). Two notifications have the same key only if all their known members
  * are equal.
  */
@@ -13,7 +13,7 @@ export const NO_KEY: OrderKey = '';
 
 /**
  * Returns the order key of a notification: the rank of its status, `updated_at`, `created_at` (as instants), Done above
- * Error, then the known members in the order of specification section 2.7. Texts compare by their UTF-8 bytes and end
+ * Error, then the known members in the order of clauses 2.7-01 to 2.7-07. Texts compare by their UTF-8 bytes and end
  * with a zero byte, which no known text contains, so that a text is below every longer one that it begins; a null error
  * is below every text.
  */
@@ -83,7 +83,7 @@ export interface TransactionState extends Registration {
   readonly createdAt: ReceivedTime | null;
   readonly updatedAt: ReceivedTime | null;
   readonly statusKey: OrderKey;
-  /** Each value comes from the highest notification that has one; the key beside it is that notification's. */
+  /** Each value comes from the highest notification that has one, and is stored with that notification's key. */
   readonly transactionHash: string;
   readonly transactionHashKey: OrderKey;
   readonly contractAddress: string;
@@ -129,7 +129,7 @@ export function emptyState({ collection, registeredType }: Registration): Transa
 
 /**
  * Joins two states of one transaction. The join is commutative, associative and idempotent, with `emptyState` as
- * identity (specification section 3, rule 2).
+ * identity (docs/contract.md, 3-03).
  */
 export function joinStates(a: TransactionState, b: TransactionState): TransactionState {
   const top = a.statusKey >= b.statusKey ? a : b;
@@ -175,11 +175,11 @@ export function hasConflict(state: TransactionState): boolean {
   return state.doneSeen && state.errorSeen;
 }
 
-/** Returns the state that one notification gives by itself. */
+/** Returns the state that a single notification gives. */
 function stateOf(registration: Registration, notification: Notification): TransactionState {
   const empty = emptyState(registration);
   const { type, status, error, createdAt, updatedAt, transactionHash, contractAddress, gasUsed } = notification;
-  // Specification section 3, rule 1: user_transactions go straight to Done or Error, so a PendingReceipt does not apply
+  // docs/contract.md, 3-02: user_transactions go straight to Done or Error, so a PendingReceipt does not apply
   // to them.
   if (registration.collection === 'user_transactions' && status === STATUS.PendingReceipt) return empty;
   const orderKey = orderKeyOf(notification);

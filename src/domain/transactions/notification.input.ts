@@ -18,7 +18,7 @@ export interface ReceivedTime extends Instant {
 }
 
 /**
- * A transaction notification (specification section 2.7). Empty text and 0n mean that the chain processor sent no
+ * A transaction notification (docs/contract.md, 2.7). Empty text and 0n mean that the chain processor sent no
  * value.
  */
 export interface Notification {
@@ -151,7 +151,7 @@ export function parseDelivery(delivery: Delivery): ParsedDelivery {
 /** The schema of a transaction id: 1 to 128 characters, unique across all tenants and collections. */
 export const transactionIdInput = boundedTextInput(MAX_ID_LENGTH).min(1, 'must not be empty');
 
-/** The schema of the messages on the topic `transactions.registered` (decisions: the mirror). */
+/** The schema of the messages on the topic `transactions.registered`. */
 export const registrationInput = objectInput({
   id: transactionIdInput,
   collection: z.enum(TRANSACTION_COLLECTIONS),

@@ -121,7 +121,7 @@ export class TransactionLookups extends WorkLoop {
   readonly #deps: LookupsDependencies;
   readonly #store: LookupStore;
   readonly #underWay = new Set<Promise<void>>();
-  /** The number of consecutive failures, whatever the id. */
+  /** The number of consecutive failures, over all ids. */
   #failures = 0;
 
   constructor(deps: LookupsDependencies) {
@@ -178,7 +178,7 @@ export class TransactionLookups extends WorkLoop {
         this.#failures += 1;
         this.outcomes.inc({ outcome: 'failed' satisfies Outcome });
         if (this.#failures === 1) {
-          log.warn({ err: error, transaction_id: id }, 'could not ask the transaction owner');
+          log.warn({ err: error, transaction_id: id }, 'could not look up a transaction at its owner');
         }
       }
       const untilMs = signal.aborted ? nowMs() : nowMs() + lookupBackoffMs(attempts);
@@ -191,7 +191,7 @@ export class TransactionLookups extends WorkLoop {
     const found = await owner.find(id, signal);
     if (!found) return 'unknown';
     const { moved } = await transactions.registerByOwner(found);
-    if (moved) log.warn({ transaction_id: id }, 'transaction moved to the node that its owner names');
+    if (moved) log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
     return 'registered';
   }
 }

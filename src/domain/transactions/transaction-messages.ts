@@ -39,7 +39,7 @@ export class NotificationPublisher {
   }
 
   /**
-   * Publishes the bytes of a notification, unchanged, to the admin and the user topic (specification section 6).
+   * Publishes the bytes of a notification, unchanged, to the admin and the user topic (docs/contract.md, 6-01).
    * Resolves once both topics have acknowledged.
    * @throws Refusal `invalid_request` when the body is not a notification; `internal_error` when the bus does not
    * acknowledge within `deadlineMs`.
@@ -74,7 +74,7 @@ interface ConsumerDependencies {
   log: Log;
 }
 
-/** Starts the consumers of both notification topics and of registrations, each with a consumer group of its own. */
+/** Starts the consumers of both notification topics and of registrations, each with its own consumer group. */
 export async function startTransactionConsumers(deps: ConsumerDependencies): Promise<Subscription[]> {
   const { bus, transactions, log } = deps;
   const notifications = (topic: TransactionTopic, groupId: string) =>
@@ -98,7 +98,7 @@ export async function startTransactionConsumers(deps: ConsumerDependencies): Pro
 async function registerAll(batch: readonly IncomingMessage[], transactions: Transactions, log: Log): Promise<void> {
   const registrations = batch.map(({ value }) => parseRegistration(value ?? new Uint8Array()));
   for (const id of await transactions.registerAllByOwner(registrations)) {
-    log.warn({ transaction_id: id }, 'transaction moved to the node that its owner names');
+    log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
   }
 }
 

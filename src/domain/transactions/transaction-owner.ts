@@ -49,7 +49,7 @@ export class TransactionOwner {
       return await this.#ask(id, AbortSignal.any([signal, timeout]));
     } catch (error) {
       signal.throwIfAborted();
-      if (timeout.aborted) throw new OwnerError('no answer in time');
+      if (timeout.aborted) throw new OwnerError('no response in time');
       throw faultOf(error);
     }
   }
@@ -63,9 +63,9 @@ export class TransactionOwner {
     const { statusCode, body } = await this.#agent.request({ path, signal });
     const answer = await bytesOf(body, MAX_ANSWER_BYTES);
     if (statusCode === 404) return undefined;
-    if (statusCode !== 200) throw new OwnerError(`the answer is ${statusCode}`);
+    if (statusCode !== 200) throw new OwnerError(`the response has status ${statusCode}`);
     const registration = parseRegistration(answer);
-    if (registration.id !== id) throw new OwnerError('the answer is about another id');
+    if (registration.id !== id) throw new OwnerError('the response is about another id');
     return registration;
   }
 }
@@ -73,7 +73,7 @@ export class TransactionOwner {
 function faultOf(error: unknown): OwnerError {
   if (error instanceof OwnerError) return error;
   if (error instanceof BodyTooLongError) return new OwnerError(error.message);
-  if (error instanceof PoisonError) return new OwnerError('the answer is no registration');
+  if (error instanceof PoisonError) return new OwnerError('the response is not a registration');
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unexpected';
   return new OwnerError(`no answer (${code})`);
 }

@@ -79,7 +79,7 @@ export class TransactionStore {
   }
 
   /**
-   * Returns those of the ids that their owner has registered in one of the collections. This needs no lock: a
+   * Returns the ids that their owner has registered in one of the collections. This needs no lock: a
    * registration by the owner never changes.
    */
   async settledIn(collections: readonly TransactionCollection[], ids: readonly string[]): Promise<Set<string>> {
@@ -199,8 +199,8 @@ export interface NewEvent {
 /**
  * Appends events to the event logs of their tenants, as the last step of the applying transaction. It locks the
  * tenants' counters in the order of their ids, so that sequence numbers follow commit order and appenders cannot
- * deadlock. On a new timeline the numbers go on past those that the server may have lost, which are never given again:
- * a reader behind one of them would miss what is new. Returns the last sequence number of each tenant.
+ * deadlock. On a new timeline the numbers continue after the ones that the server may have lost, which are never
+ * reused: a reader behind one of them would miss what is new. Returns the last sequence number of each tenant.
  */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
   if (events.length === 0) return new Map();

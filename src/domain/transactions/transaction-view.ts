@@ -33,7 +33,7 @@ export interface TransactionSnapshot extends Record<string, unknown> {
  */
 export function stateOfRow(row: TransactionRow): TransactionState {
   const { collection } = row;
-  if (!isTransactionCollection(collection)) throw new Error(`the row ${row.id} has no collection of ours`);
+  if (!isTransactionCollection(collection)) throw new Error(`the row ${row.id} has an unknown collection`);
   return {
     collection,
     registeredType: row.registered_type,

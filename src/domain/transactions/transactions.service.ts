@@ -48,11 +48,11 @@ const REGISTRATION_OFF = {
   permission: 'transactions:write',
   message: 'registration by mutation is off: the owner of the transaction must register it first',
 };
-const ID_TAKEN = { taken: 'duplicate_id', message: 'the id is taken' };
+const ID_TAKEN = { taken: 'duplicate_id', message: 'the id is already registered' };
 
 /**
  * Maintains the mirror, the local copy of transactions: applies notifications to registered transactions and parks
- * those of unknown ids.
+ * notifications of unknown ids.
  */
 export class Transactions {
   /**
@@ -61,7 +61,7 @@ export class Transactions {
    */
   readonly flagged = new Counter<'collection'>({
     name: 'portcullis_transactions_flagged_total',
-    help: 'Applied notifications with a type that is unknown for their collection.',
+    help: 'Applied notifications whose type is unknown in their collection.',
     labelNames: ['collection'],
     registers: [],
   });
@@ -154,7 +154,7 @@ export class Transactions {
 
   /**
    * Does the same as `registerByOwner` for a batch. New ids are inserted in one transaction; each registration by
-   * mutation is replaced in a transaction of its own, since it writes to the event logs of two tenants. The first
+   * mutation is replaced in a separate transaction, since it writes to the event logs of two tenants. The first
    * registration of an id counts. Returns the ids whose rows moved.
    */
   async registerAllByOwner(transactions: readonly NewTransaction[]): Promise<string[]> {

@@ -1,10 +1,10 @@
-/** A status code of specification section 3. */
+/** A status code (docs/contract.md, 3-01). */
 export type TransactionStatus = 1 | 2 | 3 | 4 | 5;
 
-/** The status codes by their names in specification section 3. */
+/** The status codes by name. */
 export const STATUS = { Started: 1, InProgress: 2, Done: 3, Error: 4, PendingReceipt: 5 } as const;
 
-/** Returns the name of a status in specification section 3. */
+/** Returns the name of a status. */
 export function statusName(status: TransactionStatus): keyof typeof STATUS {
   return STATUS_NAMES[status];
 }
@@ -24,10 +24,10 @@ export function isStatus(code: number): code is TransactionStatus {
  */
 export function statusOfCode(code: number): TransactionStatus {
   if (isStatus(code)) return code;
-  throw new Error(`${code} is no transaction status`);
+  throw new Error(`${code} is not a transaction status`);
 }
 
-/** A topic of notifications (specification section 6), without the prefix of the installation. */
+/** A topic of notifications (docs/contract.md, 6-01), without the prefix of the installation. */
 export type TransactionTopic = 'transactions.admin' | 'transactions.user';
 
 /** The type in token_transactions whose Done gives an asset its contract address. */
@@ -35,12 +35,12 @@ export const CREATE_TOKENIZATION = 1;
 
 interface CollectionFacts {
   readonly topic: TransactionTopic;
-  /** The number of types, which count from 1; null when the specification gives none. */
+  /** The number of types, which count from 1; null if it is unknown. */
   readonly typeCount: number | null;
   readonly typeNames: Readonly<Record<number, string>>;
 }
 
-// The collections of specification sections 2.7 and 6.
+// The collections (docs/contract.md, 2.7-09 and 6-01).
 const collections = {
   token_transactions: {
     topic: 'transactions.admin',
@@ -80,7 +80,7 @@ export function isTransactionCollection(text: string): text is TransactionCollec
   return Object.hasOwn(collections, text);
 }
 
-/** Returns the name of a type, or null when specification section 2.7 gives none. */
+/** Returns the name of a type, or null if it has none (docs/contract.md, 2.7-09). */
 export function typeName(collection: TransactionCollection, type: number): string | null {
   const { typeNames }: CollectionFacts = collections[collection];
   return typeNames[type] ?? null;
@@ -88,7 +88,7 @@ export function typeName(collection: TransactionCollection, type: number): strin
 
 /**
  * Checks whether a type code is outside its collection's known range. It is stored and shown nevertheless, and flagged
- * for an operator. Types count from 1; there is no upper bound when the specification gives no number of types.
+ * for an operator. Types count from 1; there is no upper bound if the number of types is unknown.
  */
 export function typeFlagged(collection: TransactionCollection, type: number): boolean {
   const { typeCount }: CollectionFacts = collections[collection];

@@ -22,7 +22,7 @@ export interface FieldRange {
 type QuotedRecord = { ranges: FieldRange[]; end: number; next: number } | { fault: string };
 
 const STRAY: QuotedRecord = {
-  fault: 'has a quote inside of a field: a field with quotes is quoted, and they are doubled',
+  fault: 'has a quote inside an unquoted field: enclose the field in quotes, and double each quote in it',
 };
 
 /** Parses the CSV record at the start of the bytes. Undefined when they do not contain all of it and its line end. */
@@ -97,7 +97,7 @@ const BLANK =
 /**
  * Parses a CSV file (RFC 4180) in UTF-8 that arrives in chunks, one record at a time. Lines end with LF or CRLF; empty
  * lines are skipped, and so are records whose fields are all blank. A malformed record ends with the line on which it
- * began, whatever quotes it opened, so it never swallows others. One chunk and one record are in memory; the time is
+ * began, even with an open quote, so it never swallows others. One chunk and one record are in memory; the time is
  * linear in the number of bytes.
  */
 export class CsvRecords {
@@ -204,7 +204,7 @@ export class CsvRecords {
     const end = line.start + record.end;
     const next = line.start + record.next;
     const { columns } = this;
-    // With a wrong number of fields, a quote was probably left open: the further lines are then records of their own.
+    // With a wrong number of fields, a quote was probably left open: the further lines are then separate records.
     const isWrong = next > line.next && columns && record.ranges.length !== columns.length;
     if (isWrong && !this.#isBlank({ start: line.start, end }))
       return { ...line, fault: countFault(record.ranges, columns) };
@@ -273,7 +273,7 @@ const BOOLEANS = new Map([
   ['', false],
 ]);
 
-const CR_ALONE = 'ends lines with CR alone: save it with LF or CRLF line ends';
+const CR_ALONE = 'ends its lines with a single CR: save it with LF or CRLF line endings';
 /**
  * The formats that programs save in place of CSV in UTF-8, by how a file begins (in Latin-1), and how to correct each.
  */
@@ -296,13 +296,13 @@ export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColu
     const message = other ?? `${fault}${SEPARATORS.test(head) ? '; fields are separated by commas' : ''}`;
     return invalidInput('file', message);
   };
-  if (!header) throw fileFault(`is empty: its first line names the columns, ${KNOWN}`);
+  if (!header) throw fileFault(`is empty: its first line must name the columns, ${KNOWN}`);
   if ('fault' in header)
     throw fileFault(`has a header that ${header.fault}: write the names of columns, ${KNOWN}, in UTF-8`);
   const columns = header.fields.map((field) => {
     const name = trimmed(field);
     const column = name === '' ? name : BY_NAME.get(name);
-    if (column === undefined) throw fileFault(`has the unknown column ${shown(name)}: name some of ${KNOWN}`);
+    if (column === undefined) throw fileFault(`has the unknown column ${shown(name)}: use any of ${KNOWN}`);
     return column;
   });
   const twice = columns.find((column, at) => column !== '' && columns.indexOf(column) !== at);
@@ -313,8 +313,8 @@ export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColu
 
 /**
  * Checks the line ends behind the header. `data` is the beginning of what follows it, in Latin-1.
- * @throws Refusal `invalid_input` when that is a single line with a CR inside, outside of quotes. In one of several lines,
- * such a CR is data.
+ * @throws Refusal `invalid_input` when that is a single line with a CR inside, outside of quotes. In one of several
+ * lines, such a CR is data.
  */
 export function requireLineEnds(data: string): void {
   const [line = '', ...others] = data

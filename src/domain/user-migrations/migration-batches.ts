@@ -52,7 +52,7 @@ export async function* rowBatches(store: MigrationStore, job: MigrationJobRow): 
 }
 
 /**
- * The bytes that PostgreSQL needs for a failed row beside its texts, as measured: 79 in the table and 41 in the index.
+ * The bytes that PostgreSQL needs for a failed row without its texts, as measured: 79 in the table and 41 in the index.
  */
 export const FAILED_ROW_BYTES = 120;
 /**
@@ -66,7 +66,7 @@ const FREE_BYTES = 1_000_000;
  */
 const STORED_PER_READ = 10;
 
-/** Returns the number of bytes that it takes to store those of these rows that failed or have no identifier. */
+/** Returns the number of bytes that it takes to store these rows' failures and missing identifiers. */
 export function failedBytesOf(records: readonly RowOutcomeRow[]): number {
   const failed = records.filter(
     ({ status, reason }) => status === 'failed' || reason === 'missing_email_and_external_id',
@@ -85,7 +85,7 @@ export function isTooMuch(failedBytes: number, readBytes: number): boolean {
  * row nor any later one was applied.
  */
 export function endRowOf(index: number): RowOutcomeRow {
-  const why = `its failed rows and those without an identifier would take more than ${STORED_PER_READ} times the bytes read of the file`;
-  const fault = `line ${index}: the migration has ended here: ${why}`;
+  const why = `its failed rows and rows without an identifier would take more than ${STORED_PER_READ} times the bytes read of the file`;
+  const fault = `line ${index}: the migration stopped here: ${why}`;
   return faultRowOf({ index, fault, email: undefined, externalId: undefined });
 }

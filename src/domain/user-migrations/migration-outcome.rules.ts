@@ -8,14 +8,14 @@ import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
 import type { UserRow } from '../users/users.service.ts';
 import { MAX_WALLET_LENGTH, type MigrateUserInput } from './migration.input.ts';
 
-/** A reason for which a user is not migrated (specification section 7.4). */
+/** A reason for which a user is not migrated (docs/contract.md, 7.4). */
 export type SkipReason =
   | 'missing_email_and_external_id'
   | 'duplicate_email'
   | 'duplicate_external_id'
   | 'duplicate_wallet';
 
-/** The outcome of a row (specification section 2.9). */
+/** The outcome of a row (docs/contract.md, 2.9-02). */
 export type RowOutcome =
   | { status: 'created' }
   | { status: 'skipped'; reason: SkipReason }
@@ -32,8 +32,8 @@ interface Identity {
 type Taken = Record<'email' | 'externalId' | 'address', boolean>;
 
 /**
- * A row with the facts that decide its outcome. `owners` are the ids of the users that have its identifiers. `fault` is the reason why it cannot be stored, found by a check or by
- * an attempt to insert it.
+ * A row with the facts that decide its outcome. `owners` are the ids of the users that have its identifiers. `fault` is
+ * the reason why it cannot be stored, found by a check or by an attempt to insert it.
  */
 export interface JudgedRow {
   identity: Identity;
@@ -46,7 +46,7 @@ export interface JudgedRow {
 type RowText = Omit<MigrateUserInput, 'kyc_sent'>;
 
 /**
- * Decides the outcomes of the rows of one request, in order (specification section 7.5). The checks are, in this order:
+ * Decides the outcomes of the rows of one request, in order (docs/contract.md, 7.5-02). The checks are, in this order:
  * an identifier is given; the row can be stored; its email, external id and wallet are not taken by a user of the
  * tenant or by a row created before it.
  */
@@ -69,8 +69,8 @@ export function outcomesOf(rows: readonly JudgedRow[]): RowOutcome[] {
 }
 
 /**
- * Returns for each row the ids of the users that it created or matched: of the tenant, and of those that rows of the same
- * request created.
+ * Returns for each row the ids of the users that it created or matched: of the tenant, and of those that rows of the
+ * same request created.
  */
 export function notedUsersOf(rows: readonly JudgedRow[], createdIds: readonly (string | undefined)[]): string[][] {
   const keysOf = ({ identity: { emailKey, externalId, address } }: JudgedRow) => [
@@ -116,7 +116,9 @@ export function addressOf(walletAddress: string): string {
   return trimmed(walletAddress).toLowerCase();
 }
 
-/** Returns a row, as sent, with its email and names in the form in which they are stored, and without blank identifiers. */
+/**
+ * Returns a row, as sent, with its email and names in the form in which they are stored, and without blank identifiers.
+ */
 export function normalRow(row: MigrateUserInput): MigrateUserInput {
   return {
     ...row,
@@ -166,7 +168,7 @@ interface KycEventDependencies {
 }
 
 /**
- * Builds the event for a user who was created without a KYC token (specification section 6). It contains neither name
+ * Builds the event for a user who was created without a KYC token (docs/contract.md, 6-02). It contains neither name
  * nor email.
  */
 export function kycEventOf(user: UserRow, deps: KycEventDependencies): NewOutboxEvent {

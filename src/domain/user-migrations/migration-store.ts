@@ -30,7 +30,7 @@ export const FILE_CHUNK_BYTES = 256 * 1024;
 export const MAX_WAITING_CHUNKS = (4 * 1024 ** 3) / FILE_CHUNK_BYTES;
 
 const TOO_MANY_CHUNKS =
-  'files of this node that are being uploaded or wait to be migrated take 4 GiB: wait until migrations end, or cancel one';
+  'the files of this tenant that are being uploaded or waiting take 4 GiB: wait until migrations end, or cancel one';
 
 /** A user migration whose file has been stored. */
 interface StoredFile {
@@ -148,7 +148,7 @@ export class MigrationStore {
           .select((eb) => eb.fn.countAll<string>().as('chunks'))
           .where('migration_id', '=', id),
       );
-      if (Number(stored?.chunks) !== chunks) throw new Error('the file came too slowly: its first parts are gone');
+      if (Number(stored?.chunks) !== chunks) throw new Error('the upload was too slow: its first chunks have expired');
       const migration = {
         id,
         status: 'running' as const,

@@ -8,7 +8,7 @@ import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
 /** The maximum length of a wallet's address before it is lower-cased, in characters. */
 export const MAX_WALLET_LENGTH = 128;
 
-/** The greatest number of rows in a bulk request (specification section 8). */
+/** The greatest number of rows in a bulk request (docs/contract.md, 4.7-02). */
 export const MAX_BULK_ROWS = 500;
 
 const text = () => z.string('must be a string');
@@ -29,8 +29,8 @@ function storedTextInput(max: number, form: (sent: string) => string | undefined
 }
 
 /**
- * The schema of a single user to migrate (specification section 4.6). A user without email and external id is valid
- * here; that is an outcome of its own.
+ * The schema of a single user to migrate (docs/contract.md, 4.6). A user without email and external id is valid
+ * here; that is a separate outcome.
  */
 export const migrateUserInput = objectInput({
   wallet_address: walletInput
@@ -56,7 +56,7 @@ const rowInput = objectInput({
   kyc_sent: kycSent,
 });
 
-/** The schema of 1 to 500 users to migrate (specification section 4.7). Their number is checked before any of them. */
+/** The schema of 1 to 500 users to migrate (docs/contract.md, 4.7-02). Their number is checked before any of them. */
 export const migrateUsersInput = objectInput({
   users: z
     .array(z.unknown(), 'must be an array')

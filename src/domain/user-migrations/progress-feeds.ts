@@ -30,12 +30,14 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
     return this.#isEnded;
   }
 
-  /** The signal that is aborted when no value is wanted any more: by `return`, or with the error that ends the stream. */
+  /**
+   * The signal that is aborted when no value is wanted any more: by `return`, or with the error that ends the stream.
+   */
   get signal(): AbortSignal {
     return this.#left.signal;
   }
 
-  /** Checks whether a value was read for this subscriber alone. */
+  /** Checks whether a value was read only for this subscriber. */
   isOwn(row: MigrationProgressRow): boolean {
     return row === this.#first;
   }
@@ -118,7 +120,7 @@ interface Feed {
 
 /**
  * Streams the progress of user migrations to the subscribers of this process. A migration with subscribers is polled
- * twice a second, whichever process runs it.
+ * twice a second, from any process.
  */
 export class ProgressFeeds {
   readonly #deps: ProgressFeedDependencies;

@@ -36,7 +36,7 @@ interface UserMigrationDependencies {
 }
 
 /**
- * Migrates users (specification sections 4.6 and 4.7). Duplicates are found by one query, outcomes are decided in
+ * Migrates users (docs/contract.md, 4.6 and 4.7). Duplicates are found by one query, outcomes are decided in
  * memory, and users, events and outcomes are written in one transaction.
  */
 export class UserMigrations {
@@ -57,7 +57,7 @@ export class UserMigrations {
 
   /**
    * Runs `work`, which migrates users in a transaction, while no other such work of the tenant runs in this process.
-   * Inside a transaction it does not wait, since whoever began that one has waited.
+   * Inside a transaction it does not wait, since the caller that began the transaction has waited.
    * @throws Refusal `service_unavailable` when too many are waiting.
    */
   async exclusively<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
@@ -103,7 +103,7 @@ function countsOf(rows: readonly AppliedRow[]) {
   return { total: rows.length, success: count('created'), skipped: count('skipped'), failed: count('failed') };
 }
 
-/** Returns the result of a bulk migration as REST shows it (specification section 2.9). */
+/** Returns the result of a bulk migration as REST shows it (docs/contract.md, 2.9-01). */
 export function bulkResultView({ total, success, skipped, failed, rows }: AppliedMigration) {
   const results = rows.map(({ input, outcome, user }) => ({
     ...(present(input.email) ? { email: input.email } : {}),

@@ -87,7 +87,7 @@ export class UserStore {
   }
 
   /**
-   * Erases the migration rows that created or matched the user. A row of release 0.1.0 has noted nobody: it counts if it
+   * Erases the migration rows that created or matched the user. A row of release 0.1.0 names no users: it counts if it
    * has the email or the external id.
    */
   async eraseRows(nodeId: string, userId: string): Promise<void> {

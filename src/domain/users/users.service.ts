@@ -11,8 +11,8 @@ import { emailOf } from './identifiers.rules.ts';
 export type UserRow = Selectable<Tables['users']>;
 
 /**
- * Returns a user as REST and the MCP tools show it, with the members in the documented order (specification section
- * 2.8) and without the time of its migration. `kyc` is null for a user who is not verified and was sent no KYC token.
+ * Returns a user as REST and the MCP tools show it, with the members in the documented order (docs/contract.md, 2.8-01)
+ * and without the time of its migration. `kyc` is null for a user who is not verified and was sent no KYC token.
  */
 export function userView(row: UserRow) {
   const { id, external_id, name, surname, email, address, identity_number, kyc_verified, kyc_token_sent } = row;

@@ -202,7 +202,7 @@ function ofLimit(
   const expected = limit.max_amount;
   const shared = { path: 'permissionless_transfer_limit_rule', field: 'max_amount', op: 'lte', expected } as const;
   if (transfers === undefined) {
-    explanation.push({ ...shared, actual: null, result: false, reason: 'no transfers are given' });
+    explanation.push({ ...shared, actual: null, result: false, reason: 'the transfers are missing' });
     return undefined;
   }
   const start = windowStart(at, limit.time_period_value, limit.time_period);
@@ -229,7 +229,7 @@ function ofApproval(approval: SignAndApproveRule | undefined, explanation: Expla
     expected: String(most),
     actual: String(least),
     result: false,
-    reason: 'min_priority is above max_priority: nobody can approve',
+    reason: 'min_priority is above max_priority: no user can approve',
   });
   return false;
 }

@@ -43,7 +43,7 @@ class LogicReader {
   }
 
   read(given: unknown, path: PropertyKey[], depth: number): RuleLogic | undefined {
-    if (depth > MAX_DEPTH) return this.#end(path, `must be at most ${MAX_DEPTH} deep`);
+    if (depth > MAX_DEPTH) return this.#end(path, `must be at most ${MAX_DEPTH} levels deep`);
     if (typeof given !== 'object' || given === null || Array.isArray(given)) {
       return this.#end(path, 'must be an object: a condition, or one of and, or, not');
     }
@@ -105,7 +105,7 @@ const BEYOND = 10 ** (MAX_DIGITS + 1);
 
 const jsonNumber = z.custom<number | ExactNumber>(isJsonNumber, 'must be a number').meta({ type: 'number' });
 
-/** The schema of a JSON number, parsed into an exact decimal text of plain digits (decisions section 5). */
+/** The schema of a JSON number, parsed into an exact decimal text of plain digits (docs/contract.md, D5-03). */
 const decimalInput = jsonNumber
   .transform(decimalOf)
   .meta({ type: 'number', exclusiveMinimum: -BEYOND, exclusiveMaximum: BEYOND });
@@ -151,7 +151,7 @@ export const conditionInput = leafInput(decimalInput);
 /** The schema of a condition tree in a REST body. */
 export const ruleLogicInput = logicInput(conditionInput);
 
-/** The schema of a wallet rule in a REST body after `parseJson` (specification section 2.6). */
+/** The schema of a wallet rule in a REST body after `parseJson` (docs/contract.md, 2.6). */
 export const walletRuleInput = ruleInput({
   rule_logic: ruleLogicInput,
   amount: positiveDecimal,
@@ -237,7 +237,7 @@ function hasOwnObject(type: WalletRuleContent['type']) {
 function missing(type: WalletRuleContent['type']) {
   return {
     path: [`${type}_rule`],
-    message: `is required where type is ${type}`,
+    message: `is required if type is ${type}`,
     when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null && !Array.isArray(value),
   };
 }

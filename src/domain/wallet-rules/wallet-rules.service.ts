@@ -38,7 +38,7 @@ const versionColumns = [
   ...(['subject', 'client_id', 'correlation_id'] as const),
 ] as const;
 
-/** Reads wallet rules: those of wallets by keyset, oldest first, and single ones by id; and the versions of each. */
+/** Reads wallet rules: lists of wallets by keyset, oldest first, and single rules by id; and the versions of each. */
 export class WalletRulePages {
   /** The rules of each wallet as a nested list. */
   readonly ofWallets: NestedList<WalletRuleRow>;
@@ -90,7 +90,7 @@ interface RulePlace {
 }
 
 /**
- * Writes wallet rules (specification sections 4.2 and 4.3). The database keeps every version, with the
+ * Writes wallet rules (docs/contract.md, 4.2-01 and 4.3-01). The database keeps every version, with the
  * author that each method sets. Each throws a Refusal `not_found` when the author's tenant has
  * no such wallet or rule.
  */
@@ -123,7 +123,7 @@ export class WalletRules {
   /**
    * Replaces the content of a rule and increments its version; its status stays. With `versions`, it does so only when
    * the rule has one of them, so of concurrent calls with the same version one succeeds.
-   * @throws Refusal `precondition_failed` when the rule has another version.
+   * @throws Refusal `precondition_failed` when the rule has a different version.
    */
   async replace(
     by: RuleAuthor,
@@ -148,7 +148,7 @@ export class WalletRules {
     }
     const existing = await this.#pages.find(by.nodeId, place.id);
     if (existing?.wallet_id !== place.walletId) throw notFound();
-    throw new Refusal('precondition_failed', { message: 'the rule has another version' });
+    throw new Refusal('precondition_failed', { message: 'the rule has a different version' });
   }
 
   /** Enables or disables a rule and increments its version. Setting the status that it already has changes nothing. */

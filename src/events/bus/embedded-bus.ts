@@ -85,7 +85,7 @@ class EmbeddedReader {
     }
   }
 
-  /** Reads a batch and gives it to the handler. Returns whether there may be more: those behind a whole batch. */
+  /** Reads a batch and passes it to the handler. Returns whether there may be more messages: after a full batch. */
   async #step(signal: AbortSignal): Promise<boolean> {
     const { store, at, handle } = this.#options;
     const batch = await store.read(at);
@@ -102,8 +102,8 @@ const REMOVAL_INTERVAL_MS = 10 * 60 * 1_000;
 
 /**
  * The event bus of an installation without Kafka. Messages are stored in the database; readers of this process are
- * woken as soon as one is published and poll every second for those of other processes. Only one process may consume.
- * Stop the bus before the database is closed.
+ * woken as soon as one is published and poll every second for messages of other processes. Only one process may
+ * consume. Stop the bus before the database is closed.
  */
 export class EmbeddedBus implements EventBus {
   readonly #store: EmbeddedStore;
@@ -161,7 +161,7 @@ export class EmbeddedBus implements EventBus {
         HEALTH_TIMEOUT_MS,
       );
     } catch (error) {
-      throw new BusUnavailableError('the database refuses, or is slow', { cause: error });
+      throw new BusUnavailableError('the database is rejecting writes, or is slow', { cause: error });
     }
   }
 
@@ -171,7 +171,7 @@ export class EmbeddedBus implements EventBus {
 
   /**
    * Removes the messages that every consumer group has read and whose retention has passed, in bounded batches, and
-   * returns their number. The bus also calls it by itself every ten minutes.
+   * returns their number. The bus also calls it every ten minutes.
    */
   async removeRead(): Promise<number> {
     let total = 0;
@@ -205,7 +205,7 @@ export class EmbeddedBus implements EventBus {
 
   #removeInBackground(): void {
     this.#removing = this.removeRead().catch((error: unknown) => {
-      this.#log('warn', 'old events could not be removed', { error: String(error) });
+      this.#log('warn', 'could not delete old events', { error: String(error) });
     });
   }
 }

@@ -55,12 +55,13 @@ export interface EventBus {
    */
   publish(messages: readonly OutgoingMessage[], options?: PublishOptions): Promise<void>;
   /**
-   * Starts consuming and goes on through outages until stopped. A batch that fails is delivered again after a backoff.
+   * Starts consuming and continues through outages until stopped. A batch that fails is delivered again after a
+   * backoff.
    */
   subscribe(options: SubscribeOptions): Promise<Subscription>;
-  /** Creates those of the topics that do not exist. */
+  /** Creates the topics that do not exist. */
   ensureTopics(topics: readonly string[]): Promise<void>;
-  /** Returns those of `topics` that do not exist. */
+  /** Returns the members of `topics` that do not exist. */
   missingTopics(topics: readonly string[]): Promise<string[]>;
   /**
    * Checks whether the bus responds.
@@ -74,8 +75,8 @@ export interface EventBus {
    */
   lag?(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]>;
   /**
-   * Moves every consumer group back to the messages that were published at `sinceMs` or later, and returns how many each
-   * will read again. A bus whose offsets are in the database has no need of it.
+   * Moves every consumer group back to the messages that were published at `sinceMs` or later, and returns how many
+   * each will read again. A bus whose offsets are in the database has no need of it.
    * @throws BusUnavailableError while a group has members, before anything is moved.
    */
   rewind?(sinceMs: number): Promise<GroupLag[]>;
@@ -134,9 +135,9 @@ export interface LogReader {
   /** Returns the ranges of offsets that the selected messages have now, without partitions that have none. */
   spans(topic: string, within: Within): Promise<PartitionSpan[]>;
   /**
-   * Passes each message of the spans to `handle` once, in batches, those of one partition in their order. Resolves when
+   * Passes each message of the spans to `handle` once, in batches, in order within each partition. Resolves when
    * all have been handled, or when `signal` aborts and the running batch has ended.
-   * @throws BusUnavailableError when no more messages arrive, and whatever `handle` rejects with.
+   * @throws BusUnavailableError when no more messages arrive, and any error of `handle`.
    */
   read(options: ReadOptions): Promise<void>;
 }

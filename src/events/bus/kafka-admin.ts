@@ -34,7 +34,7 @@ export class KafkaAdmin {
     this.#log = log;
   }
 
-  /** Creates those of the topics that do not exist, with one replica for each broker, at most 3. */
+  /** Creates the topics that do not exist, with one replica for each broker, at most 3. */
   async ensureTopics(topics: readonly string[]): Promise<void> {
     const missing = await this.missingTopics(topics);
     if (missing.length > 0) await this.#withAdmin((admin) => this.#create(admin, missing));
@@ -78,7 +78,7 @@ export class KafkaAdmin {
     try {
       await withTimeout(this.#probe, HEALTH_TIMEOUT_MS);
     } catch (error) {
-      throw new BusUnavailableError('the brokers do not answer', { cause: error });
+      throw new BusUnavailableError('the brokers do not respond', { cause: error });
     }
   }
 
@@ -109,8 +109,8 @@ export class KafkaAdmin {
   }
 
   /**
-   * Moves every consumer group of the installation back to the messages of `sinceMs` or later, and returns how many each
-   * will read again; a partition that has committed no more stays.
+   * Moves every consumer group of the installation back to the messages of `sinceMs` or later, and returns how many
+   * each will read again; a partition that has committed no more stays.
    * @throws BusUnavailableError while a group has members, before anything is moved.
    */
   rewind(sinceMs: number): Promise<GroupLag[]> {
@@ -120,7 +120,7 @@ export class KafkaAdmin {
       const ids = named.filter((id) => id.startsWith(`${topicPrefix}${GROUP_PREFIX}`));
       const busy = (await admin.describeGroups(ids)).groups.filter(({ members }) => members.length > 0);
       if (busy.length > 0) {
-        throw new BusUnavailableError(`consumers run in ${busy.map(({ groupId }) => groupId).join(', ')}`);
+        throw new BusUnavailableError(`consumers are running in ${busy.map(({ groupId }) => groupId).join(', ')}`);
       }
       const moved: GroupLag[] = [];
       for (const groupId of ids) {

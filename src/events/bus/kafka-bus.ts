@@ -77,7 +77,7 @@ class KafkaProducer {
     try {
       await withTimeout(this.#producer(), HEALTH_TIMEOUT_MS);
     } catch (error) {
-      throw new BusUnavailableError('the brokers let nobody send', { cause: error });
+      throw new BusUnavailableError('the brokers do not allow this user to produce', { cause: error });
     }
   }
 
@@ -144,8 +144,8 @@ function isFinal(error: unknown, attempt: number): boolean {
 }
 
 /**
- * The maximum number of bytes of one topic in a batch, and so of each partition: half of what a broker accepts by
- * default.
+ * The maximum number of bytes of one topic in a batch, and so of each partition: half of the size that a broker accepts
+ * by default.
  */
 const MAX_TOPIC_BYTES = 512 * 1024;
 

@@ -25,7 +25,7 @@ export const KAFKA_RETRY: RetryOptions = {
 };
 
 /**
- * Creates a kafkajs client; the library is loaded on first use. Each consumer needs a client of its own: the consumers
+ * Creates a kafkajs client; the library is loaded on first use. Each consumer needs its own client: the consumers
  * of one client share their record of committed offsets, and a member that joins clears it for the others.
  */
 export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs: number, log: BusLog): Promise<Kafka> {

@@ -107,7 +107,7 @@ class Reading {
   async run(): Promise<void> {
     const { signal } = this.#options;
     const stop = () => this.#ended.resolve();
-    this.#stall = setTimeout(() => this.#ended.reject(new BusUnavailableError('nothing comes any more')), STALL_MS);
+    this.#stall = setTimeout(() => this.#ended.reject(new BusUnavailableError('the log reader has stopped')), STALL_MS);
     this.#consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
       if (!restart) this.#ended.reject(error);
     });
@@ -128,7 +128,10 @@ class Reading {
     }
   }
 
-  /** Starts each partition at its next offset, at the first join of the group and at each later one, before anything is fetched. */
+  /**
+   * Starts each partition at its next offset, at the first join of the group and at each later one, before anything is
+   * fetched.
+   */
   #seek(): void {
     for (const [partition, { next }] of this.#left) {
       this.#consumer.seek({ topic: this.#name, partition, offset: String(next) });
@@ -171,7 +174,7 @@ function isLoading(error: Error): boolean {
 
 /**
  * Returns the range of a partition's offsets after the last one that was read; all that the partition has where the
- * topic was created anew since.
+ * topic was created again since.
  */
 function unread(partition: number, [low, high]: [bigint, bigint], after: ReadonlyMap<number, bigint>) {
   const last = after.get(partition);

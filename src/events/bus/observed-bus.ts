@@ -122,7 +122,7 @@ export class ObservedBus implements EventBus {
       }));
       let error = '';
       try {
-        // The handler runs within the span of the first message: what it logs about the whole batch joins that trace.
+        // The handler runs within the span of the first message: its log lines about the whole batch join that trace.
         await (spans[0] ? spans[0].run(() => handle(traced)) : handle(traced));
       } catch (thrown) {
         error = nameOf(thrown);

@@ -13,11 +13,11 @@ interface PublishQueueOptions {
    * caller has stopped waiting, when a retry would be useless.
    */
   send(messages: OutgoingMessage[], isWanted: () => boolean): Promise<void>;
-  /** The maximum number of messages in a batch; a single call with more is sent alone. */
+  /** The maximum number of messages in a batch; a single call with more is sent separately. */
   maxBatchMessages: number;
-  /** The maximum number of bytes of one topic in a batch; a single call with more is sent alone. */
+  /** The maximum number of bytes of one topic in a batch; a single call with more is sent separately. */
   maxTopicBytes: number;
-  /** How many calls are sent concurrently when a batch of several has failed and each call is sent again alone. */
+  /** How many calls are sent concurrently when a batch of several has failed and each call is sent again separately. */
   singlesAtOnce: number;
 }
 
@@ -125,13 +125,13 @@ export class PublishQueue {
       for (const call of calls) call.resolve();
     } catch (error) {
       if (calls.length > 1) await this.#deliverSingly(calls);
-      else calls[0]?.reject(new BusUnavailableError('the messages were refused', { cause: error }));
+      else calls[0]?.reject(new BusUnavailableError('the broker rejected the messages', { cause: error }));
     }
   }
 
   /**
-   * Sends each call of a failed batch alone, so that one that the bus cannot accept (too large, for example) fails no
-   * other.
+   * Sends each call of a failed batch separately, so that one that the bus cannot accept (too large, for example) fails
+   * no other.
    */
   async #deliverSingly(calls: Call[]): Promise<void> {
     const rest = calls.values();

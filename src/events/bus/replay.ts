@@ -61,7 +61,7 @@ export class ReplayPositions {
 }
 
 const PUBLISH_DEADLINE_MS = 30_000;
-/** The headers that a dead letter has in addition to those of the original message. */
+/** The headers that a dead letter has in addition to the original message's. */
 const DEAD_LETTER_HEADERS = new Set(['error', 'original-topic', 'original-partition', 'original-offset']);
 
 interface Dependencies {

@@ -10,7 +10,7 @@ export interface LoggedEvent {
   /** The sequence number: from 1 in each tenant, in commit order. */
   seq: bigint;
   transactionId: string;
-  /** The status before the change (specification section 2.7); null if this is the first one. */
+  /** The status before the change (docs/contract.md, 2.7-03); null if this is the first one. */
   previousStatus: number | null;
   correlationId: string;
   /** The trace of the change (W3C Trace Context); null or undefined if it has none. */
@@ -27,8 +27,8 @@ export interface LoggedEvent {
  */
 export interface EventLog {
   /**
-   * Returns the first `limit` events of a tenant after `afterSeq`, in order. If the first few reach `PAGE_BYTES`, returns
-   * only these, and the last of them has `isCut`.
+   * Returns the first `limit` events of a tenant after `afterSeq`, in order. If the first few reach `PAGE_BYTES`,
+   * returns only these, and the last of them has `isCut`.
    */
   readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]>;
   /** Returns the last sequence number given to an event of a tenant; 0 if it has had none. */

@@ -73,7 +73,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     return this.#ended.signal;
   }
 
-  /** Checks whether an event of this stream was replayed: it was read for this subscriber alone. */
+  /** Checks whether an event of this stream was replayed: it was read only for this subscriber. */
   isOwn({ seq }: Pick<LoggedEvent, 'seq'>): boolean {
     return this.#queue.isReplayed(seq);
   }
@@ -162,8 +162,8 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.#held?.end();
   }
 
-  // A gap in the sequence numbers means that events were deleted: because of their age or, which is harmless, singly.
-  // The head is read first, so that an event appended after it cannot make the cursor look older than it is.
+  // A gap in the sequence numbers means that events were deleted: because of their age or, which is harmless, one by
+  // one. The head is read first, so that an event appended after it cannot make the cursor look older than it is.
   async #checkKept(position: bigint): Promise<void> {
     const { nodeId } = this.#options;
     const head = await this.#deps.log.headSeq(nodeId, this.#ended.signal);
@@ -171,7 +171,9 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     if (position < oldest - 1n || position > head) throw new CursorExpiredError(position);
   }
 
-  /** Queues the matching events of a page. Returns the sequence number of its last event; undefined for an empty page. */
+  /**
+   * Queues the matching events of a page. Returns the sequence number of its last event; undefined for an empty page.
+   */
   #give(page: readonly LoggedEvent[]): bigint | undefined {
     for (const event of page) if (this.#options.matches(event)) this.#queue.replay(event);
     return page.at(-1)?.seq;
@@ -200,7 +202,7 @@ export interface EventStreamsOptions {
 
 /**
  * Delivers events to all subscribers of this process. Every event comes from the event log, which is read once for each
- * tenant, whatever the number of its subscribers.
+ * tenant, for any number of its subscribers.
  */
 export class EventStreams {
   readonly #clock: Clock;

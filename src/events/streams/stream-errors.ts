@@ -6,7 +6,7 @@ export class CursorExpiredError extends Error {
   override name = 'CursorExpiredError';
 
   constructor(after: bigint) {
-    super(`the event log does not go on from ${after}`);
+    super(`the event log no longer has the events after ${after}`);
   }
 }
 

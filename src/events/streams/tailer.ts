@@ -26,8 +26,8 @@ const PART_BYTES = 256 * 1024;
  */
 const FIRST_SUBSCRIBER_TIMEOUT_MS = 5_000;
 /**
- * How long a burst waits for one slow subscriber: this many milliseconds in total, counted anew once that subscriber
- * has taken everything.
+ * How long a burst waits for one slow subscriber: this many milliseconds in total, counted from 0 again once that
+ * subscriber has taken everything.
  */
 const SLOW_SUBSCRIBER_TIMEOUT_MS = 1_000;
 
@@ -211,7 +211,7 @@ class NodeTailer {
     cancel();
   }
 
-  /** Passes events on. A subscriber that comes meanwhile reads them by itself. */
+  /** Passes events on. A subscriber that joins in the meantime reads them from the log. */
   async #hand(events: readonly LoggedEvent[], upTo: bigint): Promise<void> {
     this.#position = upTo;
     for (const subscriber of this.#subscribers) {

@@ -14,7 +14,7 @@ export interface WakeUps {
 }
 
 /**
- * Wake-ups within one process. Those of one tick of the event loop are coalesced into one for each tenant, with its
+ * Wake-ups within one process. All of one tick of the event loop are coalesced into one for each tenant, with its
  * highest sequence number, which is also passed to `send`.
  */
 export class MemoryWakeUps implements WakeUps {

@@ -13,7 +13,7 @@ const UPSTREAM = '/v1/discovers';
 export function withDiscovers(config: GatewayConfig, url: string | undefined): GatewayConfig {
   if (url === undefined) return config;
   if (config.endpoints.some(({ path }) => path === PATH)) {
-    throw new ConfigError([`DISCOVERS_UPSTREAM_URL: gateway.yaml has ${PATH} already; have one of them`]);
+    throw new ConfigError([`DISCOVERS_UPSTREAM_URL: gateway.yaml has ${PATH} already; remove one of the two`]);
   }
   const endpoint: Endpoint = {
     ...endpointOf({

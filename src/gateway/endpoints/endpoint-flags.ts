@@ -11,8 +11,8 @@ export interface EndpointFlags {
    */
   readonly batch?: boolean;
   /**
-   * Whether `errors` is left out of the body of every error response, because the specification lists its members
-   * exactly (section 4.1).
+   * Whether `errors` is left out of the body of every error response, because the contract lists its members
+   * exactly (docs/contract.md, D2-13).
    */
   readonly oauthErrors?: boolean;
   /** The longest body that `readBody` reads, in bytes, instead of the operator's setting; a longer one is a 400. */

@@ -24,44 +24,45 @@ const remotePlace = url
   .meta({ description: 'URL of the service; its path is prefixed to the path of every request.' });
 
 const localSchema = z.strictObject({
-  at: z.literal(LOCAL).meta({ description: 'In this process.' }),
+  at: z.literal(LOCAL).meta({ description: 'The service runs in this process.' }),
   guards: z.enum(['here', 'front']).default('here').meta({
-    description: 'front: a gateway in front, which TRUST_PROXY names, has run the client guards already.',
+    description: 'front: a gateway in front of this one has already run the client guards. TRUST_PROXY must list it.',
   }),
 });
 
 const remoteSchema = z.strictObject({
   at: remotePlace,
   guards: z.enum(['here', 'upstream']).default('here').meta({
-    description: 'Who runs the client guards: this gateway, or the Portcullis at the URL itself.',
+    description: 'Where client guards run: in this gateway, or in the Portcullis at the URL.',
   }),
   timeout_ms: z.int().min(1).optional().meta({
-    description: 'How long its endpoints may take to begin an answer, where an endpoint says nothing else.',
+    description: 'Milliseconds until the first byte of a response, unless an endpoint sets its own timeout.',
   }),
   idle_timeout_ms: z.int().min(1).default(120_000).meta({
-    description: 'How long an answer that has begun may stand still, for the service or for its reader.',
+    description:
+      'Milliseconds without progress after which a response is aborted, whether the service or the client is slow.',
   }),
   max_body_bytes: z.int().min(0).optional().meta({
-    description: 'The largest request body of its endpoints, where an endpoint says nothing else; 0: no limit.',
+    description: 'Maximum size of a request body, unless an endpoint sets its own; 0 means no limit.',
   }),
   connections: z.int().min(1).max(10_000).default(128).meta({
-    description: 'Requests in progress at once, event streams included; no more connections are opened.',
+    description: 'Maximum number of concurrent requests and connections, including event streams.',
   }),
   queue: z.int().min(0).max(100_000).default(256).meta({
-    description: 'Requests that may wait for their turn; more are answered 503.',
+    description: 'Maximum number of queued requests; further requests get 503.',
   }),
-  websockets: z.int().min(0).max(100_000).default(1_000).meta({ description: 'WebSockets open at once.' }),
+  websockets: z.int().min(0).max(100_000).default(1_000).meta({ description: 'Maximum number of open WebSockets.' }),
   breaker: z
     .strictObject({
-      failures: z.int().min(1).default(5).meta({ description: 'Failures in a row that open the circuit.' }),
+      failures: z.int().min(1).default(5).meta({ description: 'Consecutive failures that open the circuit breaker.' }),
       open_ms: z
         .int()
         .min(1)
         .default(10_000)
-        .meta({ description: 'How long nothing is sent, before one request tries.' }),
+        .meta({ description: 'Milliseconds an open circuit breaker waits before it lets one request through.' }),
     })
     .default({ failures: 5, open_ms: 10_000 })
-    .meta({ description: 'When requests are answered 503 at once.' }),
+    .meta({ description: 'When to open the circuit breaker; while it is open, requests get 503.' }),
 });
 
 /** The schema of a service in `gateway.yaml`: `local`, a URL, or either with its settings. */
@@ -95,13 +96,13 @@ const lookupSchema = z.strictObject({
     .transform((text) => text.replace(/\/+$/, ''))
     .meta({ description: 'GET {url}/{id} returns the owner of a transaction; the id is percent-encoded.' }),
   timeout_ms: z.int().min(1).max(60_000).default(5_000).meta({
-    description: 'How long an answer may take, to its last byte.',
+    description: 'Milliseconds until the last byte of the response.',
   }),
   bearer_env: z
     .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable')
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable')
     .optional()
-    .meta({ description: 'The variable whose value is sent as the bearer token.' }),
+    .meta({ description: 'The environment variable that contains the bearer token.' }),
 });
 
 export type LookupConfig = Readonly<z.output<typeof lookupSchema>>;
@@ -124,7 +125,7 @@ export function lookupBearer(
   if (faults.length > before || (value !== undefined && TOKEN.test(value))) return value;
   const place =
     value === undefined
-      ? 'is missing: transactions_lookup in gateway.yaml names it'
+      ? 'is missing: transactions_lookup in gateway.yaml requires it'
       : 'must be a token of visible ASCII characters';
   faults.push(`${name} ${place}`);
   return undefined;
@@ -149,35 +150,39 @@ const endpointSchema = z.strictObject({
     .array(z.enum(METHODS))
     .min(1)
     .meta({ description: 'The methods that are registered; HEAD is not implied by GET.' }),
-  path: pathPattern.meta({ description: '{name} takes one segment, a trailing * one more segment, ** any rest.' }),
+  path: pathPattern.meta({
+    description: '{name} matches one segment, a trailing * one more segment, and ** any rest.',
+  }),
   services: z
     .array(z.string())
     .default([])
-    .meta({ description: 'The names in X-Target-Server that reach it; none: any known name.' }),
+    .meta({ description: 'The names in X-Target-Server that select this endpoint; if empty, any known name does.' }),
   visibility: z.enum(['protected', 'public', 'optional']).default('protected').meta({
-    description: 'protected needs a bearer token; public looks at none; optional passes without one.',
+    description:
+      'protected requires a bearer token; public ignores tokens; optional accepts requests with or without one.',
   }),
   tokens: z
     .array(z.enum(['user', 'discover', 'legacy']))
     .min(1)
     .optional()
     .meta({
-      description: 'The token classes that are accepted, user and legacy by default; none of a public endpoint.',
+      description: 'The accepted token classes; user and legacy by default. Not allowed for a public endpoint.',
     }),
   permissions: z
     .array(z.string().regex(SCOPE_TOKEN, 'must be a scope token of RFC 6749'))
     .default([])
-    .meta({ description: 'All of these must be in the scope of the token; none of a public endpoint.' }),
+    .meta({ description: 'The token must have all of these in its scope. Not allowed for a public endpoint.' }),
   doNotLog: z.boolean().default(false).meta({ description: 'Keeps the bodies out of the audit record.' }),
   timeout_ms: z.int().min(1).optional().meta({
-    description: 'How long a remote service may take to begin its answer; else as its first service says, else 30000.',
+    description:
+      "Milliseconds until the first byte of a remote service's response. Default: the timeout of its first service, or 30000.",
   }),
   max_body_bytes: z.int().min(0).optional().meta({
     description:
-      'Maximum size of a request body; 0 means no limit (only for remote services). Default: that of its first service, or 1 MiB.',
+      'Maximum size of a request body; 0 means no limit (only for remote services). Default: the limit of its first service, or 1 MiB.',
   }),
   statuses: z.enum(['open', 'closed']).default('open').meta({
-    description: 'closed: senders know no 413, 502, 503 or 504; they get 400 and 500 instead.',
+    description: 'closed: the endpoint returns 400 instead of 413, and 500 instead of 502, 503 and 504.',
   }),
 });
 
@@ -185,7 +190,7 @@ const endpointSchema = z.strictObject({
 const gatewaySchema = z.strictObject({
   services: z.record(z.string(), serviceSchema).meta({ description: 'The services by name, each local or at a URL.' }),
   binding: z.array(z.string()).min(1).optional().meta({
-    description: 'The services that a request without X-Target-Server reaches; by default all, local ones first.',
+    description: 'The services for requests without X-Target-Server; by default all, local ones first.',
   }),
   webhook_alias: z
     .strictObject(
@@ -193,10 +198,10 @@ const gatewaySchema = z.strictObject({
       { error: ({ input }) => (input === undefined ? 'is required: set deprecated_at and sunset' : undefined) },
     )
     .meta({
-      description: 'Since when POST /v2/webhooks is deprecated, and until when it answers.',
+      description: 'When POST /v2/webhooks was deprecated, and when it stops working.',
     }),
   transactions_lookup: lookupSchema.optional().meta({
-    description: 'The service to ask for unregistered transactions that notifications name; read only at startup.',
+    description: 'The service that owns transactions, for lookups of unregistered ones. Read only at startup.',
   }),
   endpoints: z.array(endpointSchema).min(1),
 });
@@ -204,7 +209,7 @@ const gatewaySchema = z.strictObject({
 type Written = z.output<typeof gatewaySchema>;
 type WrittenEndpoint = Written['endpoints'][number];
 
-/** An endpoint with its limits: its own, or else those of its first service, or else the defaults. */
+/** An endpoint with its limits: its own, or else its first service's, or else the defaults. */
 export type Endpoint = Readonly<
   WrittenEndpoint & {
     tokens: TokenClass[];
@@ -246,7 +251,7 @@ export function readGatewayConfig(path: string): GatewayConfig {
 /** Returns the error for a `gateway.yaml` that cannot be read. */
 export function unreadable(path: string, error: unknown): ConfigError {
   const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  return new ConfigError([`GATEWAY_CONFIG: ${path} cannot be read (${reason}); name a readable file`]);
+  return new ConfigError([`GATEWAY_CONFIG: ${path} cannot be read (${reason}); set it to a readable file`]);
 }
 
 /**
@@ -280,13 +285,13 @@ function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConf
 
 type Words = (issue: Readonly<Record<string, unknown>>) => string;
 
-/** Says in the operator's words what is wrong, by the code of the issue, where a schema has no words of its own. */
+/** Returns a message for the operator by the code of the issue, for schemas without their own message. */
 const WORDS: Readonly<Record<string, Words>> = {
   invalid_type: ({ input, expected }) =>
     input === undefined ? 'is required' : `must be ${KINDS[String(expected)] ?? `a ${expected}`}`,
   invalid_value: ({ values }) => `must be one of ${[values].flat().join(', ')}`,
   invalid_format: () => 'must be a time in UTC such as 2026-11-21T10:30:00Z',
-  unrecognized_keys: ({ keys }) => `has no member ${[keys].flat().join(', ')}`,
+  unrecognized_keys: ({ keys }) => `has the unknown member ${[keys].flat().join(', ')}`,
   too_small: ({ origin, minimum }) => (origin === 'array' ? 'must not be empty' : `must be at least ${minimum}`),
   too_big: ({ maximum }) => `must be at most ${maximum}`,
 };
@@ -329,12 +334,12 @@ function crossFaults(value: unknown): Fault[] {
     if (endpoint.max_body_bytes === 0 && (names.length === 0 || names.some(isHere))) {
       faults.push({
         at: ['endpoints', index, 'max_body_bytes'],
-        message: 'no limit (0) is only allowed for remote services',
+        message: '0 (no limit) is allowed only for remote services',
       });
     }
     for (const field of ['tokens', 'permissions'] as const) {
       if (endpoint.visibility === 'public' && textsIn(endpoint[field]).length > 0)
-        faults.push({ at: ['endpoints', index, field], message: 'a public endpoint looks at no token' });
+        faults.push({ at: ['endpoints', index, field], message: 'must be absent: a public endpoint ignores tokens' });
     }
     for (const method of textsIn(endpoint.methods)) {
       const key = `${method} ${String(endpoint.path).replaceAll(/\{[a-z_]+\}/g, '{}')}`;

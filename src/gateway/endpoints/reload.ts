@@ -139,7 +139,7 @@ export class Reloads {
     this.#source = deps.source;
     this.inForce = new Gauge({
       name: 'portcullis_gateway_file_in_force',
-      help: '1 if the latest gateway.yaml is in use, 0 if it was rejected and older routes are.',
+      help: '1 if the latest gateway.yaml is in use, 0 if it was rejected and older routes are in use.',
       registers: [],
     });
     this.inForce.set(1);

@@ -28,7 +28,7 @@ export interface UpstreamCounts {
   refused: number;
   /** Requests that their clients aborted. */
   left: number;
-  /** Requests that were cut off: the client stopped reading, the process stops, or the token of one that lasts ended. */
+  /** Requests that were aborted: the client stopped reading, the process stops, or the token of a long one expired. */
   cut: number;
   /** Requests that were sent a second time; each is also counted under its outcome. */
   retried: number;

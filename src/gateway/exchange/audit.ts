@@ -92,7 +92,7 @@ export function recordedTarget(target: string, maskedQuery?: string): Omit<Recor
   const whole = mark < 0 ? target : target.slice(0, mark);
   const path = maskPart(whole, MAX_TARGET_PART_BYTES, maskSpelled);
   if (mark < 0) return { path: storable(path), query: null };
-  // The query of a cut path is masked as that of GraphQL, since the path may have been that.
+  // The query of a truncated path is masked like a query of GraphQL, since the path may have been GraphQL's.
   const pathOfQuery = whole.length > MAX_TARGET_PART_BYTES ? null : whole;
   const query =
     maskedQuery === undefined

@@ -62,7 +62,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
 }
 
 function tooSlow(): Refusal {
-  return invalidRequest([{ path: '', message: 'must come within five minutes' }]);
+  return invalidRequest([{ path: '', message: 'must arrive within five minutes' }]);
 }
 
 /**

@@ -32,7 +32,7 @@ class BodyPrefix {
     if (freeBytes > 0) this.#kept.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
   }
 
-  /** Takes bytes that nobody changes, and that stay in memory for others as well, without copying them. */
+  /** Takes bytes that are never changed, and that stay in memory for others as well, without copying them. */
   pushShared(bytes: Buffer): void {
     if (this.totalBytes < KEPT_BYTES) this.#shared.push(bytes);
     this.totalBytes += bytes.length;
@@ -55,8 +55,8 @@ class BodyPrefix {
 }
 
 /**
- * Runs a function without an async context. The keep-alive timer of a connection captures the context in which a response
- * ends, and would keep everything that the request has stored there until the next request.
+ * Runs a function without an async context. The keep-alive timer of a connection captures the context in which a
+ * response ends, and would keep everything that the request has stored there until the next request.
  */
 const withoutContext = AsyncLocalStorage.snapshot();
 
@@ -96,8 +96,8 @@ export class Capture {
   }
 
   /**
-   * Closes the connection if the body of the request comes in tiny chunks (RFC 9112 section 7.1 has no minimum), and calls
-   * `onExceeded`. The request ends as if the client had left.
+   * Closes the connection if the body of the request comes in tiny chunks (RFC 9112 section 7.1 has no minimum), and
+   * calls `onExceeded`. The request ends as if the client had left.
    */
   limitChunks(onExceeded: () => void): void {
     if (!announcesBody(this.#req)) return;

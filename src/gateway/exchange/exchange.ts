@@ -36,13 +36,13 @@ export interface RecordedHead {
 export interface AuditedBody {
   /** Masked text to record instead of the captured bytes; null to record no more than their length. */
   text?: string | null;
-  /** The length to record, in bytes, if it is not that of the captured bytes. */
+  /** The length to record, in bytes, if it differs from the captured bytes. */
   bytes?: number | undefined;
   /** The names of members to mask in addition to those that are secrets by their name. */
   maskedNames?: ReadonlySet<string>;
 }
 
-/** One operation of a request; each has an audit record of its own. */
+/** One operation of a request; each has its own audit record. */
 export interface AuditedOperation {
   request: AuditedBody;
   response: AuditedBody;
@@ -50,7 +50,7 @@ export interface AuditedOperation {
   query?: string;
   /** The schema names of the operation's root fields; without them, the record names the endpoint. */
   name?: string;
-  /** The users that the operation has noted; without them, those of the whole request are recorded. */
+  /** The users that the operation has noted; without them, the users of the whole request are recorded. */
   notes?: UserNotes;
 }
 
@@ -95,7 +95,7 @@ interface AuditNotes extends UserNotes {
 }
 
 /**
- * A request and its response on their way through the chain, with what the chain finds out and what is recorded of
+ * A request and its response on their way through the chain, with the results of the stages and the facts to record of
  * them.
  */
 export class Exchange {
@@ -175,7 +175,7 @@ export function attachExchange(exchange: Exchange): void {
  */
 export function exchangeOf(req: IncomingMessage): Exchange {
   const exchange = req[EXCHANGE];
-  if (!exchange) throw new Error('a request reached a handler around the gateway');
+  if (!exchange) throw new Error('a request reached a handler without passing the gateway chain');
   return exchange;
 }
 

@@ -1,6 +1,6 @@
 import type { Issue, Refusal, RefusalCode } from '../../platform/errors.ts';
 
-/** The status and the `message` that each refusal is answered with (specification sections 2.3 and 7). */
+/** The status and the `message` that each refusal is answered with (docs/contract.md, 2.3-01 and 7). */
 const ANSWERS = {
   invalid_request: [400, 'invalid_request'],
   invalid_input: [400, 'invalid_request'],
@@ -30,7 +30,7 @@ const ANSWERS = {
 /** The values of `message` in the error envelope. */
 export type ErrorMessage = (typeof ANSWERS)[RefusalCode][1];
 
-/** The documented error body (specification section 2.3); only a 400 outside the token endpoint has `errors`. */
+/** The documented error body (docs/contract.md, 2.3-01); only a 400 outside the token endpoint has `errors`. */
 export interface ErrorEnvelope {
   code: -1;
   domain: 0;

@@ -7,10 +7,12 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import type { Exchange, NormalTarget } from './exchange.ts';
 
-/** A function that checks whether an address is that of a trusted proxy. */
+/** A function that checks whether an address belongs to a trusted proxy. */
 export type TrustedPeers = (address: string, index: number) => boolean;
 
-/** The maximum number of peer addresses for which it is cached whether they are trusted, since parsing one is costly. */
+/**
+ * The maximum number of peer addresses for which it is cached whether they are trusted, since parsing one is costly.
+ */
 const KNOWN_PEERS = 10_000;
 
 /**
@@ -157,7 +159,7 @@ function decodeUnreserved(path: string): string | undefined {
 
 type Head = Pick<IncomingMessage, 'httpVersion' | 'headers' | 'rawHeaders'>;
 
-const NO_BODY = 'an upgrade has no body';
+const NO_BODY = 'must be absent: an upgrade request has no body';
 
 /** Matches the value of a Host field: `uri-host [":" port]` (RFC 9110 section 7.2). */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
@@ -180,7 +182,7 @@ export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade 
   if (path !== undefined && path !== 'Host') return { path, message: 'must be given once' };
   if (path !== undefined || (host !== undefined && !isHost(host))) return { path: 'Host', message: 'must be one host' };
   if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked')) {
-    return { path: 'Transfer-Encoding', message: 'must be chunked, in HTTP/1.1' };
+    return { path: 'Transfer-Encoding', message: 'must be chunked, and only in an HTTP/1.1 request' };
   }
   if (!isUpgrade) return undefined;
   if (coding !== undefined) return { path: 'Transfer-Encoding', message: NO_BODY };

@@ -55,9 +55,9 @@ export function lingerOnClose({ req, res }: Exchange): void {
 const MAX_PAUSE_MS = 60_000;
 
 /**
- * Sends the body of a response in pieces. The event loop runs other work after each, and the next one is made only when the
- * connection has room for it, so that a client that reads slowly holds no more than one. A client that stops reading is
- * disconnected, because the rows of the response count against its tenant.
+ * Sends the body of a response in pieces. The event loop runs other work after each, and the next one is made only when
+ * the connection has room for it, so that a client that reads slowly holds no more than one. A client that stops
+ * reading is disconnected, because the rows of the response count against its tenant.
  */
 export async function sendPieces(res: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
   if (res.destroyed) return;
@@ -136,8 +136,9 @@ export function refuse(
 }
 
 /**
- * Checks whether a page in a browser makes a request (Fetch Metadata, `Sec-Fetch-Site`, which only browsers send; `none`
- * is one by the user). For a challenge of HTTP Basic the browser would show a window of its own, not the page's error.
+ * Checks whether a page in a browser makes a request (Fetch Metadata, `Sec-Fetch-Site`, which only browsers send;
+ * `none` is one by the user). For a challenge of HTTP Basic the browser would show its own window, not the page's
+ * error.
  */
 function isOfPage({ headers: { 'sec-fetch-site': site = 'none' } }: Exchange['req']): boolean {
   return site !== 'none';
@@ -207,8 +208,8 @@ export function cors(origins: readonly string[]): (request: Exchange) => void {
 }
 
 /**
- * Answers an OPTIONS request on any path: with the headers of a CORS preflight if it names an allowed origin. Whatever
- * fields it asks for are allowed by name, since `*` excludes Authorization (Fetch standard, section 3.3.3).
+ * Answers an OPTIONS request on any path: with the headers of a CORS preflight if it names an allowed origin. All
+ * requested header fields are allowed by name, since `*` excludes Authorization (Fetch standard, section 3.3.3).
  */
 export function answerPreflight({ req, res }: Exchange): void {
   if (res.hasHeader('Access-Control-Allow-Origin')) {

@@ -38,7 +38,8 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const [, method = '', target = ''] = REQUEST_LINE.exec(text) ?? [];
   const given = method === '' ? '' : (CORRELATION_ID.exec(text)?.[1] ?? '');
   const correlationId = given !== '' && given.length <= MAX_CORRELATION_ID_BYTES ? given : uuidV7();
-  const refusal = error.code === 'HPE_INVALID_URL' ? notFound('the target is no URL') : invalidRequest([NOT_HTTP]);
+  const refusal =
+    error.code === 'HPE_INVALID_URL' ? notFound('the request target is not a URL') : invalidRequest([NOT_HTTP]);
   const body = JSON.stringify(errorEnvelope(refusal));
   return { correlationId, method, target, status: statusOf(refusal), body, reason: refusal.details.reason };
 }

@@ -55,7 +55,7 @@ const LASTING_MS = 1_000;
 const SAFE_METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** The reason with which a request to an upstream is aborted. */
-const OVER = new Error('nobody waits for the answer');
+const OVER = new Error('the caller has disconnected');
 
 /** The errors for metrics and traces, by the count that a failed request is added to. */
 const CALL_ERRORS: Partial<Record<keyof UpstreamCounts, CallError>> = {
@@ -238,7 +238,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #replace(status: number): void {
     this.#settle('answered');
     this.#call?.answered(status, false);
-    const message = 'must be shorter: its service does not take so much';
+    const message = 'must be shorter: it exceeds the limit of its service';
     this.#end(status === 413 ? invalidRequest([{ path: '', message }]) : unavailable(0), 'answered');
   }
 

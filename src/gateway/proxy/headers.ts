@@ -88,8 +88,8 @@ export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exc
 }
 
 /**
- * Calls `put` for each header field of an upstream's response that is passed on: all but those of the connection and
- * those that the gateway sets itself (correlation id, CORS).
+ * Calls `put` for each header field of an upstream's response that is passed on: all but the fields of the connection
+ * and those that the gateway sets itself (correlation id, CORS).
  */
 export function eachResponseField(headers: IncomingHttpHeaders, put: (name: string, value: string | string[]) => void) {
   const named = namedBy(headers.connection);

@@ -23,7 +23,7 @@ export function openTunnel(
   onEnd: () => void,
 ): Tunnel {
   const { req, res, upgrade, correlationId } = exchange;
-  if (!upgrade) throw new Error('the request is no upgrade');
+  if (!upgrade) throw new Error('the request is not an upgrade');
   const client = upgrade.socket;
   const lines = [`X-Correlation-ID: ${correlationId}`];
   eachResponseField(headers, (name, value) => {

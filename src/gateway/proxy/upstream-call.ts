@@ -12,7 +12,7 @@ export type CallError = 'unreachable' | 'timeout' | 'left' | 'cut';
 export class UpstreamCalls {
   readonly durations = durations<Label>({
     name: 'http_client_request_duration_seconds',
-    help: 'Duration of requests to upstream services, to the last byte of the response; each attempt separately.',
+    help: 'Duration of requests to upstream services, up to the last byte of the response. Each attempt counts separately.',
     labelNames: ['service', 'http_request_method', 'http_response_status_code', 'error_type'],
   });
   readonly #tracer: Tracer | undefined;

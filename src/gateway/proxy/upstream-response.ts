@@ -38,7 +38,7 @@ export class UpstreamResponse {
   }
 
   /**
-   * Passes on the head of a response: together with a body that follows at once, otherwise by itself.
+   * Passes on the head of a response: together with a body that follows immediately, otherwise separately.
    * @throws BadResponseError or TypeError for a head that cannot be passed on.
    */
   begin(status: number, headers: IncomingHttpHeaders): void {

@@ -51,8 +51,8 @@ export class Upstreams {
   }
 
   /**
-   * Replaces the upstreams by those of another endpoint table. An unchanged service keeps its connections, queue and
-   * circuit breaker; removed and changed ones are retired, and a changed one keeps its counts.
+   * Replaces the upstreams by the upstreams of another endpoint table. An unchanged service keeps its connections,
+   * queue and circuit breaker; removed and changed ones are retired, and a changed one keeps its counts.
    */
   replace({ services, discovers }: Remote): void {
     const before = this.#byName;
@@ -71,7 +71,7 @@ export class Upstreams {
     if (upstream.isRetired) this.#retire(upstream);
   }
 
-  /** Closes event streams and WebSockets, which do not end by themselves. */
+  /** Closes event streams and WebSockets, which would not end otherwise. */
   stopStreams(): void {
     for (const upstream of [...this.all, ...this.#retired]) upstream.stopStreams();
   }

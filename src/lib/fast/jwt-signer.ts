@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 
-/** A key for HS256, and the `kid` that its tokens name it by. */
+/** A key for HS256, and the `kid` of its tokens. */
 interface SigningKey {
   readonly keyId: string;
   readonly secret: KeyObject;

@@ -217,7 +217,7 @@ interface Definition {
 const FIRST_VERSION = 3;
 
 /**
- * Patches kafkajs to encode requests that consist of `PlainMessage` alone with `producePayload`. The bytes are the
+ * Patches kafkajs to encode requests that consist only of `PlainMessage` with `producePayload`. The bytes are the
  * same, in a tenth of the time: kafkajs allocates 512 bytes for each header of each message. Only for producers without
  * transactions, idempotence and compression; other requests are encoded by kafkajs as before.
  */

@@ -29,7 +29,7 @@ interface PreparedQueriesDependencies<Builder> {
   run<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]>;
 }
 
-/** Compiles the queries of what is read with every request, once for each form of their argument. */
+/** Compiles the queries that run for every request, once for each form of their argument. */
 export class PreparedQueries<Builder> {
   readonly #deps: PreparedQueriesDependencies<Builder>;
   #count = 0;

@@ -2,7 +2,7 @@
 export interface CountedFailure {
   /** The number of failures in the window, this one included. */
   count: number;
-  /** Whole seconds until the window ends and counting starts anew, at least 1. */
+  /** Whole seconds until the window ends and counting restarts, at least 1. */
   resetInSeconds: number;
 }
 
@@ -45,7 +45,7 @@ export interface RequestCounts {
  */
 type CountOutcome = 'counted' | 'refused' | 'unknown';
 
-/** The counts after a request; those of a window without a limit have no meaning. */
+/** The counts after a request; counts of a window without a limit have no meaning. */
 export interface CountedRequest extends RequestCounts {
   readonly outcome: CountOutcome;
 }

@@ -37,11 +37,11 @@ interface Counting {
 
 /**
  * Parses the reply of the script `COUNT_REQUEST` for one of the requests, numbered from 0; windows that it does not
- * number are those of `nowMs`. @throws CacheUnavailableError for an unexpected reply.
+ * number belong to `nowMs`. @throws CacheUnavailableError for an unexpected reply.
  */
 function parseCount(reply: unknown, { nowMs, limits }: Omit<Counting, 'reply'>, index: number): CountedRequest {
   if (reply === -1) return { ...NOTHING_COUNTED, outcome: 'unknown' };
-  if (!Array.isArray(reply)) throw new CacheUnavailableError(new Error('a count has another form'));
+  if (!Array.isArray(reply)) throw new CacheUnavailableError(new Error('a stored count is malformed'));
   const counts: number[] = reply;
   const [counted = 0, second = 0, minute = 0, hour = 0, month = 0, secondAt, minuteAt, hourAt, monthAt] = counts;
   // What those behind it have added, which are counted as long as none is refused.
@@ -65,7 +65,7 @@ function secondOf(ms: number): number {
 
 const REMOVED_FOR_MS = 60_000;
 const REBUILD_FOR_MS = 60_000;
-// Longer than any session can live, even if clocks are wrong: it only removes keys that nobody uses any more.
+// Longer than any session can live, even if clocks are wrong: it only removes unused keys.
 const KEY_LIFETIME_MS = 366 * 24 * 3_600_000;
 const SUBJECTS_AT_ONCE = 200;
 
@@ -203,7 +203,7 @@ export class RedisCache implements Cache {
     const token = randomUUID();
     if ((await this.#redis.route.run(TAKE_LOCK, [key], [token, ttlMs])) === null) return undefined;
     return async () => {
-      // A lock that cannot be released now expires by itself.
+      // A lock that cannot be released now expires.
       await this.#redis.route.run(RELEASE_LOCK, [key], [token]).catch(() => undefined);
     };
   }

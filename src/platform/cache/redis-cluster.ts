@@ -35,7 +35,7 @@ export async function isInCluster(server: RedisServer): Promise<boolean> {
 }
 
 interface RedisClusterOptions {
-  /** Whether an outage that has already been reported is still going on. */
+  /** Whether an outage that has already been reported continues. */
   isOut: boolean;
   /** Called when a server is connected, and when slots get another master. */
   onChange(): void;
@@ -61,7 +61,7 @@ export class RedisCluster implements RedisRoute {
   #looks = 0;
   #isStopped = false;
 
-  /** Takes the connection to the configured URL, which may be that of any member; this class does not stop it. */
+  /** Takes the connection to the configured URL, which may name any member; this class does not stop it. */
   constructor(seed: RedisServer, options: RedisClusterOptions) {
     this.#seed = seed;
     this.#options = options;
@@ -110,7 +110,8 @@ export class RedisCluster implements RedisRoute {
   }
 
   async checkHealth(name: string): Promise<void> {
-    if (!this.isWhole) throw new CacheUnavailableError(new Error('slots of the cluster have no server that answers'));
+    if (!this.isWhole)
+      throw new CacheUnavailableError(new Error('some slots of the cluster have no server that responds'));
     const masters = [...new Set(this.#owners)].filter((server) => server !== undefined);
     await Promise.all(masters.map((server) => server.checkHealth(this.#keyOn(server, name))));
     const states = await Promise.all(masters.map((server) => server.command(['CLUSTER', 'INFO'])));
@@ -199,7 +200,7 @@ export class RedisCluster implements RedisRoute {
     }
     this.#owners = owners;
     this.#isCovered = Array.from({ length: SLOT_COUNT }, (_, slot) => owners[slot]).every((owner) => owner);
-    if (!this.#isCovered) this.#reportOutage(new Error('slots of the cluster have no server'));
+    if (!this.#isCovered) this.#reportOutage(new Error('some slots of the cluster have no server'));
     for (const [url, server] of this.#masters) {
       if (urls.has(url)) continue;
       server.stop();

@@ -3,7 +3,7 @@ import { CacheUnavailableError } from './cache.ts';
 import { isInCluster, RedisCluster } from './redis-cluster.ts';
 import { type RedisRoute, RedisServer } from './redis-server.ts';
 
-const refused = () => Promise.reject(new CacheUnavailableError(new Error('Redis was not there yet')));
+const refused = () => Promise.reject(new CacheUnavailableError(new Error('Redis is not connected yet')));
 const NOT_THERE: RedisRoute = {
   run: refused,
   checkHealth: refused,
@@ -78,7 +78,7 @@ export class RedisConnection {
 
   #isThere(seed: RedisServer): void {
     if (!this.#cluster) this.#generation += 1;
-    // If the connection is lost meanwhile, the next one asks again.
+    // If the connection is lost meanwhile, the next connection repeats this.
     this.#learning = this.#learn(seed).catch(() => undefined);
   }
 

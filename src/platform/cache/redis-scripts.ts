@@ -17,7 +17,7 @@ function luaScript(source: string, { needsEpoch = false } = {}): LuaScript {
  * The script for `countRequest` of `counts.rules.ts`, with one key for each client. ARGV: now in ms, number of the
  * month, quota used according to another source (-1: not known), limits per second, minute, hour and month (0: none),
  * how many requests to count. Returns -1 (unknown), or how many of them it has counted and the four counts after that,
- * followed by the numbers of the windows if they are not those of the clock.
+ * followed by the numbers of the windows if they differ from the clock's.
  */
 export const COUNT_REQUEST = luaScript(`
 local now, clock_month_at, seed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -180,8 +180,8 @@ return 1`,
 );
 
 /**
- * The script that checks that a server accepts writes and reads, such as of the sessions. KEYS: a key of its own. ARGV: its
- * lifetime in ms.
+ * The script that checks that a server accepts writes and reads, such as of the sessions. KEYS: a separate key. ARGV:
+ * its lifetime in ms.
  */
 export const CHECK_HEALTH = luaScript(`
 redis.call('ZADD', KEYS[1], 1, 'health')

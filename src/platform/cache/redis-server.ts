@@ -12,8 +12,8 @@ export interface RedisRoute {
   /** Runs a script whose keys are all in one slot. */
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /**
-   * Checks that every key has a server that accepts writes and reads, by keys that begin with `name`; rejects if one does
-   * not.
+   * Checks that every key has a server that accepts writes and reads, by keys that begin with `name`; rejects if one
+   * does not.
    */
   checkHealth(name: string): Promise<void>;
   /** Whether a server answered the last check by an error. */
@@ -45,7 +45,7 @@ interface RedisServerOptions {
 /** Makes a client that is not connected yet. It calls `onLost` when a connection is lost or an attempt has failed. */
 async function newClient(url: string, onLost: () => void) {
   const { RedisClient } = await import('redis');
-  // `createClient` makes the class of all commands anew for each address, which takes 45 ms.
+  // `createClient` builds the class of all commands for each address, which takes 45 ms.
   return RedisClient.factory({})({
     url,
     disableOfflineQueue: true,
@@ -71,8 +71,8 @@ async function newClient(url: string, onLost: () => void) {
 export class RedisServer implements RedisRoute {
   readonly url: string;
   /**
-   * The epoch passed to scripts that need it: in a cluster that of this server's slots, which grows with each failover;
-   * otherwise 0.
+   * The epoch passed to scripts that need it: in a cluster the epoch of this server's slots, which grows with each
+   * failover; otherwise 0.
    */
   epoch = '0';
   isRefusing = false;
@@ -209,9 +209,9 @@ export class RedisServer implements RedisRoute {
   }
 
   /**
-   * Makes the error of a command that has failed. A server that has become a replica takes no writes on connections that
-   * stay open: it is left, and the next connection goes where the address leads now. While that is the same server, it
-   * still serves reads, so it is left once a second at most.
+   * Makes the error of a command that has failed. A server that has become a replica takes no writes on connections
+   * that stay open: it is left, and the next connection goes where the address leads now. While that is the same
+   * server, it still serves reads, so it is left once a second at most.
    */
   #failed(error: unknown): CacheUnavailableError {
     if (error instanceof Error && error.message.includes('READONLY') && this.#client.isReady) {
@@ -242,11 +242,11 @@ export class RedisServer implements RedisRoute {
     this.#onOutage(isDatabaseRefused(error) ? databaseFault(this.url) : error);
   }
 
-  // Counts ticks of its own timer, so that a stall of this process is not taken for one of the server. Timeouts of the
-  // socket would not do: they expire before data that has arrived is read, and each command written to a frozen server
-  // restarts them.
+  // Counts ticks of its own timer, so that a stall of this process is not mistaken for one of the server. Timeouts of
+  // the socket would not do: they expire before data that has arrived is read, and each command written to a frozen
+  // server restarts them.
   #watch(): void {
-    // Connect anew if the tick before has given up the connection.
+    // Reconnect if the previous tick has given up the connection.
     if (!this.#client.isOpen) this.#connect();
     if (!this.#client.isReady && !this.#isShakingHands) return;
     this.#silentTicks += 1;
@@ -257,7 +257,8 @@ export class RedisServer implements RedisRoute {
     this.#silentTicks = 0;
     this.#isShakingHands = false;
     this.#reportOutage(
-      this.#refusal ?? new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
+      this.#refusal ??
+        new Error(`Redis at ${new URL(this.url).host} has not responded for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
     );
     this.#client.destroy();
   }
@@ -291,5 +292,5 @@ function isDatabaseRefused(error: unknown): boolean {
 
 function databaseFault(url: string): ConfigError {
   const { pathname } = new URL(url);
-  return new ConfigError([`REDIS_URL: a Redis Cluster has database 0 alone; leave out ${pathname} at the end`]);
+  return new ConfigError([`REDIS_URL: a Redis Cluster has only database 0; remove ${pathname} at the end`]);
 }

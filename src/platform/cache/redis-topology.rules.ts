@@ -27,7 +27,7 @@ interface SlotRange {
   readonly first: number;
   readonly last: number;
   readonly url: string;
-  /** The epoch of the master, which grows whenever the slots get another one. */
+  /** The epoch of the master, which increases whenever the slots move to another master. */
   readonly epoch: string;
 }
 

@@ -4,7 +4,7 @@ import { respelt } from '../../lib/spelling.ts';
 import { secretOf } from './secret-file.ts';
 import { GROUPS } from './variables.ts';
 
-/** The schema of all environment variables, each by itself; `readConfig` checks how they fit together. */
+/** The schema of each environment variable; `readConfig` checks how they fit together. */
 export const envSchema = z.object({
   ...GROUPS.process,
   ...GROUPS.stores,
@@ -141,7 +141,7 @@ function givenIn(env: NodeJS.ProcessEnv, faults: string[]): Given {
   ]);
 }
 
-/** Names that are likely in the place of one that is read: other products have them, or they follow from its meaning. */
+/** Likely mistaken names and the variables that they mean: other products use them, or they suggest themselves. */
 const LIKELY: Readonly<Record<string, string>> = {
   GATEWAY_FILE: 'GATEWAY_CONFIG',
   GATEWAY_YAML: 'GATEWAY_CONFIG',
@@ -161,15 +161,16 @@ const LIKELY: Readonly<Record<string, string>> = {
 function misspelt(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     const meant = respelt(name, NAMES) ?? LIKELY[respelt(name, Object.keys(LIKELY)) ?? ''];
-    return meant === undefined || meant === name ? [] : `${name} is not read: did you mean ${meant}?`;
+    return meant === undefined || meant === name ? [] : `${name} is unknown: did you mean ${meant}?`;
   });
 }
 
 /** Returns a message for each variable without which the audit shows less tampering. */
 function unsealed(given: Given): string[] {
   const lacks = {
-    AUDIT_SIGNING_KEY: 'whoever may write to the database can change audit records and their seals unseen',
-    AUDIT_CHECKPOINTS: 'whoever may write to the database can cut off the end of the audit unseen',
+    AUDIT_SIGNING_KEY:
+      'anyone who can write to the database can change audit records and their seals without detection',
+    AUDIT_CHECKPOINTS: 'anyone who can write to the database can delete the latest audit records without detection',
   };
   return Object.entries(lacks).flatMap(([name, risk]) => (name in given ? [] : `${name} is not set: ${risk}`));
 }
@@ -182,7 +183,7 @@ function missing(given: Given, production: boolean): string[] {
   return required.filter((name) => !(name in given)).map((name) => `${name} is missing: ${reason} requires it`);
 }
 
-/** Returns a message for each conflict between variables that are valid by themselves. */
+/** Returns a message for each conflict between variables that are each valid. */
 function clashes(given: Given, production: boolean): string[] {
   const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off' } = given;
   const isSet = (name: keyof Env) => given[name] !== undefined;

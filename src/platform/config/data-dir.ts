@@ -34,5 +34,7 @@ export function needsSecrets(dataDir: string): boolean {
  * Makes the error for a `DATA_DIR` that is incomplete or damaged; `what` names the part and says what happened to it.
  */
 export function notWhole(dataDir: string, what: string): StartError {
-  return new StartError(`DATA_DIR ${dataDir} is not whole: ${what}: put back what it was, or name another DATA_DIR`);
+  return new StartError(
+    `DATA_DIR ${dataDir} is incomplete or damaged: ${what}. Restore it from a backup, or set another DATA_DIR`,
+  );
 }

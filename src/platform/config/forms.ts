@@ -49,10 +49,7 @@ const LIKE_PRODUCTION = /^\s*(?:pro?d.*|.{3,5}uction\s*)$/is;
 export const text = z.string().min(1);
 export const environment = z
   .string()
-  .refine(
-    (value) => value === 'production' || !LIKE_PRODUCTION.test(value),
-    'production to the letter, or a word unlike it',
-  );
+  .refine((value) => value === 'production' || !LIKE_PRODUCTION.test(value), 'exactly production, or a different word');
 export const port = integer(0, 65_535, 'a port number, 0 to 65535');
 export const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number, at least 1');
 export const ratio = z
@@ -73,10 +70,10 @@ export const secret = z
 export const signingSecret = z.string().refine((value) => signingKey(value) !== undefined, SIGNING_SECRET_FORM);
 export const ed25519PrivateKey = z
   .string()
-  .refine((value) => ed25519Key(value) !== undefined, 'an Ed25519 private key: PKCS #8 in PEM, or its DER in base64');
+  .refine((value) => ed25519Key(value) !== undefined, 'an Ed25519 private key: PKCS #8 as PEM, or as DER in base64');
 export const ed25519FormerKeys = z
   .string()
-  .refine((value) => ed25519Keys(value) !== undefined, 'Ed25519 keys in PEM, private or public, one after another');
+  .refine((value) => ed25519Keys(value) !== undefined, 'Ed25519 keys, private or public, as concatenated PEM');
 export const checkpoints = z
   .string()
   .regex(/^(?:file:.+|kafka:[a-zA-Z0-9._-]{1,200})$/, '`file:` and a path, or `kafka:` and the name of a topic');
@@ -89,12 +86,12 @@ export const databaseUrl = storeUrl(
 );
 export const redisUrl = storeUrl(
   z.url({ protocol: /^rediss?$/, error: 'a URL that begins with redis:// or rediss://', abort: true }),
-).refine((url) => /^\/?\d*$/.test(new URL(url).pathname), 'a URL whose path is the number of a database, or none');
+).refine((url) => /^\/?\d*$/.test(new URL(url).pathname), 'a URL whose path is the number of a database or empty');
 export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
   error: 'a comma-separated list of host:port',
 });
 export const peers = list.refine((all) => succeeds(() => proxyAddr.compile(all)), {
-  error: 'a comma-separated list of addresses, networks, loopback, linklocal or uniquelocal',
+  error: 'a comma-separated list of IP addresses, CIDR ranges, loopback, linklocal or uniquelocal',
 });
 export const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
   error: '*, or a comma-separated list of origins such as https://app.example',

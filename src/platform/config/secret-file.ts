@@ -12,10 +12,10 @@ export function secretOf(name: string, env: NodeJS.ProcessEnv, faults: string[])
     const text = value ? '' : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
     const secret = text.replace(/\r?\n$/, '');
     if (secret !== '') return secret;
-    faults.push(value ? `${name} and ${name}_FILE are both set: set one of them` : `${name}_FILE: ${path} is empty`);
+    faults.push(value ? `${name} and ${name}_FILE are both set: set only one` : `${name}_FILE: ${path} is empty`);
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? error.code : error;
-    faults.push(`${name}_FILE: ${path} cannot be read (${reason}): name a file of text that can`);
+    faults.push(`${name}_FILE: ${path} cannot be read (${reason}): set it to a readable text file`);
   }
   return undefined;
 }

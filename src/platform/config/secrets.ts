@@ -108,7 +108,7 @@ function readGenerated(dataDir: string): Generated {
   const path = secretsPath(dataDir);
   try {
     if (!existsSync(path)) {
-      if (needsSecrets(dataDir)) throw notWhole(dataDir, `${PARTS.secrets} is gone`);
+      if (needsSecrets(dataDir)) throw notWhole(dataDir, `${PARTS.secrets} is missing`);
       writeGenerated(dataDir, path);
     }
     const generated = generatedSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
@@ -119,7 +119,7 @@ function readGenerated(dataDir: string): Generated {
   } catch (error) {
     if (error instanceof StartError) throw error;
     if (error instanceof Error && 'code' in error) {
-      throw new ConfigError([`DATA_DIR: ${dataDir} cannot be used (${error.code}); name a folder that can be written`]);
+      throw new ConfigError([`DATA_DIR: ${dataDir} cannot be used (${error.code}); set it to a writable folder`]);
     }
     throw notWhole(dataDir, `${PARTS.secrets} is damaged`);
   }

@@ -39,7 +39,7 @@ const GENERATED = 'generated once into `DATA_DIR`';
 
 function rotating<Schema extends z.ZodType>(schema: Schema, name: string): Schema {
   return about(schema, {
-    description: `the former \`${name}\`; it is only used to verify`,
+    description: `the previous \`${name}\`, used only to verify`,
     unset: 'none',
     role: 'gateway',
   });
@@ -47,7 +47,7 @@ function rotating<Schema extends z.ZodType>(schema: Schema, name: string): Schem
 
 function jwtSecret(tokens: string) {
   return about(secret.optional(), {
-    description: `the HMAC key of ${tokens}, as the raw bytes of its text; no two classes may share one`,
+    description: `the HMAC key of ${tokens}, used as raw bytes; each class needs a different key`,
     unset: GENERATED,
     role: 'gateway',
   });
@@ -67,12 +67,15 @@ const process = {
     description: 'the address that both listeners bind to',
     unset: '`127.0.0.1`; in production `0.0.0.0`',
   }),
-  PORT: about(port.default(4000), { description: 'the public listener; 0 takes a free port', role: 'gateway' }),
+  PORT: about(port.default(4000), {
+    description: 'port of the public listener; 0 selects a free port',
+    role: 'gateway',
+  }),
   ADMIN_PORT: about(port.default(4001), {
-    description: 'the listener of `/metrics`, `/livez` and `/readyz`; keep it private',
+    description: 'port of the listener for `/metrics`, `/livez` and `/readyz`; keep it private',
   }),
   PUBLIC_URL: about(httpUrl.optional(), {
-    description: 'where clients reach the gateway: the `iss` of tokens and the addresses in its documents',
+    description: 'base URL at which clients reach the gateway; used in the `iss` of tokens and in documents',
     unset: '`http://HOST:PORT`',
     role: 'gateway',
   }),
@@ -97,19 +100,19 @@ const process = {
         'one of fatal, error, warn, info, debug, trace, silent',
       )
       .default('info'),
-    { description: 'lowest level that is logged; the log is JSON on standard output, readable in a terminal' },
+    { description: 'lowest level that is logged; the log is JSON on standard output, formatted text in a terminal' },
   ),
 };
 
 const stores = {
   DATABASE_URL: about(databaseUrl.optional(), {
     description:
-      'PostgreSQL; TLS by `sslmode=verify-full`, with `sslrootcert=FILE` for a private authority; a pooler in between must keep prepared statements (PgBouncer 1.21 and later do)',
+      'URL of PostgreSQL. For TLS add `sslmode=verify-full`, and `sslrootcert=FILE` for a private CA. A connection pooler must support prepared statements (PgBouncer 1.21 or later)',
     unset: 'embedded in `DATA_DIR`',
   }),
   MIGRATE_DATABASE_URL: about(databaseUrl.optional(), {
     description:
-      'the same database as `DATABASE_URL`, by the role that owns its tables: `migrate` connects with it and grants the role of `DATABASE_URL` what a service needs; no service in production does (docs/operations/database-roles.md)',
+      'URL of the same database with the role that owns its tables. `migrate` uses it and grants the role of `DATABASE_URL` the privileges of a service. Services do not use it in production (docs/operations/database-roles.md)',
     unset: '`DATABASE_URL`; the embedded database has one role',
   }),
   STATEMENT_TIMEOUT_MS: about(atLeastOne.default(10_000), {
@@ -119,11 +122,11 @@ const stores = {
   }),
   REDIS_URL: about(redisUrl.optional(), {
     description:
-      'Redis, or any server of a Redis Cluster: sessions, rates and quotas, wake-ups. A cluster has only database 0',
+      'URL of Redis, or of any server of a Redis Cluster, for sessions, rates, quotas and wake-ups. A cluster has only database 0',
     unset: 'in process',
   }),
   KAFKA_BROKERS: about(brokers.optional(), { description: 'Kafka', unset: 'in process, durable in the database' }),
-  KAFKA_SSL: about(flag.default(false), { description: 'whether to connect to the brokers by TLS' }),
+  KAFKA_SSL: about(flag.default(false), { description: 'whether to connect to the brokers with TLS' }),
   KAFKA_SASL_MECHANISM: about(
     z.enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'one of plain, scram-sha-256, scram-sha-512').optional(),
     {
@@ -160,20 +163,20 @@ const stores = {
 };
 
 const secrets = {
-  JWT_SECRET_USER: jwtSecret('tokens of the user class, those that this product issues'),
+  JWT_SECRET_USER: jwtSecret('user tokens, which Portcullis issues'),
   JWT_SECRET_USER_PREVIOUS: rotating(secret.optional(), 'JWT_SECRET_USER'),
-  JWT_SECRET_DISCOVER: jwtSecret('tokens of the discover class'),
+  JWT_SECRET_DISCOVER: jwtSecret('discover tokens'),
   JWT_SECRET_DISCOVER_PREVIOUS: rotating(secret.optional(), 'JWT_SECRET_DISCOVER'),
-  JWT_SECRET_LEGACY: jwtSecret('tokens of the legacy class'),
+  JWT_SECRET_LEGACY: jwtSecret('legacy tokens'),
   JWT_SECRET_LEGACY_PREVIOUS: rotating(secret.optional(), 'JWT_SECRET_LEGACY'),
   SECRET_PEPPER: about(secret.optional(), {
-    description: 'the HMAC key of stored client secrets; the command line needs the same one',
+    description: 'the HMAC key of stored client secrets; the command line needs the same key',
     unset: GENERATED,
     role: 'gateway',
   }),
   SECRET_PEPPER_PREVIOUS: rotating(secret.optional(), 'SECRET_PEPPER'),
   AUDIT_SIGNING_KEY: about(ed25519PrivateKey.optional(), {
-    description: 'Ed25519 key that signs audit checkpoints: PKCS #8 in PEM, or its DER in base64',
+    description: 'Ed25519 private key that signs audit checkpoints: PKCS #8 as PEM, or as DER in base64',
     unset: `${GENERATED}; in production checkpoints are not signed`,
   }),
   AUDIT_SIGNING_KEY_PREVIOUS: about(ed25519FormerKeys.optional(), {
@@ -181,7 +184,7 @@ const secrets = {
     unset: 'none',
   }),
   WEBHOOK_USERNAME: about(text.regex(/^[^:]*$/, 'without a colon (RFC 7617)').optional(), {
-    description: 'user name of the chain processor at the webhook',
+    description: 'user name of the chain processor for the webhook',
     unset: '`chain-processor`',
     role: 'gateway',
   }),
@@ -192,7 +195,7 @@ const secrets = {
   }),
   WEBHOOK_PASSWORD_PREVIOUS: rotating(text.optional(), 'WEBHOOK_PASSWORD'),
   WEBHOOK_SIGNING_SECRET: about(signingSecret.optional(), {
-    description: 'the secret by which notifications are signed (Standard Webhooks)',
+    description: 'secret that signs notifications (Standard Webhooks)',
     unset: 'signatures are ignored',
     role: 'gateway',
   }),
@@ -206,7 +209,7 @@ const secrets = {
 const features = {
   GATEWAY_CONFIG: about(text.optional(), {
     description: 'file of services and endpoints; its schema is `schema/gateway.schema.json`',
-    unset: '`gateway.yaml` of the product',
+    unset: 'the `gateway.yaml` that comes with Portcullis',
   }),
   MAX_SESSIONS: about(atLeastOne.default(1000), {
     description: 'maximum number of sessions per supervisor',
@@ -224,18 +227,18 @@ const features = {
   }),
   REGISTRATION_BY_MUTATION: about(z.enum(['on', 'off'], 'on or off').optional(), {
     description:
-      'whether `registerTransaction` may register ids that neither the topic nor the lookup has named; the caller then sees their parked notifications',
+      'whether `registerTransaction` may register ids that neither the topic nor the lookup knows. The caller then sees their parked notifications',
     unset: '`on`; in production `off`',
     role: 'gateway',
   }),
   GRAPHQL_INTROSPECTION: about(z.enum(['on', 'off'], 'on or off').optional(), {
-    description: 'whether clients may query the schema; with `off`, errors suggest no names either',
+    description: 'whether clients may query the schema; `off` also removes suggested names from errors',
     unset: '`on`; in production `off`',
     role: 'gateway',
   }),
   CONSOLE: about(z.enum(['on', 'off'], 'on or off').optional(), {
     description: 'whether the console is served at `/console/` (docs/operations/console.md)',
-    unset: '`on` in the embedded run; else `off`',
+    unset: '`on` in the embedded run, otherwise `off`',
     role: 'gateway',
   }),
   GRAPHQL_JIT: about(z.enum(['on', 'off'], 'on or off').default('on'), {
@@ -248,7 +251,7 @@ const features = {
   }),
   GRAPHQL_PERSISTED: about(z.enum(['off', 'allow', 'only'], 'off, allow or only').default('off'), {
     description:
-      'persisted operations: rejected, accepted, or the only ones that run (docs/operations/persisted-operations.md)',
+      'whether persisted operations are rejected, accepted, or the only operations allowed (docs/operations/persisted-operations.md)',
     role: 'gateway',
   }),
   GRAPHQL_PERSISTED_FILE: about(text.optional(), {
@@ -269,7 +272,7 @@ const telemetry = {
   }),
   OTEL_SERVICE_NAME: about(text.default('portcullis'), { description: 'the name of the service in traces' }),
   OTEL_TRACES_SAMPLER_ARG: about(ratio.default(1), {
-    description: 'share of traces that are kept if the caller has not decided, 0 to 1',
+    description: 'sampling ratio of traces for which the caller has made no decision, 0 to 1',
   }),
   OTEL_BSP_SCHEDULE_DELAY: about(atLeastOne.default(5000), {
     description: 'milliseconds between two exports of spans',

@@ -63,7 +63,7 @@ const RESERVED = 2;
 const MAX_WAITING = 2_000;
 const WAIT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** How long closing waits for the connections to a server, in milliseconds: half of what a stop may take. */
+/** How long closing waits for the connections to a server, in milliseconds: half of the maximum time of a stop. */
 const CLOSE_TIMEOUT_MS = 5_000;
 /** After so long a connection is replaced, so that a process in steady use follows an address that has moved. */
 const LIFETIME_SECONDS = 60;
@@ -114,7 +114,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
 
 /**
  * Closes the connections to a server, those that are opening too, which Kysely's own `destroy` would never give back. One
- * that the server does not close does not hold the stop: what was acknowledged is durable there.
+ * that the server does not close does not delay the stop: acknowledged work is durable there.
  */
 async function closeInTime(pool: ServerPool): Promise<void> {
   const late = new Error('connections are still open');
@@ -125,7 +125,7 @@ async function closeInTime(pool: ServerPool): Promise<void> {
 
 async function openOrm(driverOptions: Kysely<Tables>, location: DatabaseLocation): Promise<SqlMikroORM> {
   const { ConstraintNames, entities } = await import('../../tables/tables.ts');
-  // Each in a transaction of its own: one that locks many tables would meet those of running services in a deadlock.
+  // Each in a separate transaction: one that locks many tables would deadlock with transactions of running services.
   const migrations = {
     ...{ path: SCHEMA_MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true },
     allOrNothing: false,
@@ -156,7 +156,7 @@ const READ_AS = new Map<number, number>([
 ]);
 
 /**
- * The types whose values PGlite makes anything but text of, and the arrays that pg reads as well. By itself PGlite also
+ * The types whose values PGlite makes anything but text of, and the arrays that pg reads as well. By default PGlite also
  * has a reader for the array of each of a database's 300 types of rows.
  */
 const READ_BY_PGLITE = new Set([
@@ -281,7 +281,9 @@ export class DiskFullError extends Error {
 function checkFreeSpace(folder: string): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= NEEDED_BYTES) return;
-  throw new DiskFullError(`the disk of ${folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB left: make room`);
+  throw new DiskFullError(
+    `the disk of ${folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB free: free disk space`,
+  );
 }
 
 /** A database connection of Kysely, reduced to the method that runs statements. */

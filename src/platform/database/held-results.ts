@@ -31,7 +31,9 @@ class Budget {
   /** The number of requests that use it. */
   requests = 0;
   bytes = 0;
-  /** The request that may read although the limit is reached. There is one at a time, so that some request always ends. */
+  /**
+   * The request that may read although the limit is reached. There is one at a time, so that some request always ends.
+   */
   #turn: HeldResults | undefined;
 
   constructor(limits: ResultLimits) {
@@ -79,7 +81,7 @@ class Budget {
     return this.#turn === held;
   }
 
-  /** Lets the reads of the next request go on, and those of one more if half of the limit is free. */
+  /** Lets the reads of the next request continue, and of one more if half of the limit is free. */
   #serve(): void {
     let another = this.bytes <= this.limits.maxBytes / 2;
     for (const waiter of this.#waiting) {
@@ -94,8 +96,8 @@ class Budget {
 }
 
 /**
- * Limits the bytes of results in flight by tenant: of rows from the time they are read, and of the response that is made
- * of them until it is sent. A request that alone would hold more is refused; others wait for each other.
+ * Limits the bytes of results in flight by tenant: of rows from the time they are read, and of the response that is
+ * made of them until it is sent. A request that alone would hold more is refused; others wait for each other.
  */
 export class ResultBudgets {
   readonly limits: ResultLimits = { maxBytes: MAX_HELD_BYTES, waitMs: WAIT_MS };
@@ -187,8 +189,8 @@ export class HeldResults {
   }
 
   /**
-   * Raises the bytes that it holds to those of a response that is made of its rows. Returns a promise if the rest of the
-   * response has to wait for other requests.
+   * Raises the bytes that it holds to the size of a response that is made of its rows. Returns a promise if the rest of
+   * the response has to wait for other requests.
    * @throws Refusal `page_too_large`.
    */
   raiseTo(bytes: number): Promise<void> | undefined {
@@ -197,7 +199,7 @@ export class HeldResults {
     return error && this.#budget?.wait(this);
   }
 
-  /** Lowers the bytes that it holds, because rows are no longer needed: to those of the response, or to none. */
+  /** Lowers the bytes that it holds, because rows are no longer needed: to the size of the response, or to 0. */
   lowerTo(bytes: number): void {
     this.#refusal = undefined;
     this.subtract(Math.max(0, this.bytes - bytes));
@@ -211,7 +213,8 @@ export class HeldResults {
   }
 
   /**
-   * Ends the request: it holds nothing once its running reads have ended. If it holds much, nothing more is read for it.
+   * Ends the request: it holds nothing once its running reads have ended. If it holds much, nothing more is read for
+   * it.
    */
   end(): void {
     this.#isEnded = true;

@@ -38,7 +38,7 @@ export class NodeScopeError extends Error {
 
 /** Makes the error for a statement, or a part of one, that a query scoped to a tenant must not use. */
 export function refusal(what: string): NodeScopeError {
-  return new NodeScopeError(`${what} does not pass the tenant's door`);
+  return new NodeScopeError(`${what} is not allowed in a tenant-scoped query`);
 }
 
 const NODE_ID = 'node_id';
@@ -74,7 +74,7 @@ function refuseMove(updates: readonly ColumnUpdateNode[] | undefined): void {
   for (const { column } of updates ?? []) {
     const target = ReferenceNode.is(column) ? column.column : column;
     if (!ColumnNode.is(target)) throw refusal(`setting a ${target.kind}`);
-    if (target.column.name === NODE_ID) throw new NodeScopeError('a row does not move to another node');
+    if (target.column.name === NODE_ID) throw new NodeScopeError('a row cannot move to another tenant');
   }
 }
 
@@ -102,7 +102,7 @@ function insertedRows(
 
 function refuseOther(value: unknown, nodeId: string): void {
   const given = isValueNode(value) ? value.value : value;
-  if (given !== nodeId) throw new NodeScopeError('an inserted row names another node');
+  if (given !== nodeId) throw new NodeScopeError('an inserted row belongs to another tenant');
 }
 
 function isValueNode(value: unknown): value is ValueNode {
@@ -119,7 +119,7 @@ export interface TableScopes {
 
 const STATEMENTS = new Set(['SelectQueryNode', 'InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 
-/** The raw texts that Kysely's builders insert by themselves; any other is raw SQL, and refused. */
+/** The raw texts that Kysely's builders insert; any other is raw SQL, and refused. */
 const BUILDERS_TEXTS = new Set([
   'asc',
   'desc',
@@ -209,7 +209,7 @@ export class NodeScope extends OperationNodeTransformer {
         // `#scoped` adds its condition to `where`.
         return join;
       default:
-        // Other joins, such as a right join, return unmatched rows of the joined table whatever `on` says.
+        // Other joins, such as a right join, return unmatched rows of the joined table regardless of `on`.
         throw refusal(join.joinType);
     }
   }
@@ -280,8 +280,8 @@ export class NodeScope extends OperationNodeTransformer {
   }
 
   /**
-   * Returns the tenant's condition for a source of rows; undefined for a subquery, which has its own, for the elements of
-   * a JSON array, for a global table and for a common table expression.
+   * Returns the tenant's condition for a source of rows; undefined for a subquery, which has its own, for the elements
+   * of a JSON array, for a global table and for a common table expression.
    */
   #condition(source: OperationNode): OperationNode | undefined {
     const named = AliasNode.is(source) ? source.node : source;

@@ -100,13 +100,13 @@ export class DatabaseMetrics {
       const isCalled = typeof last === 'function';
       // Without a callback the driver makes three promises, and a function that V8 allocates as old.
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      const told = (error: unknown, answer: unknown) => {
+      const observed = (error: unknown, answer: unknown) => {
         done(error);
         if (isCalled) last(error, answer);
         else if (error) reject(error);
         else resolve(answer);
       };
-      query(text, ...(isCalled ? rest.slice(0, -1) : rest), told);
+      query(text, ...(isCalled ? rest.slice(0, -1) : rest), observed);
       return promise;
     });
   }
@@ -127,7 +127,7 @@ function operationOf(statement: unknown): string {
 /**
  * Makes a pool close the connections on which `begin` or `rollback` fails, and replace them. The driver notices a lost
  * server too late: the next transaction would get the same connection. A failed `rollback` counts as successful, since
- * PostgreSQL rolls back a lost session by itself, and the error that led to it is the one to tell.
+ * PostgreSQL rolls back a lost session, and the error that caused the loss is the one to report.
  */
 export function closeDeadConnections(pool: ServerPool): void {
   wrapQueries(pool, (query, client) => (text, ...rest) => {

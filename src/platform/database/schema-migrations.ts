@@ -47,7 +47,7 @@ async function runMigrations(database: Database, onMigration: OnSchemaMigration)
       await migrator.up();
       return pending;
     } catch (error) {
-      // A running service has locked in another order; what was migrated until then stays.
+      // A running service has locked in another order; earlier schema migrations stay.
       if (sqlState(error) !== DEADLOCK || attempt === MOST_ATTEMPTS) throw error;
     }
   }

@@ -33,9 +33,9 @@ export const READ_ONLY = '25006';
 const SILENT_MS = 3_000;
 const LOOK_MS = 1_000;
 /**
- * Of the backends $1 of the server $2, those that have no work are ended as well: their connections will be closed, which
- * they may never hear of, and hold locks until then. So that the backends of a machine that is gone end too, the server
- * looks after its side of each connection.
+ * Of the backends $1 of the server $2, those that have no work are ended as well: their connections will be closed,
+ * which they may never hear of, and hold locks until then. So that the backends of a machine that is gone end too, the
+ * server looks after its side of each connection.
  */
 const IDENTITY = {
   text: `with own as (
@@ -69,8 +69,8 @@ async function identify(
 /**
  * Keeps a pool at the server that its address names, since another may take the address over while connections to the
  * former one stay open. A new connection to a standby is refused. If a statement has had no answer for three seconds,
- * the address is asked anew: connections to another server are closed, and those whose statement that server does not
- * have. So nobody waits for a server that is gone, and a long statement goes on.
+ * the address is checked again: connections to another server are closed, and those whose statement that server does
+ * not have. So no caller waits for a server that is gone, and a long statement continues.
  */
 export class ServerWatch {
   /** A number that changes when another server is met, which may lack what was last committed. */

@@ -32,7 +32,7 @@ export function scopedDialect(scope: NodeScope, unscoped: Unscoped): Dialect {
   const compiled = new WeakSet<CompiledQuery>();
   const connection: DatabaseConnection = {
     async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-      if (!compiled.has(query)) throw new NodeScopeError("only its own queries pass the tenant's door");
+      if (!compiled.has(query)) throw new NodeScopeError('only queries built by this handle are allowed in it');
       return unscoped.runCompiled(query);
     },
     streamQuery: () => refuse('a stream'),
@@ -56,9 +56,9 @@ function driverOf(connection: DatabaseConnection): Driver {
     init: async () => undefined,
     acquireConnection: async () => connection,
     releaseConnection: async () => undefined,
-    beginTransaction: async () => refuse('a transaction of its own'),
-    commitTransaction: async () => refuse('a transaction of its own'),
-    rollbackTransaction: async () => refuse('a transaction of its own'),
+    beginTransaction: async () => refuse('a separate transaction'),
+    commitTransaction: async () => refuse('a separate transaction'),
+    rollbackTransaction: async () => refuse('a separate transaction'),
     destroy: async () => undefined,
   };
 }
@@ -85,7 +85,7 @@ interface TenantDatabase<Tables> {
   run<Row>(build: (k: Kysely<Scoped<Tables>>) => Unexecuted<Row>): Promise<Row[]>;
 }
 
-/** The tag of raw SQL, which a database handle passes to whoever builds a statement. */
+/** The tag of raw SQL, which a database handle passes to the builder of a statement. */
 export type SqlTag = typeof sql;
 
 /** A database handle for statements that belong to no tenant. */
@@ -246,8 +246,8 @@ export class TenantDb<Tables extends object> {
   }
 
   /**
-   * Returns a query for one tenant's rows that is compiled once for each form of its argument, for reads that happen with
-   * every request. `build` may depend on booleans, on nulls and on which members are set. All other values are
+   * Returns a query for one tenant's rows that is compiled once for each form of its argument, for reads that happen
+   * with every request. `build` may depend on booleans, on nulls and on which members are set. All other values are
    * placeholders for it.
    */
   prepareForms<Row, Given extends object>(
@@ -258,8 +258,8 @@ export class TenantDb<Tables extends object> {
 
   /**
    * Runs work whose prepared queries share a connection: PostgreSQL gets those that it begins at once without a wait
-   * between them, and answers them in their order. Inside a transaction and on the embedded database they run as if they
-   * were alone.
+   * between them, and answers them in their order. Inside a transaction and on the embedded database they run as if
+   * they were alone.
    */
   together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
     const pool = this.#transaction.getStore() ? undefined : this.#pool;
@@ -290,7 +290,7 @@ export class TenantDb<Tables extends object> {
   }
 
   async #copy(target: string, lines: readonly Buffer[]): Promise<void> {
-    if (this.#transaction.getStore()) throw new Error('a copy joins no transaction');
+    if (this.#transaction.getStore()) throw new Error('a copy cannot join a transaction');
     const rows = Buffer.concat(lines.flatMap((line) => [line, LINE_FEED]));
     await this.#withConnection(() => this.#copyInto(target, rows));
   }

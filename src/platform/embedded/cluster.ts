@@ -86,7 +86,7 @@ function readPart(dataDir: string, name: string): Buffer {
 
 function partPath(dataDir: string, name: string): string {
   const path = join(embeddedClusterDir(dataDir), name);
-  if (!existsSync(path)) throw notWhole(dataDir, `${PARTS.cluster}/${name} is gone`);
+  if (!existsSync(path)) throw notWhole(dataDir, `${PARTS.cluster}/${name} is missing`);
   return path;
 }
 
@@ -107,11 +107,11 @@ function damaged(dataDir: string, name: string): Error {
 }
 
 function strange(dataDir: string, name: string): Error {
-  return notWhole(dataDir, `${PARTS.cluster}/${name} is of another instance`);
+  return notWhole(dataDir, `${PARTS.cluster}/${name} belongs to another installation`);
 }
 
 /**
- * The path of the files of a new cluster, in one archive: those of PostgreSQL and of the schema, with no row of anybody
+ * The path of the files of a new cluster, in one archive: PostgreSQL's and the schema's, without rows
  * and no secret. `npm run -s cluster` makes it.
  */
 export const NEW_CLUSTER = resolve(import.meta.dirname, '../../../schema/cluster.tar.zst');
@@ -133,12 +133,12 @@ export async function ensureCluster(dataDir: string): Promise<void> {
     writeCluster(unfinished, await promisify(zstdDecompress)(await readFile(NEW_CLUSTER)));
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
-    throw new StartError(`the embedded database could not be made: ${error instanceof Error ? error.message : error}`);
+    throw new StartError(`could not create the embedded database: ${error instanceof Error ? error.message : error}`);
   }
   await rename(unfinished, cluster);
 }
 
-/** Writes the files of a new cluster into a folder, and gives them a system identifier of their own. */
+/** Writes the files of a new cluster into a folder, and gives them a new system identifier. */
 function writeCluster(dir: string, archive: Buffer): void {
   const identifier = randomBytes(8);
   for (const { name, bytes } of entriesOf(archive)) {
@@ -152,7 +152,9 @@ function writeCluster(dir: string, archive: Buffer): void {
   }
 }
 
-/** The length of a block of a tar archive, and the offsets of a name and a size in its headers, in bytes (POSIX ustar). */
+/**
+ * The length of a block of a tar archive, and the offsets of a name and a size in its headers, in bytes (POSIX ustar).
+ */
 const TAR = { block: 512, name: 0, size: 124 };
 
 /** Yields the entries of a tar archive: files, and folders, whose names end with a slash. */

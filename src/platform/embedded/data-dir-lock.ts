@@ -3,7 +3,7 @@ import { FileLock } from '../../lib/file-lock.ts';
 import { makeFolder } from '../../lib/files.ts';
 import { StartError } from '../errors.ts';
 
-const ADVICE = 'stop it, or give this one a DATA_DIR of its own';
+const ADVICE = 'stop it, or set a different DATA_DIR for this one';
 
 /**
  * Takes the kernel lock of `DATA_DIR`: two processes on one embedded database would lose rows. `advice` ends the error
@@ -25,6 +25,6 @@ function createLock(dataDir: string, path: string): FileLock | undefined {
     return FileLock.create(path);
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new StartError(`DATA_DIR ${dataDir} cannot be used (${reason}): name a folder that can be written`);
+    throw new StartError(`DATA_DIR ${dataDir} cannot be used (${reason}): set it to a writable folder`);
   }
 }

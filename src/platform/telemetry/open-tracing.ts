@@ -16,7 +16,7 @@ function tracedLog(log: Log, tracer: Tracer): Log {
 export interface Tracing {
   /** The tracer; undefined if tracing is off, in which case OpenTelemetry is not loaded. */
   tracer: Tracer | undefined;
-  /** The log to use for whatever may be traced; if tracing is on, its lines have the trace's id. */
+  /** The log to use for traced work; if tracing is on, its lines have the trace's id. */
   log: Log;
   /** The counter of completed spans, by whether the collector has accepted them. */
   exported: Counter<'outcome'>;
@@ -30,7 +30,7 @@ export async function openTracing(
 ): Promise<Tracing> {
   const exported = counterBy('outcome', ['taken', 'lost'], {
     name: 'portcullis_spans_exported_total',
-    help: 'Finished spans, by outcome (taken, lost).',
+    help: 'Finished spans, by outcome (taken by the collector, lost).',
   });
   if (!config) return { tracer: undefined, log, exported };
   const { OtelTracer } = await import('./otel-tracer.ts');

@@ -139,7 +139,7 @@ export const CASES: readonly AlertCase[] = [
     { [`up{${GATEWAY_2}}`]: level(1, 0, 0) },
     {
       labels: { instance: 'gateway-2:4001', job: 'portcullis' },
-      description: 'gateway-2:4001 has not answered for two minutes.',
+      description: 'gateway-2:4001 has not responded to scrapes for two minutes.',
     },
   ),
   lasting(
@@ -194,7 +194,7 @@ export const CASES: readonly AlertCase[] = [
     { [`portcullis_cache_refusing{${GATEWAY_1}}`]: level(0, 1, 1) },
     {
       labels: onGateway,
-      description: 'gateway-1:4001 gets errors from Redis for writes or reads: logins and refreshes are answered 503.',
+      description: 'gateway-1:4001 gets errors from Redis for writes or reads: logins and refreshes get 503.',
     },
   ),
   lasting(
@@ -279,7 +279,7 @@ export const CASES: readonly AlertCase[] = [
   ),
   proportion('PortcullisUpstreamErrors', { fault: 5.2, almost: 4.8 }, [attempts('timeout'), attempts('')], {
     labels: { service: 'wallets' },
-    description: 'More than 5 % of the requests to wallets have no answer.',
+    description: 'More than 5 % of the requests to wallets get no response.',
   }),
   lasting(
     'PortcullisConsumerLag',

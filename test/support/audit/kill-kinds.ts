@@ -12,7 +12,7 @@ export interface Kind {
   operations: number;
   /** How often it is sent beside the others. */
   share: number;
-  /** When its client leaves: once it has sent everything, half of the body, or the answer has begun. */
+  /** When its client leaves: once it has sent everything, half of the body, or the answer has started. */
   leaves: 'sent' | 'half sent' | 'begun' | undefined;
   /** What its record tells where its client has left. */
   isTrue(record: Recorded): boolean;

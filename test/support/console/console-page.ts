@@ -60,10 +60,10 @@ export async function beginAt(open: OpenPage, credentials: Credentials, place: s
   const isSignedIn = await page.getByRole('button', { name: 'Sign out' }).count();
   if (isSignedIn === 0) await signIn(page, credentials);
   await page.evaluate("location.hash = '#/nothing'");
-  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   open.forget();
   await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
-  await page.getByRole('heading', { name: 'There is no such page' }).waitFor({ state: 'detached' });
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor({ state: 'detached' });
   await viewIsThere(page);
   return page;
 }

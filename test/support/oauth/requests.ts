@@ -37,11 +37,11 @@ export function oauthEnvelope(
 const DESCRIPTIONS = {
   invalid_request: 'The request is malformed, or a parameter is missing, repeated or contradicts another.',
   invalid_client: 'The client could not be authenticated.',
-  invalid_grant: 'The credentials or the refresh token are not valid, have expired or belong to another client.',
+  invalid_grant: 'The credentials or the refresh token are invalid, have expired or belong to another client.',
   unauthorized_client: 'The client may not use this grant type.',
   unsupported_grant_type:
     'The grant type is not supported. It must be one of password, client_credentials, refresh_token.',
   access_denied: 'The client may not call from this address.',
-  temporarily_unavailable: 'Too many requests, or a dependency is unavailable: try again later.',
+  temporarily_unavailable: 'There were too many requests, or a dependency is unavailable. Try again later.',
   server_error: 'The request could not be completed.',
 };

@@ -152,9 +152,9 @@ describe('refused notifications', () => {
   });
 
   it.each<[string, Uint8Array | string, string]>([
-    ['nothing', '', 'must be JSON, and is empty'],
-    ['half a body', '{"id":', 'must be JSON, and is malformed at line 1 column 7'],
-    ['not JSON', '{"secret-in-body",}', 'must be JSON, and is malformed at line 1 column 18'],
+    ['nothing', '', 'must be JSON, but is empty'],
+    ['half a body', '{"id":', 'must be JSON, but is malformed at line 1 column 7'],
+    ['not JSON', '{"secret-in-body",}', 'must be JSON, but is malformed at line 1 column 18'],
     ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'must be in UTF-8'],
     ['an array', '[]', 'must be an object'],
     ['null', 'null', 'must be an object'],

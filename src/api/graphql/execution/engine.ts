@@ -88,8 +88,8 @@ export function createEngine({
 }
 
 /**
- * Executes an operation. Fields get a context without the request, and what they share is dropped at the end: Pothos keeps
- * each context in a weak map, and V8's young collections take the values of one for live.
+ * Executes an operation. Fields get a context without the request, and shared values are dropped at the end: Pothos
+ * keeps each context in a weak map, and V8's young collections take the values of one for live.
  */
 async function executed(args: ExecutionArgs, operations: Pick<CompiledOperations, 'run'>): Promise<ExecutionResult> {
   const contextValue = freshContext(args.contextValue as GraphqlContext);
@@ -136,7 +136,7 @@ async function subscribe(
     key: resultKeyOf(validated, principal),
     source: source as EventSource,
   };
-  // Events are executed in the async context of whoever reads them.
+  // Events are executed in the async context of their reader.
   const notes = userNotes();
   const results = mapSourceToResponseEvent(validated, source, async (event) => {
     const result = await executions.answer(event.rootValue as object, subscription, () => execution(event));
@@ -214,11 +214,11 @@ export class OpenSubscriptions {
    * @throws GraphQLError `LIMIT_EXCEEDED` when the tenant's subscriptions would take too much.
    */
   open(nodeId: string, characters: number): () => void {
-    // The text is kept, and the parsed document or the request's body beside it.
+    // The text is kept, and the parsed document or the request's body too.
     const bytes = SUBSCRIPTION_BYTES + 2 * characters;
     if (this.#change(nodeId, bytes) > MAX_OPEN_BYTES) {
       this.#change(nodeId, -bytes);
-      throw limitError('the open subscriptions of this node take too much memory: end some, or use shorter documents');
+      throw limitError('the open subscriptions of this tenant use too much memory: end some, or use shorter documents');
     }
     let isOpen = true;
     return () => {

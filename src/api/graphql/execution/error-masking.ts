@@ -23,14 +23,14 @@ const ESCAPE = /(escape sequence): ".*"/s;
 const FOUND = /[,;] found: .*$/s;
 const FOUND_BEHIND_SUGGESTION = /\? Found: .*$/s;
 const NOT_REPRESENTED = /( cannot represent (?:[\w -]{1,40} )?value): .*$/s;
-/** Match what graphql-js and Yoga say of something missing, each in words of its own. */
+/** Match the messages of graphql-js and Yoga about missing values. */
 const NO_FIELD = / to include required field ("\w+")\.$/;
 const NOT_PROVIDED = /Expected (a value of) non-null type ("[^"]*") to be provided\.$/;
 const NO_QUERY = /^Must provide query string\.$/;
 /** Matches what Yoga says of a member of a request that it does not know. */
 const UNKNOWN_MEMBER = /^Unexpected parameter "(\w{1,64})" in the request body\.$/;
 const MEMBERS = ['query', 'variables', 'operationName', 'extensions', 'documentId'];
-const OPERATION = /^(Unknown operation named) "(?![_A-Za-z]\w*"\.$).*"/s;
+const OPERATION = /^Unknown operation named "(?![_A-Za-z]\w*"\.$).*"/s;
 const ENUM_VALUE = { before: 'Value "', behind: '" does not exist in "' };
 
 /**
@@ -41,30 +41,30 @@ const ENUM_VALUE = { before: 'Value "', behind: '" does not exist in "' };
  */
 export function withoutGivenValues(message: string): string {
   if (message.startsWith(SYNTAX_ERROR)) return message.replace(TOKEN, '$1').replace(ESCAPE, '$1');
-  const told = message
+  const masked = message
     .replace(FOUND, '.')
     .replace(FOUND_BEHIND_SUGGESTION, '?')
     .replace(NOT_REPRESENTED, '$1.')
-    .replace(OPERATION, '$1 so')
+    .replace(OPERATION, 'There is no operation with the given name')
     .replace(NO_FIELD, ': $1 is required in it.')
     .replace(NOT_PROVIDED, '$1 type $2 is required.')
     .replace(NO_QUERY, 'query is required: a document')
     .replace(UNKNOWN_MEMBER, withRespelt);
-  const from = told.indexOf(ENUM_VALUE.before);
-  const to = told.lastIndexOf(ENUM_VALUE.behind);
-  return from < 0 || to < from ? told : `${told.slice(0, from)}The value${told.slice(to + 1)}`;
+  const from = masked.indexOf(ENUM_VALUE.before);
+  const to = masked.lastIndexOf(ENUM_VALUE.behind);
+  return from < 0 || to < from ? masked : `${masked.slice(0, from)}The value${masked.slice(to + 1)}`;
 }
 
-function withRespelt(told: string, name: string): string {
+function withRespelt(message: string, name: string): string {
   const meant = respelt(name, MEMBERS);
-  return meant === undefined ? told : `${told.slice(0, -1)}: ${meant} is the member's name`;
+  return meant === undefined ? message : `${message.slice(0, -1)}: ${meant} is the member's name`;
 }
 
 /**
  * The GraphQL codes of the refusals for overload and timeouts, which the client sees because it can retry later or
  * request less.
  */
-const TOLD: ReadonlyMap<RefusalCode, string> = new Map([
+const SHOWN_CODES: ReadonlyMap<RefusalCode, string> = new Map([
   ['service_unavailable', 'SERVICE_UNAVAILABLE'],
   ['gateway_timeout', 'GATEWAY_TIMEOUT'],
 ]);
@@ -77,14 +77,14 @@ export interface MaskedResult extends ExecutionResult {
   stringify?: () => string;
 }
 
-/** The least that the JSON of an error takes beside its message. */
+/** The minimum length of an error's JSON without its message. */
 const ERROR_LENGTH = '{"message":""}'.length;
-/** As many bytes hold any text that `isShort` takes for one. */
+/** Enough bytes for any text that `isShort` accepts. */
 const SHORT_BYTES = 8 * SLICE_LENGTH;
 
 /** Returns the result that stands for one whose JSON is too long. */
 export function pageTooLarge(): MaskedResult {
-  const message = `the response would be longer than ${MAX_RESULT_BYTES} bytes: ask for fewer rows, or for fewer members of each`;
+  const message = `the response would be longer than ${MAX_RESULT_BYTES} bytes: request fewer rows or fewer fields`;
   return { data: null, errors: [new GraphQLError(message, { extensions: { code: 'PAGE_TOO_LARGE' } })] };
 }
 
@@ -101,27 +101,28 @@ export class ErrorMask {
 
   /**
    * Returns an error as the client may see it. An error meant for the client loses only the values that it quotes. Any
-   * other becomes a general error, or one of `TOLD`; its cause is logged and added to `logged`, unless it is in there
+   * other becomes a general error, or one of `SHOWN_CODES`; its cause is logged and added to `logged`, unless it is in there
    * already.
    */
   error(error: unknown, { correlationId }: Recipient, logged = new Set<unknown>()): GraphQLError {
     const shown = shownError(error);
     if (shown) return withoutQuotes(shown);
     const cause = originOf(error);
-    const refusal = cause instanceof Refusal && TOLD.has(cause.code) ? cause : undefined;
+    const refusal = cause instanceof Refusal && SHOWN_CODES.has(cause.code) ? cause : undefined;
     const fault = refusal ? refusal.cause : cause;
     if (fault !== undefined && !logged.has(fault)) {
       this.#log.error({ correlation_id: correlationId, err: fault }, 'operation failed');
       logged.add(fault);
     }
-    const code = (refusal && TOLD.get(refusal.code)) ?? 'INTERNAL_SERVER_ERROR';
+    const code = (refusal && SHOWN_CODES.get(refusal.code)) ?? 'INTERNAL_SERVER_ERROR';
     const message = refusal?.message ?? 'internal error';
     return new GraphQLError(message, { ...placeOf(error), extensions: { code, correlationId } });
   }
 
   /**
-   * Returns a result with its errors masked, or the error `PAGE_TOO_LARGE` in the place of one whose JSON is longer than
-   * `maxBytes`. An error that failed several fields at once is logged once. A long result holds up nobody else's work.
+   * Returns a result with its errors masked, or the error `PAGE_TOO_LARGE` instead of one whose JSON is longer than
+   * `maxBytes`. An error that failed several fields at once is logged once. A long result does not delay other
+   * requests.
    */
   async result(
     result: ExecutionResult,
@@ -173,8 +174,8 @@ export function textOfResult(result: {
 /** Returns an error in the form in which it is sent, without the `http` extension that only the HTTP layer reads. */
 export function formatted(error: GraphQLError): GraphQLFormattedError {
   const { extensions, ...rest } = error.toJSON();
-  const { http: _http, ...told } = extensions ?? {};
-  return Object.keys(told).length > 0 ? { ...rest, extensions: told } : rest;
+  const { http: _http, ...shown } = extensions ?? {};
+  return Object.keys(shown).length > 0 ? { ...rest, extensions: shown } : rest;
 }
 
 function withoutQuotes(error: GraphQLError): GraphQLError {

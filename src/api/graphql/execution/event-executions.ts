@@ -16,7 +16,7 @@ const NEVER = new AbortController().signal;
 export interface EventSource extends AsyncIterable<unknown> {
   /** Aborted when the subscription ends. */
   readonly signal?: AbortSignal | undefined;
-  /** Checks whether an event was made for this subscriber alone, such as a replayed one. */
+  /** Checks whether an event was made only for this subscriber, such as a replayed one. */
   isOwn?(event: unknown): boolean;
 }
 

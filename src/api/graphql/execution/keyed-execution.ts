@@ -39,8 +39,8 @@ const UNREACHABLE = new Proxy({} as GraphqlServices, {
 
 /**
  * Executes an operation. A mutation that came with an idempotency key is executed once, in the transaction that stores
- * its result; a repetition gets that result, with the text of the first response. A refusal, a result with errors and one
- * that is too long roll back and leave the key free; the documented reasons of a migration are stored. Errors are
+ * its result; a repetition gets that result, with the text of the first response. A refusal, a result with errors and
+ * one that is too long roll back and leave the key free; the documented reasons of a migration are stored. Errors are
  * returned, not thrown, because on a WebSocket what is thrown closes the socket.
  */
 export async function executedOnce(
@@ -52,7 +52,7 @@ export async function executedOnce(
   if (!request) return execute(args);
   const context = args.contextValue as GraphqlContext;
   const { idempotentResponses, userMigrations } = context.services;
-  // As on REST, permission and validation come before the key, whatever it stands for.
+  // As on REST, permission and validation are checked before the key.
   const trial = await execute({ ...args, contextValue: { ...context, services: UNREACHABLE } });
   if (!trial.errors?.some((error) => originOf(error) instanceof StoppedError)) return trial;
   let refused: MaskedResult | undefined;
@@ -97,10 +97,10 @@ function keyedRequest({
     others.length > 0 || !IDEMPOTENCY_KEY.test(key)
       ? 'must be 1 to 255 printable ASCII characters, once'
       : isLater
-        ? 'is for one operation over HTTP, not for those of a WebSocket'
+        ? 'is only for operations over HTTP, not over a WebSocket'
         : names.length !== 1
-          ? `is for one mutation: the operation has ${names.length} root fields`
-          : !KEYED.includes(path) && `is not for ${path}: it is for ${KEYED.join(', ')}`;
+          ? `is for operations with a single mutation; this one has ${names.length} root fields`
+          : !KEYED.includes(path) && `is not supported for ${path}, only for ${KEYED.join(', ')}`;
   if (fault) return badRequest(`Idempotency-Key ${fault}`);
   const { nodeId, subject, clientId } = bearer;
   return {

@@ -10,11 +10,11 @@ export const OPERATION_OUTCOMES = ['ok', 'error', 'failed'] as const;
 /** How long operations take, by type and outcome. */
 export type OperationDurations = ReturnType<typeof operationDurations>;
 
-/** Creates the metric of operations, with zeros for what has not occurred yet. */
+/** Creates the metric of operations, with zeros for outcomes that have not occurred yet. */
 export function operationDurations() {
   const metric = durations({
     name: 'graphql_operation_duration_seconds',
-    help: 'Time to execute operations (for a subscription: to start), by type and outcome, without parsing, limits and sending.',
+    help: 'Time to execute an operation (for a subscription, to start it), by type and outcome; excludes parsing, limits and sending.',
     labelNames: ['graphql_operation_type', 'outcome'],
   });
   for (const graphql_operation_type of OPERATION_TYPES) {

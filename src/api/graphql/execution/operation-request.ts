@@ -26,6 +26,6 @@ export interface OperationRequest {
    * in a batch.
    */
   isLater: boolean;
-  /** The GraphQL batch that the operation came in; undefined if it came alone. */
+  /** The GraphQL batch that the operation came in; undefined outside a batch. */
   batch?: GraphqlBatch;
 }

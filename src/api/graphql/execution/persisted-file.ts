@@ -32,7 +32,7 @@ export async function readPersistedDocuments(path: string): Promise<PersistedDoc
   const asManifest = manifest.safeParse(parsed);
   if (asManifest.success) return new Map(asManifest.data.operations.map((operation) => [operation.id, operation.body]));
   const asMap = byId.safeParse(parsed);
-  if (!asMap.success) throw fault('must be a JSON object {"id": "document"}, or a manifest of Apollo');
+  if (!asMap.success) throw fault('must be a JSON object {"id": "document"}, or an Apollo manifest');
   return new Map(Object.entries(asMap.data));
 }
 
@@ -69,8 +69,8 @@ export async function openPersistedFile(file: string | undefined, log: Log, own:
         documents = await read();
         log.info({ file, documents: documents.size }, 'loaded persisted operations');
       } catch (error) {
-        const told = error instanceof ConfigError ? { faults: error.faults } : { err: error };
-        log.error({ file, ...told }, 'persisted operations file is invalid; keeping the current operations');
+        const reason = error instanceof ConfigError ? { faults: error.faults } : { err: error };
+        log.error({ file, ...reason }, 'persisted operations file is invalid; keeping the current operations');
       }
     },
   };

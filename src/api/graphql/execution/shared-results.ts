@@ -19,7 +19,7 @@ import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';
 import type { StartDelivery } from './operation-observer.ts';
 
 /**
- * Returns a text as UTF-8 in a buffer of its own, for bytes that stay in memory for long: `Buffer.from` would take them
+ * Returns a text as UTF-8 in a separate buffer, for bytes that stay in memory for long: `Buffer.from` would take them
  * from a pool of 64 KiB, none of which is freed before all of its buffers are.
  */
 export function ownBytes(text: string): Buffer {
@@ -125,7 +125,7 @@ export class SharedResults {
   }
 
   /**
-   * Returns the result for an event that no other subscriber receives, which is not kept; in the place of one that is too
+   * Returns the result for an event that no other subscriber receives, which is not kept; instead of one that is too
    * long, the error that says so.
    */
   async own(event: object, executed: Promise<ExecutionResult>): Promise<ExecutionResult> {

@@ -117,9 +117,9 @@ export class SseStream {
         if (next.done) break;
         const shared = sharedOf(next.value);
         const span = shared?.startDelivery?.('sse');
-        const told = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
+        const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
         if (shared?.text && shared.text.length > SLICE_LENGTH) await holdText(shared.text.length);
-        if (!this.#write(eventFrame(told))) await this.#drained();
+        if (!this.#write(eventFrame(masked))) await this.#drained();
         span?.end();
       }
     } catch (error) {

@@ -34,7 +34,7 @@ function badPart(path: string, message: string): Refusal {
  */
 function parseOperations(text: string): GraphQLParams {
   const operations = parsed('operations', text, KNOWN_MEMBERS);
-  if (Array.isArray(operations)) throw badPart('operations', 'must be one operation: a batch brings no file');
+  if (Array.isArray(operations)) throw badPart('operations', 'must be one operation: a batch cannot have a file');
   if (!isObject(operations)) throw badPart('operations', 'must be a JSON object with query and variables');
   return operations;
 }
@@ -48,7 +48,7 @@ function parseMap(text: string): UploadMap {
   const [entry, ...others] = isObject(map) ? Object.entries(map) : [];
   if (!entry || others.length > 0) throw badPart('map', 'must be a JSON object with one member, for one file');
   const [part, paths] = entry;
-  if (!Array.isArray(paths) || paths.length !== 1) throw badPart('map', 'must name one place for the file');
+  if (!Array.isArray(paths) || paths.length !== 1) throw badPart('map', 'must name one variable for the file');
   const variable = FILE_PATH.exec(String(paths[0]))?.[1];
   if (variable === undefined) throw badPart('map', 'must name the variable of the file, such as "variables.file"');
   return { part, variable };
@@ -61,7 +61,7 @@ function parseMap(text: string): UploadMap {
 function withFile(operations: GraphQLParams, variable: string, file: unknown): GraphQLParams {
   const variables: unknown = operations.variables;
   const isPlace = isObject(variables) && Object.hasOwn(variables, variable) && variables[variable] === null;
-  if (!isPlace) throw badPart('operations', `must have null in variables.${variable}, where the file belongs`);
+  if (!isPlace) throw badPart('operations', `must set variables.${variable} to null: the file takes its place`);
   return { ...operations, variables: { ...variables, [variable]: file } };
 }
 
@@ -81,7 +81,7 @@ export interface UploadLimits {
 }
 
 /** What an upload depends on. */
-export interface UploadParts {
+export interface UploadDependencies {
   limits: UploadLimits;
   /** Watches the sender's token, whose end ends the upload; returns the function that stops it. */
   watch(onEnd: (end: AccessEnd) => void): () => void;
@@ -94,7 +94,7 @@ const MAX_FIELD_BYTES = 1024 ** 2;
 const MAX_PREFACE_BYTES = MAX_FIELD_BYTES + 128 * 1024;
 /** The number of parts: `operations`, `map` and the file. */
 const PARTS = 3;
-const ORDER = 'the parts are operations, map and one file, in this order';
+const ORDER = 'send the parts operations, map and one file, in this order';
 
 /**
  * A request with a file (GraphQL multipart request specification, version 2), read as a stream: `open` reads up to the
@@ -123,7 +123,7 @@ export class UploadForm {
   private constructor(
     { req, found }: Exchange,
     parser: BusboyInstance,
-    { limits: { maxBytes, maxPauseMs }, watch }: UploadParts,
+    { limits: { maxBytes, maxPauseMs }, watch }: UploadDependencies,
   ) {
     this.#req = req;
     this.#tenant = found.nodeId;
@@ -136,7 +136,7 @@ export class UploadForm {
     parser.on('field', (name, value, _isNameCut, isCut) => this.#step(() => this.#field(name, value, isCut)));
     parser.on('file', (name, file) => this.#step(() => this.#begin(name, file)));
     for (const event of ['filesLimit', 'partsLimit'] as const) {
-      parser.on(event, () => this.refuse(badPart('', `has more than it may: ${ORDER}`)));
+      parser.on(event, () => this.refuse(badPart('', `has too many parts: ${ORDER}`)));
     }
     parser.on('error', () => this.refuse(badPart('', 'must end with the closing boundary')));
     parser.on('finish', () => this.#finish());
@@ -148,7 +148,10 @@ export class UploadForm {
    * @throws Refusal 413 when Content-Length is over the limit, 400 when the form is no valid upload, 401 when the token
    * is revoked; all before the file is read.
    */
-  static async open(exchange: Exchange, parts: UploadParts): Promise<{ form: UploadForm; params: GraphQLParams }> {
+  static async open(
+    exchange: Exchange,
+    parts: UploadDependencies,
+  ): Promise<{ form: UploadForm; params: GraphQLParams }> {
     const { req } = exchange;
     const { limits } = parts;
     const { 'content-length': length = '0', 'content-encoding': encoding = '' } = req.headers;
@@ -160,7 +163,7 @@ export class UploadForm {
   }
 
   /**
-   * The error to respond with whatever the operation resulted in, because a part of the form was invalid; undefined if
+   * The error to respond with instead of the operation's result, because a part of the form was invalid; undefined if
    * none was.
    */
   get refusal(): Refusal | undefined {
@@ -193,7 +196,7 @@ export class UploadForm {
     else if (!this.#parser.write(chunk)) this.#waitForParser();
     if (this.#file || this.#isStopped) return;
     if (this.#bytes > MAX_PREFACE_BYTES) {
-      this.refuse(badPart('', `has too much before the file: ${ORDER}`));
+      this.refuse(badPart('', `has too many bytes before the file: ${ORDER}`));
       return;
     }
     this.#preface.length += chunk.length;
@@ -207,16 +210,16 @@ export class UploadForm {
 
   readonly #onClose = (): void => {
     this.#unwatch();
-    if (!this.#req.complete) this.refuse(badPart('', 'must come in full'));
+    if (!this.#req.complete) this.refuse(badPart('', 'ended before the file was complete'));
   };
 
   /**
-   * Refuses a sender that has paused for too long. While the request is paused because nobody reads the file, the
+   * Refuses a sender that has paused for too long. While the request is paused because the file is not being read, the
    * timeout is restarted instead.
    */
   #onPause(): void {
     if (this.#req.isPaused()) this.#pause.refresh();
-    else this.refuse(badPart('', 'must come without so long a pause'));
+    else this.refuse(badPart('', 'was paused for too long: send the file without pauses'));
   }
 
   #waitForParser(): void {
@@ -242,7 +245,8 @@ export class UploadForm {
   #field(name: string | undefined, value: string, isCut: boolean): void {
     if (name !== this.#next) throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
     this.#fieldBytes += Buffer.byteLength(value);
-    if (isCut || this.#fieldBytes > MAX_FIELD_BYTES) throw badPart(name, 'operations and map have at most 1 MiB');
+    if (isCut || this.#fieldBytes > MAX_FIELD_BYTES)
+      throw badPart(name, 'is too long: operations and map together have at most 1 MiB');
     if (name === 'operations') {
       this.#operations = parseOperations(value);
       this.#next = 'map';
@@ -286,7 +290,7 @@ function parserOf({ headers }: IncomingMessage): BusboyInstance {
   try {
     return new Busboy({ headers: { ...headers, 'content-type': type }, limits });
   } catch {
-    throw badPart('Content-Type', 'must be multipart/form-data with its boundary');
+    throw badPart('Content-Type', 'must be multipart/form-data with a boundary');
   }
 }
 
@@ -295,5 +299,5 @@ function parserOf({ headers }: IncomingMessage): BusboyInstance {
  * refusal.
  */
 function interrupted(): GraphQLError {
-  return new GraphQLError('the upload has not come in full', { extensions: { code: 'BAD_REQUEST' } });
+  return new GraphQLError('the upload was interrupted', { extensions: { code: 'BAD_REQUEST' } });
 }

@@ -76,16 +76,19 @@ export function createBuilder() {
       nodesQueryOptions: false,
       firstArgOptions: {
         description:
-          'How many rows to return from the beginning, or after `after`: 0 to 100, 20 by default. Together with `last` it is BAD_USER_INPUT.',
+          'The number of rows to return from the beginning, or after `after`: 0 to 100, default 20. Cannot be combined with `last` (BAD_USER_INPUT).',
       },
       lastArgOptions: {
-        description: 'How many rows to return from the end, or before `before`: 0 to 100. Not together with `first`.',
+        description:
+          'The number of rows to return from the end, or before `before`: 0 to 100. Cannot be combined with `first`.',
       },
       afterArgOptions: {
-        description: 'Return rows after this cursor. A cursor from another list or node is rejected (BAD_USER_INPUT).',
+        description:
+          'Return rows after this cursor. A cursor from another list or tenant is rejected (BAD_USER_INPUT).',
       },
       beforeArgOptions: {
-        description: 'Return rows before this cursor. A cursor from another list or node is rejected (BAD_USER_INPUT).',
+        description:
+          'Return rows before this cursor. A cursor from another list or tenant is rejected (BAD_USER_INPUT).',
       },
       edgesFieldOptions: {
         ...exposed('edges'),
@@ -93,7 +96,7 @@ export function createBuilder() {
         nullable: { list: false, items: false },
       },
       cursorFieldOptions: {
-        description: 'Opaque and signed; valid as `after` and `before` of this list and node only.',
+        description: 'Opaque and signed; valid only as `after` and `before` of this list and tenant.',
       },
       nodeFieldOptions: { ...exposed('node'), description: 'The row itself.' },
       pageInfoFieldOptions: {
@@ -105,15 +108,18 @@ export function createBuilder() {
         description: 'The first and last cursor of a page, and whether there are more rows (Relay cursor connections).',
       },
       hasNextPageFieldOptions: {
-        description: 'Whether rows come after this page; with `first`, those up to `before` count.',
+        description: 'Whether there are more rows after this page; with `first`, only up to `before`.',
         nullable: false,
       },
       hasPreviousPageFieldOptions: {
-        description: 'Whether rows come before this page; with `last`, those down to `after` count.',
+        description: 'Whether there are more rows before this page; with `last`, only back to `after`.',
         nullable: false,
       },
-      startCursorFieldOptions: { description: "The first row's cursor; null where the page is empty.", nullable: true },
-      endCursorFieldOptions: { description: "The last row's cursor; null where the page is empty.", nullable: true },
+      startCursorFieldOptions: {
+        description: 'The cursor of the first row; null if the page is empty.',
+        nullable: true,
+      },
+      endCursorFieldOptions: { description: 'The cursor of the last row; null if the page is empty.', nullable: true },
     },
   });
 }
@@ -168,10 +174,10 @@ export function implement<Row>(type: ImplementableObjectRef<Types, Row>, descrip
     fields: (t) => {
       const { expose } = t as unknown as { expose(name: string, options: object): FieldRef<Types> };
       const shown: [column: string, described: [string | object, string, string?]][] = Object.entries(columns);
-      const fields = shown.map(([column, [given, told, nullable]]) => {
+      const fields = shown.map(([column, [given, description, nullable]]) => {
         const name = typeof given === 'string' ? given.replace('?', '') : given;
         const options = { type: name === '[String]' ? ['String'] : name, nullable: name !== given || !!nullable };
-        return [camelName(column), expose.call(t, column, { ...options, description: told })];
+        return [camelName(column), expose.call(t, column, { ...options, description })];
       });
       return Object.fromEntries(fields);
     },
@@ -186,9 +192,9 @@ export function enumOf<Value extends string>(
   description: string,
   values: Record<Value, string>,
 ) {
-  const named = Object.entries<string>(values).map(([value, told]) => [
+  const named = Object.entries<string>(values).map(([value, description]) => [
     value.toUpperCase(),
-    { value: value as Value, description: told },
+    { value: value as Value, description },
   ]);
   return builder.enumType(name, { description, values: Object.fromEntries(named) as Record<string, { value: Value }> });
 }
@@ -204,10 +210,10 @@ export function inputOf(builder: Builder, name: string, description: string, mem
     description,
     fields: (t) => {
       const { field } = t as unknown as { field(options: object): InputFieldRef<Types, unknown> };
-      const fields = Object.entries(members).map(([member, [given, told, isRequired]]) => {
+      const fields = Object.entries(members).map(([member, [given, description, isRequired]]) => {
         const named = typeof given === 'string' ? given.replace('!', '') : given;
         const type = named === '[String]' ? ['String'] : named;
-        return [member, field.call(t, { type, required: named !== given || !!isRequired, description: told })];
+        return [member, field.call(t, { type, required: named !== given || !!isRequired, description })];
       });
       return Object.fromEntries(fields);
     },

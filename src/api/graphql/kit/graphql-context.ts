@@ -39,13 +39,13 @@ export interface GraphqlContext {
   caller: OperationCaller | undefined;
   services: GraphqlServices;
   /**
-   * What fields share, such as loaders, by what creates it. Not in a weak map by context: V8's young collections take its
-   * values for live.
+   * What fields share, such as loaders, by what creates it. Not in a weak map by context: V8's young collections take
+   * its values for live.
    */
   perOperation: Map<object, unknown>;
 }
 
-/** Returns a context with these members alone, in which fields have shared nothing yet. */
+/** Returns a context with only these members, in which fields have shared nothing yet. */
 export function freshContext({ principal, caller, services }: Omit<GraphqlContext, 'perOperation'>): GraphqlContext {
   return { principal, caller, services, perOperation: new Map() };
 }
@@ -55,7 +55,7 @@ export function freshContext({ principal, caller, services }: Omit<GraphqlContex
  * @throws Error in the context of an event, whose result goes to many subscribers.
  */
 export function callerOf({ caller }: Pick<GraphqlContext, 'caller'>): OperationCaller {
-  if (!caller) throw new Error('the answer to an event goes to many: it has nothing of whoever asked');
+  if (!caller) throw new Error('the result of an event is shared by subscribers: it has no caller');
   return caller;
 }
 

@@ -140,7 +140,7 @@ export function errorsOf(description: string, ...types: (typeof DuplicateError |
 }
 
 /**
- * Awaits the result of a service. `context` is that of a mutation that takes an idempotency key.
+ * Awaits the result of a service. `context` is given for a mutation that takes an idempotency key.
  * @throws the union member that stands for its Refusal; other errors as they are.
  */
 export async function orMember<Result>(

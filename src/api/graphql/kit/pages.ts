@@ -23,7 +23,7 @@ interface ConnectionArgs {
 function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlContext, connection: string): PageRequest {
   const { first = null, last = null } = args;
   const backward = last !== null;
-  if (backward && first !== null) throw badInputError([{ path: ['first'], message: 'must not stand with last' }]);
+  if (backward && first !== null) throw badInputError([{ path: ['first'], message: 'must not be combined with last' }]);
   const size = last ?? first ?? DEFAULT_PAGE_SIZE;
   if (size < 0 || size > MAX_PAGE_SIZE) {
     throw badInputError([{ path: [backward ? 'last' : 'first'], message: `must be 0 to ${MAX_PAGE_SIZE}` }]);
@@ -32,7 +32,7 @@ function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlConte
   function keyOf(name: 'after' | 'before'): PageKey | undefined {
     const cursor = args[name] ?? undefined;
     const key = cursor === undefined ? undefined : services.cursors.decode(scope, cursor);
-    if (cursor !== undefined && !key) throw badInputError([{ path: [name], message: 'is no cursor of this list' }]);
+    if (cursor !== undefined && !key) throw badInputError([{ path: [name], message: 'is not a cursor of this list' }]);
     return key;
   }
   return { size, backward, after: keyOf('after'), before: keyOf('before') };

@@ -33,34 +33,34 @@ export function createTypeRefs(builder: Builder) {
     transactionEvent: builder.objectRef<TransactionEventRow>('TransactionEvent'),
     grantType: enumOf(builder, 'GrantType', 'A way to get a token (RFC 6749).', {
       password: 'A supervisor logs in through the client.',
-      client_credentials: 'The client speaks for itself.',
+      client_credentials: 'The client gets a token for itself.',
       refresh_token: 'Exchanges a refresh token for a new pair.',
     }),
-    clientStatus: enumOf(builder, 'ClientStatus', 'Whether a client can be used.', {
+    clientStatus: enumOf(builder, 'ClientStatus', 'Whether a client can get and use tokens.', {
       active: 'It can get tokens.',
-      disabled: 'Its credentials and its tokens are refused.',
+      disabled: 'Its credentials and tokens are rejected.',
     }),
     supervisorStatus: enumOf(builder, 'SupervisorStatus', 'Whether a supervisor can log in.', {
       active: 'Can log in.',
       disabled: 'Cannot log in, and has no session.',
     }),
-    migrationStatus: enumOf(builder, 'MigrationStatus', 'The progress of a migration of users.', {
+    migrationStatus: enumOf(builder, 'MigrationStatus', 'The status of a migration of users.', {
       running: 'Rows are still being applied.',
       done: 'Every row has been applied.',
-      cancelled: 'It was cancelled before its last row; users that it created stay.',
-      failed: 'It could not continue; users that it created stay.',
+      cancelled: 'It was cancelled before its last row; the users that it created are kept.',
+      failed: 'It could not continue; the users that it created are kept.',
     }),
     walletRuleStatus: enumOf(builder, 'WalletRuleStatus', 'Whether a rule can fire.', {
-      active: 'It fires when its conditions hold.',
-      disabled: 'It is kept and never fires.',
+      active: 'It fires when its conditions are true.',
+      disabled: 'It is stored but never fires.',
     }),
     transactionStatus: builder.enumType('TransactionStatus', {
       description: 'The status of a transaction.',
       values: {
         STARTED: { value: STATUS.Started, description: 'The chain processor has queued it.' },
-        IN_PROGRESS: { value: STATUS.InProgress, description: 'It is being worked on.' },
-        DONE: { value: STATUS.Done, description: 'It is on the chain: final.' },
-        ERROR: { value: STATUS.Error, description: 'It failed: final.' },
+        IN_PROGRESS: { value: STATUS.InProgress, description: 'The chain processor is preparing or signing it.' },
+        DONE: { value: STATUS.Done, description: 'It is confirmed on the chain. Final.' },
+        ERROR: { value: STATUS.Error, description: 'It failed. Final.' },
         PENDING_RECEIPT: { value: STATUS.PendingReceipt, description: 'It was broadcast and waits for its receipt.' },
       } as const,
     }),
@@ -69,12 +69,12 @@ export function createTypeRefs(builder: Builder) {
       'TransactionCollection',
       'The collection of a transaction; it determines the meaning of the type code.',
       {
-        token_transactions: 'Of tokenized assets.',
-        node_transactions: 'Of the node itself.',
-        currency_token_transactions: 'Of currency tokens.',
-        user_transactions: 'Of users on the primary market.',
-        secondary_market_transactions: 'Of users on the secondary market.',
-        otc_transactions: 'Of users over the counter.',
+        token_transactions: 'Transactions of tokenized assets.',
+        node_transactions: 'Transactions of the tenant (node) itself.',
+        currency_token_transactions: 'Transactions of currency tokens.',
+        user_transactions: 'Transactions of users on the primary market.',
+        secondary_market_transactions: 'Transactions of users on the secondary market.',
+        otc_transactions: 'Transactions of users over the counter.',
       },
     ),
   };

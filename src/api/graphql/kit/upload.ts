@@ -22,7 +22,7 @@ export class Upload {
    * @throws ValidationError when another field has taken them.
    */
   take(): AsyncIterable<Uint8Array> {
-    if (this.#isTaken) throw new ValidationError([{ path: ['file'], message: 'another field has read it' }]);
+    if (this.#isTaken) throw new ValidationError([{ path: ['file'], message: 'was already read by another field' }]);
     this.#isTaken = true;
     return this.#read();
   }

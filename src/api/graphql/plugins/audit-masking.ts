@@ -27,7 +27,7 @@ interface MaskedDocument {
   text: string;
   /** The names of the variables whose values are used as secrets, wholly or in part. */
   variables: ReadonlySet<string>;
-  /** The names in the response of fields that are masked there: aliases of secrets, and what is of other records. */
+  /** The names of response fields that are masked: aliases of secrets, and content of other records. */
   aliases: ReadonlySet<string>;
 }
 
@@ -144,7 +144,7 @@ export class OperationAudits {
 
   /**
    * Returns what the record of an operation shows. An invalid one, whose strings may be misplaced secrets, is recorded
-   * as its length alone.
+   * only as its length.
    */
   #operationOf(params: unknown, isPart: boolean): AuditedOperation {
     const sent = textOf(params) ?? '';

@@ -56,12 +56,12 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
       const { operationName, variables } = params;
       const operation = getOperationAST(documentAST, operationName);
       if (batch && operation?.operation === 'subscription') {
-        throw limitError('a batch has a subscription: it needs a request of its own');
+        throw limitError('a batch must not have a subscription: send it in a separate request');
       }
       // The error for each unknown member would quote the whole object.
       const members = membersOfWideObject(variables, MAX_MEMBERS);
       if (members !== undefined) {
-        throw limitError(`variables have an object of ${members} members, at most ${MAX_MEMBERS} are allowed`);
+        throw limitError(`variables have an object with ${members} members; at most ${MAX_MEMBERS} are allowed`);
       }
       let cost = operation ? passed.get(operation) : undefined;
       if (cost === undefined) {
@@ -73,14 +73,14 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
         );
         const repeats = mostRepeats(documentAST);
         if (repeats > MAX_REPEATS) {
-          throw limitError(`a field stands ${repeats} times in one selection, at most ${MAX_REPEATS} are allowed`);
+          throw limitError(`a field occurs ${repeats} times in one selection; at most ${MAX_REPEATS} are allowed`);
         }
         // Without variables an operation always has the same cost, so it is measured once.
         if (operation && !operation.variableDefinitions?.length) passed.set(operation, cost);
       }
       if (!batch) return;
       const sum = batch.cost + cost;
-      if (sum > maxCost) throw limitError(`the cost of the batch is ${sum}, at most ${maxCost} is allowed`);
+      if (sum > maxCost) throw limitError(`the cost of the batch is ${sum}; at most ${maxCost} is allowed`);
       batch.cost = sum;
     },
   };
@@ -92,20 +92,20 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
  */
 function costOf(measured: Measure, maxCost: number): number {
   const { depth, aliases, directives, introspections, largestPage, smallestPage } = measured;
-  if (depth > MAX_DEPTH) throw limitError(`the depth is ${depth}, at most ${MAX_DEPTH} is allowed`);
-  if (aliases > MAX_ALIASES) throw limitError(`there are ${aliases} aliases, at most ${MAX_ALIASES} are allowed`);
+  if (depth > MAX_DEPTH) throw limitError(`the depth is ${depth}; at most ${MAX_DEPTH} is allowed`);
+  if (aliases > MAX_ALIASES) throw limitError(`there are ${aliases} aliases; at most ${MAX_ALIASES} are allowed`);
   if (directives > MAX_DIRECTIVES) {
-    throw limitError(`there are ${directives} directives, at most ${MAX_DIRECTIVES} are allowed`);
+    throw limitError(`there are ${directives} directives; at most ${MAX_DIRECTIVES} are allowed`);
   }
   if (introspections > MAX_INTROSPECTIONS) {
-    throw limitError(`there are ${introspections} fields of introspection, at most ${MAX_INTROSPECTIONS} are allowed`);
+    throw limitError(`there are ${introspections} introspection fields; at most ${MAX_INTROSPECTIONS} are allowed`);
   }
   if (largestPage > MAX_PAGE_SIZE || smallestPage < 0) {
     const size = smallestPage < 0 ? smallestPage : largestPage;
-    throw limitError(`first or last is ${size}, 0 to ${MAX_PAGE_SIZE} are allowed`);
+    throw limitError(`first or last is ${size}; 0 to ${MAX_PAGE_SIZE} is allowed`);
   }
   const cost = measured.cost + COST_OF_A_COUNT * measured.counts;
-  if (cost > maxCost) throw limitError(`the cost is ${cost}, at most ${maxCost} is allowed`);
+  if (cost > maxCost) throw limitError(`the cost is ${cost}; at most ${maxCost} is allowed`);
   return cost;
 }
 

@@ -9,7 +9,7 @@ import { invalidRequest } from '../../../platform/errors.ts';
 import { badRequest, limitError } from '../execution/documents.ts';
 import { bringsForm } from '../execution/form-type.ts';
 import { KNOWN_MEMBERS, type OperationRequest } from '../execution/operation-request.ts';
-import { UploadForm, type UploadParts } from '../execution/upload-form.ts';
+import { type UploadDependencies, UploadForm } from '../execution/upload-form.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import { MAX_BATCH, type OperationParams } from './document-limits.ts';
 
@@ -20,7 +20,7 @@ const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 export interface GraphqlHttpRequest extends OperationRequest {
   /** The body of a POST with JSON. */
   body?: Buffer;
-  /** The operation of a GET, or the one of a form with the file in the place of its variable. */
+  /** The operation of a GET, or of a form, with the file as the value of its variable. */
   params?: GraphQLParams;
   /** The form, read up to its file. */
   form?: UploadForm;
@@ -42,19 +42,19 @@ export function useHttpRequests(
         audits.came(exchange, params);
         if (Array.isArray(params)) {
           if (exchange.req.headers['idempotency-key'] !== undefined) {
-            throw badRequest('Idempotency-Key is for one operation, not for a batch');
+            throw badRequest('Idempotency-Key is for a single operation, not for a batch');
           }
           Object.assign(serverContext, { isLater: true, batch: { cost: 0, isBegun: false } });
         }
         return params;
       });
     },
-    // The operations of a batch, and of many requests, take turns.
+    // Operations of a batch and of other requests run in round robin.
     onParams: () => inTurn(() => undefined),
     onValidate({ params: { documentAST }, context: { form, params } }) {
       if (!form) return;
       const operation = getOperationAST(documentAST, params.operationName);
-      if (operation && operation.operation !== 'mutation') throw limitError('only a mutation may bring a file');
+      if (operation && operation.operation !== 'mutation') throw limitError('only a mutation may have a file');
     },
     onResponse({ serverContext: { form, exchange }, fetchAPI, setResponse }) {
       if (!form) return;
@@ -78,7 +78,7 @@ export function useHttpRequests(
 export async function readRequest(
   exchange: Exchange,
   maxBytes: number,
-  upload: UploadParts,
+  upload: UploadDependencies,
 ): Promise<Pick<GraphqlHttpRequest, 'body' | 'params' | 'form'>> {
   const {
     req,
@@ -136,7 +136,7 @@ async function isBatch(body: Buffer): Promise<boolean> {
   }
 }
 
-/** Parses one operation or a batch; of what is neither, Yoga says so. */
+/** Parses one operation or a batch; Yoga reports any other value. */
 async function parseParams(body: Buffer): Promise<GraphQLParams | GraphQLParams[]> {
   const params = (await readInput(
     body,
@@ -151,7 +151,7 @@ async function parseParams(body: Buffer): Promise<GraphQLParams | GraphQLParams[
   if (!Array.isArray(params)) return params;
   if (params.length === 0) throw badRequest('the batch is empty');
   if (params.length > MAX_BATCH) {
-    throw limitError(`the batch has ${params.length} operations, at most ${MAX_BATCH} are allowed`);
+    throw limitError(`the batch has ${params.length} operations; at most ${MAX_BATCH} are allowed`);
   }
   return params;
 }

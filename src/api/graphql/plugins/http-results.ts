@@ -16,7 +16,7 @@ const NAMES_JSON = /application\/(?:graphql-response\+)?json/i;
 
 /**
  * Creates the Yoga plugin that masks results and says what Yoga's own rendering cannot know: the status of results
- * without data, and event streams. Whoever accepts no JSON by name gets `application/json` with the status that
+ * without data, and event streams. A client that names no JSON type gets `application/json` with the status that
  * `application/graphql-response+json` has, because the operation may have changed something and must be answered.
  */
 export function useHttpResults(
@@ -48,10 +48,10 @@ export function useHttpResults(
         const texts: string[] = [];
         let bytesLeft = MAX_RESULT_BYTES;
         for (const one of result) {
-          const told = await mask.result(one, exchange, bytesLeft);
-          const text = textOfResult(told);
+          const maskedOne = await mask.result(one, exchange, bytesLeft);
+          const text = textOfResult(maskedOne);
           bytesLeft = Math.max(0, bytesLeft - Buffer.byteLength(text));
-          masked.push(told);
+          masked.push(maskedOne);
           texts.push(text);
         }
         heldResults()?.lowerTo(MAX_RESULT_BYTES - bytesLeft);
@@ -65,9 +65,9 @@ export function useHttpResults(
           else void results.return?.();
           return;
         }
-        const told = await mask.result(result, exchange);
-        heldResults()?.lowerTo(told.stringify?.().length ?? SLICE_LENGTH);
-        const masked = withStatus(told);
+        const maskedResult = await mask.result(result, exchange);
+        heldResults()?.lowerTo(maskedResult.stringify?.().length ?? SLICE_LENGTH);
+        const masked = withStatus(maskedResult);
         setResult(masked);
         const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
         if (isOk && accepted.includes(SSE) && resultProcessor !== processRegularResult) return stream(once(masked));

@@ -71,7 +71,7 @@ export class PersistedOperations {
         .values()
         .some((listed) => listed === text)
     ) {
-      throw refused('PersistedQueryOnly', 'only persisted operations run here: send the id of one');
+      throw refused('PersistedQueryOnly', 'only persisted operations are allowed: send the id of one');
     }
   }
 
@@ -84,7 +84,7 @@ export class PersistedOperations {
   #learn(id: string, text: string): void {
     const listed = this.#documents().get(id);
     if (listed !== undefined ? listed !== text : id !== createHash('sha256').update(text).digest('hex')) {
-      throw refused('PersistedQueryMismatch', 'the id is not that of the document');
+      throw refused('PersistedQueryMismatch', 'the id does not belong to the document');
     }
     if (listed === undefined && text.length <= MAX_DOCUMENT_LENGTH) this.#sent.set(id, text);
   }

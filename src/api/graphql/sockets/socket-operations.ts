@@ -40,7 +40,7 @@ export interface OperationRecord {
   /** When the operation arrived: by the monotonic clock, and in milliseconds since the epoch. */
   startedTick: number;
   startedAtMs: number;
-  /** The first 64 Ki characters of what was sent for the operation, with one JSON text per line. */
+  /** The first 64 Ki characters that were sent for the operation, with one JSON text per line. */
   responseText: string;
   /** Whether no message that was sent had errors. */
   ok: boolean;
@@ -210,9 +210,11 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
     onNext: ({ extra }, id, _payload, _args, result) =>
       extra.operations.next(id, textOfResult(result), result.errors !== undefined),
     onError: ({ extra }, id, _payload, errors) => {
-      const told = errors.flatMap(reasonsOf).map((error) => formatted(deps.mask.error(error, extra.exchange)));
-      extra.operations.refused(id, told);
-      return told;
+      const formattedErrors = errors
+        .flatMap(reasonsOf)
+        .map((error) => formatted(deps.mask.error(error, extra.exchange)));
+      extra.operations.refused(id, formattedErrors);
+      return formattedErrors;
     },
     // A socket that closes ends all of its operations.
     onComplete: ({ extra }, id) => inTurn(() => extra.operations.end(id)),
@@ -313,7 +315,7 @@ function sendingShared(
 ): AsyncIterableIterator<ExecutionResult> {
   const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
   let isLeft = false;
-  // Whoever has left is not told that the work in progress was given up.
+  // A client that has disconnected is not notified that the work in progress was cancelled.
   const none = (error: unknown): IteratorReturnResult<undefined> => {
     if (!isLeft) throw error;
     return { done: true, value: undefined };
@@ -324,13 +326,13 @@ function sendingShared(
         const next = await results.next().catch(none);
         if (next.done) return next;
         const shared = sharedOf(next.value);
-        const told = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
-        const text = shared?.text ?? told?.stringify?.();
+        const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
+        const text = shared?.text ?? masked?.stringify?.();
         heldResults()?.lowerTo(text?.length ?? SLICE_LENGTH);
-        if (text === undefined) return { done: false, value: told ?? next.value };
+        if (text === undefined) return { done: false, value: masked ?? next.value };
         if (text.length > SLICE_LENGTH) await holdText(text.length);
         const span = shared?.startDelivery?.('websocket');
-        operations.next(id, text, told?.errors !== undefined);
+        operations.next(id, text, masked?.errors !== undefined);
         await send(`${head}${text}}`);
         span?.end();
       }

@@ -30,7 +30,7 @@ const LAST_CLOSE_MS = 400;
 const INTERNAL_ERROR = 4500;
 const SERVICE_RESTART = 1012;
 
-/** The members of a message that the protocol knows: those of an operation, and of `connection_init`. */
+/** The members of a message that the protocol knows: members of an operation and of `connection_init`. */
 const KNOWN_OF_MESSAGE: KnownMembers = {
   ...{ id: {}, type: {} },
   payload: {
@@ -44,7 +44,7 @@ const KNOWN_OF_MESSAGE: KnownMembers = {
 const TOKEN_MISSING =
   'Unauthorized: send {"authorization": "Bearer TOKEN"} in connection_init, or Authorization in the upgrade';
 
-const NOT_ACCEPTABLE = 'must be as RFC 6455 has it';
+const NOT_ACCEPTABLE = 'does not conform to RFC 6455';
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
 const EXTENSION = `${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:\\\\?[\\w!#$%&'*+.^\`|~-])+"))?)*`;
 /** Matches the header field Sec-WebSocket-Extensions (RFC 6455, section 9.1). */
@@ -91,7 +91,7 @@ export class GraphqlSockets {
    */
   accept(exchange: Exchange): void {
     const { upgrade, req, res } = exchange;
-    if (!upgrade) throw new Error('the request is no upgrade');
+    if (!upgrade) throw new Error('the request is not an upgrade');
     // No extension is negotiated, so ws does not validate this field.
     if (!EXTENSIONS.test(req.headers['sec-websocket-extensions'] ?? 'none')) {
       throw invalidRequest([{ path: 'Sec-WebSocket-Extensions', message: NOT_ACCEPTABLE }]);
@@ -171,7 +171,7 @@ export class GraphqlSockets {
           socket.on('message', (data: RawData) => {
             // The client sends the operation again after it has reconnected.
             if (this.#isStopping || hasEnded || socket.readyState !== socket.OPEN) return;
-            // No more is read until the message has its turn.
+            // Nothing more is read until the message is processed.
             socket.pause();
             const held = results.begin(() => extra.principal?.nodeId);
             const handled = inTurn(() => {
@@ -214,7 +214,7 @@ export class GraphqlSockets {
 }
 
 /**
- * Parses a message. The protocol takes one that is parsed already, and closes the socket with 4400 for what is none, such
+ * Parses a message. The protocol accepts parsed messages, and closes the socket with 4400 for an invalid one, such
  * as a text that is no JSON or repeats a member.
  */
 function messageOf(text: string): string {

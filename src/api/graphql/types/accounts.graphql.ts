@@ -5,18 +5,18 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of accounts and the queries for them. */
 export function addAccounts(builder: Builder, refs: TypeRefs): void {
-  implement(refs.account, 'An account of a node.', {
+  implement(refs.account, 'An account of a tenant.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     name: ['String', 'The display name.'],
-    node_id: ['ID', 'The node that it belongs to.'],
-    type: ['String', 'Such as `organisation` or `customer-segregated`; others may come.'],
-    status: ['Int', '1 active, 2 suspended, 3 closed; others may come.'],
+    node_id: ['ID', 'The tenant (node) that it belongs to.'],
+    type: ['String', 'Such as `organisation` or `customer-segregated`; more values may be added.'],
+    status: ['Int', '1 active, 2 suspended, 3 closed; more values may be added.'],
     created_at: ['DateTime', 'When it was created.'],
     updated_at: ['DateTime', 'When it was last changed.'],
-    deleted_at: ['DateTime?', 'When it was deleted; null for one that is not.'],
+    deleted_at: ['DateTime?', 'When it was deleted; null if it was not.'],
   });
   const filter = builder.inputType('AccountFilter', {
-    description: 'Filters accounts; every given member must match.',
+    description: 'Filters accounts; all given members must match.',
     fields: (t) => ({
       type: t.string({ description: 'The exact type, such as `organisation`.', validate: { schema: textInput() } }),
       status: t.int({ description: 'The exact status: 1 active, 2 suspended, 3 closed.' }),
@@ -28,9 +28,9 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     accounts: t.field({
       type: connection,
-      ...needs('accounts:read', "The node's accounts, oldest first."),
+      ...needs('accounts:read', "The tenant's accounts, oldest first."),
       args: {
-        filter: t.arg({ type: filter, description: 'Filters the accounts; by default all that are not deleted.' }),
+        filter: t.arg({ type: filter, description: 'Filters the accounts; by default deleted accounts are left out.' }),
         ...t.arg.connectionArgs(),
       },
       resolve: connectionResolver('accounts', ({ accountPages }) => accountPages),
@@ -38,7 +38,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
     account: t.field({
       type: refs.account,
       nullable: true,
-      ...needs('accounts:read', 'One account, deleted or not; null for an id that is unknown or of another node.'),
+      ...needs('accounts:read', 'One account, deleted or not; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The account's UUID." }) },
       resolve: rowResolver(({ accountPages }, nodeId, id) => accountPages.find(nodeId, id)),
     }),

@@ -8,11 +8,11 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
     id: ['ID', 'A UUID, the same as in REST.'],
     name: ['String', 'The display name.'],
     symbol: ['String', "The token's symbol."],
-    type: ['String', 'Such as `bond`; others may come.'],
-    node_id: ['ID', 'The node that it belongs to.'],
+    type: ['String', 'Such as `bond`; more values may be added.'],
+    node_id: ['ID', 'The tenant (node) that it belongs to.'],
     network_id: ['ID', 'The network that its contract is on.'],
     contract_address: ['String?', "The contract's address; null before it is tokenized."],
-    status: ['String', 'Such as `draft`; others may come.'],
+    status: ['String', 'Such as `draft`; more values may be added.'],
     created_at: ['DateTime', 'When it was created.'],
     updated_at: ['DateTime', 'When it was last changed.'],
   });
@@ -20,14 +20,14 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     assets: t.field({
       type: connection,
-      ...needs('tokens:read', "The node's tokenized assets, oldest first."),
+      ...needs('tokens:read', "The tenant's tokenized assets, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver('assets', ({ assets }) => assets),
     }),
     asset: t.field({
       type: refs.asset,
       nullable: true,
-      ...needs('tokens:read', 'One tokenized asset; null for an id that is unknown or of another node.'),
+      ...needs('tokens:read', 'One tokenized asset; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The asset's UUID." }) },
       resolve: rowResolver(async ({ assets }, nodeId, id) => (await assets.byIds(nodeId, [id]))[0]),
     }),

@@ -10,33 +10,36 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
   implement(
     refs.auditRecord,
-    'A request and its response, or one operation of a GraphQL batch or socket. Secrets are masked as `***`.',
+    'A request and its response, or one operation of a GraphQL batch or WebSocket. Secrets are masked as `***`.',
     {
       id: ['ID', 'A UUID.'],
       at: ['DateTime', 'When the request was received.'],
       correlation_id: [
         'String',
-        'The `X-Correlation-ID` of the response; if it contained a token, `jwt:` and its hash.',
+        'The `X-Correlation-ID` of the response. If it contained a token, this is `jwt:` and its hash.',
       ],
-      method: ['String', 'The method; `WS` for an operation on a socket.'],
+      method: ['String', 'The HTTP method; `WS` for an operation on a WebSocket.'],
       path: ['String', 'The path, without the query.'],
-      query: ['String?', 'The query of the URL, without its `?`; null where there was none.'],
-      status_code: ['Int', 'The HTTP status of the response; 499 if the caller left before it.'],
+      query: ['String?', 'The query string of the URL, without the `?`; null if there was none.'],
+      status_code: ['Int', 'The HTTP status of the response; 499 if the caller disconnected first.'],
       headers: [
         'JSON',
-        'The headers of the request; under `:reason` why it was refused, where its response does not say it.',
+        'The headers of the request. `:reason` says why the request was refused if the response does not.',
       ],
-      remote_address: ['String', 'The address at the other end of the connection: a proxy, where there is one.'],
+      remote_address: [
+        'String',
+        'The address of the peer: of the last proxy if there is one, otherwise of the client.',
+      ],
       real_ip: ['String', "The client's address, behind trusted proxies."],
-      request_body: ['String?', 'The request body, up to 64 KiB; null if it was not read, not kept or empty.'],
-      response_body: ['String?', 'The response body, up to 64 KiB; null if it was not kept or empty.'],
+      request_body: ['String?', 'The request body, up to 64 KiB; null if it was empty, not read or not recorded.'],
+      response_body: ['String?', 'The response body, up to 64 KiB; null if it was empty or not recorded.'],
       subject: ['String?', 'The `sub` of the token: a supervisor or a client; null without a token.'],
-      client_id: ['ID?', 'The client, where one is known.'],
+      client_id: ['ID?', 'The client; null if it is unknown.'],
       operation: [
         'String?',
-        'The path pattern of the endpoint, or the root fields of a GraphQL operation, separated by commas; null for an unknown path.',
+        'The path pattern of the endpoint, or the comma-separated root fields of a GraphQL operation; null for an unknown path.',
       ],
-      is_api: ['Boolean', "Whether the request had a client's own token rather than one of a login."],
+      is_api: ['Boolean', 'Whether the request used an API token of a client rather than a login token.'],
     },
   );
   builder.objectFields(refs.auditRecord, (t) => ({
@@ -55,7 +58,7 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     auditRecords: t.field({
       type: connection,
-      ...needs('audit:read', 'The requests of the node and their responses, newest first.'),
+      ...needs('audit:read', "The tenant's requests and their responses, newest first."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the records; all by default.' }),
         ...t.arg.connectionArgs(),
@@ -72,7 +75,7 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
 function auditFilter(builder: Builder) {
   const exactly = { validate: { schema: textInput() } };
   return builder.inputType('AuditFilter', {
-    description: 'Filters audit records; every given member must match.',
+    description: 'Filters audit records; all given members must match.',
     fields: (t) => ({
       correlationId: t.string({ description: 'The exact correlation id.', ...exactly }),
       method: t.string({ description: 'The exact method, such as `POST`, or `WS`.', ...exactly }),

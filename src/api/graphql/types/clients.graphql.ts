@@ -15,7 +15,7 @@ function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_h
 /** Adds the type of clients, with its queries and mutations. */
 export function addClients(builder: Builder, refs: TypeRefs): void {
   const tokenExpiry = builder.objectRef<ClientRow>('TokenExpiry').implement({
-    description: 'How long the tokens of a client live.',
+    description: "The lifetime of a client's tokens.",
     fields: (t) => ({
       enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether the tokens expire.' }),
       duration: t.int({
@@ -26,56 +26,52 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
   });
   const rateLimit = implement(
     builder.objectRef<ClientRow>('RateLimit'),
-    'How many requests a client may make, in windows aligned to the clock; null means no limit.',
+    'The maximum number of requests of a client, in windows aligned to the clock; null means no limit.',
     {
-      requests_per_second: ['Int?', 'Requests in a second; null means no limit.'],
-      requests_per_minute: ['Int?', 'Requests in a minute; null means no limit.'],
-      requests_per_hour: ['Int?', 'Requests in an hour; null means no limit.'],
+      requests_per_second: ['Int?', 'Requests per second; null means no limit.'],
+      requests_per_minute: ['Int?', 'Requests per minute; null means no limit.'],
+      requests_per_hour: ['Int?', 'Requests per hour; null means no limit.'],
     },
   );
-  implement(
-    refs.client,
-    'A machine client (specification section 2.2). Its secret is returned only when it is created.',
-    {
-      id: ['ID', 'The `client_id`.'],
-      name: ['String', 'The display name.'],
-      node_id: ['ID', 'The node that it belongs to.'],
-      scopes: ['[String]', 'What its own tokens allow, such as `accounts:read`.'],
-      allowed_ips: ['[String]', 'The addresses and networks (CIDR) that it may call from; empty means any address.'],
-      require_certificate: ['Boolean', 'Whether it must show a certificate.'],
-      cert_fingerprint: ['String?', 'The fingerprint of its certificate, in hexadecimal.'],
-      monthly_limit: ['Int?', 'How many requests it may make in a calendar month (UTC); null means no limit.'],
-      refresh_reuse_detection: [
-        'Boolean',
-        'Whether a refresh token works only once, and a second use revokes all tokens of its login.',
-      ],
-      last_used_at: ['DateTime?', 'When it was last used, to within a few seconds; null: never.'],
-      created_at: ['DateTime', 'When it was created.'],
-      updated_at: ['DateTime', 'When it was last changed.'],
-    },
-  );
+  implement(refs.client, 'A machine client. Its secret is returned only when it is created or rotated.', {
+    id: ['ID', 'The `client_id`.'],
+    name: ['String', 'The display name.'],
+    node_id: ['ID', 'The tenant (node) that it belongs to.'],
+    scopes: ['[String]', 'The permissions of its own tokens, such as `accounts:read`.'],
+    allowed_ips: ['[String]', 'The IP addresses and CIDR ranges that it may call from; empty means any address.'],
+    require_certificate: ['Boolean', 'Whether it must present a client certificate.'],
+    cert_fingerprint: ['String?', 'The fingerprint of its client certificate, in hexadecimal.'],
+    monthly_limit: ['Int?', 'Its quota of requests per calendar month (UTC); null means no limit.'],
+    refresh_reuse_detection: [
+      'Boolean',
+      'Whether each refresh token works only once. A second use revokes all tokens of its family.',
+    ],
+    last_used_at: ['DateTime?', 'When it was last used, to within a few seconds; null if never.'],
+    created_at: ['DateTime', 'When it was created.'],
+    updated_at: ['DateTime', 'When it was last changed.'],
+  });
   builder.objectFields(refs.client, (t) => ({
-    clientId: t.exposeID('id', { description: 'The `client_id`: the same as `id`.' }),
+    clientId: t.exposeID('id', { description: 'The `client_id` of OAuth; the same value as `id`.' }),
     grantTypes: t.field({
       type: [refs.grantType],
-      description: 'How it may get tokens.',
+      description: 'The grants that it may use.',
       resolve: (row) => GRANT_TYPES.filter((name) => row.grant_types.includes(name)),
     }),
     tokenExpiry: t.field({
       type: tokenExpiry,
       nullable: true,
-      description: 'How long its own tokens live.',
+      description: 'The lifetime of its own tokens.',
       resolve: (row) => row,
     }),
     rateLimit: t.field({
       type: rateLimit,
       nullable: true,
-      description: 'How many requests it may make; null means no limit.',
+      description: 'Its rate limits; null means no limit.',
       resolve: (row) => (hasRateLimit(row) ? row : null),
     }),
     status: t.field({
       type: refs.clientStatus,
-      description: 'Whether the client can be used.',
+      description: 'Whether the client can get and use tokens.',
       resolve: (row) => row.status,
     }),
   }));
@@ -84,14 +80,14 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     clients: t.field({
       type: connection,
-      ...needs('clients:manage', "The node's clients, active or not, oldest first."),
+      ...needs('clients:manage', "The tenant's clients, active or not, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver('clients', ({ clientPages }) => clientPages),
     }),
     client: t.field({
       type: refs.client,
       nullable: true,
-      ...needs('clients:manage', 'One client; null for an id that is unknown or of another node.'),
+      ...needs('clients:manage', 'One client; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: 'The `client_id`.' }) },
       resolve: rowResolver(({ clientPages }, nodeId, id) => clientPages.find(nodeId, id)),
     }),
@@ -100,40 +96,37 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
 
 /** Adds the input type of a client, with the REST members in camelCase. */
 function clientInputType(builder: Builder, { grantType }: TypeRefs) {
-  const tokenExpiry = inputOf(builder, 'TokenExpiryInput', 'How long the tokens of a client live.', {
+  const tokenExpiry = inputOf(builder, 'TokenExpiryInput', "The lifetime of a client's tokens.", {
     enabled: ['Boolean!', 'Whether the tokens expire.'],
     duration: ['Int!', 'Seconds from the issue of a token to its expiry, at least 1; used if `enabled`.'],
   });
   const rateLimit = inputOf(
     builder,
     'RateLimitInput',
-    'How many requests a client may make, in windows aligned to the clock; absent means no limit.',
+    'The maximum number of requests of a client, in windows aligned to the clock; absent means no limit.',
     {
-      requestsPerSecond: ['Int', 'Requests in a second, at least 1.'],
-      requestsPerMinute: ['Int', 'Requests in a minute, at least 1.'],
-      requestsPerHour: ['Int', 'Requests in an hour, at least 1.'],
+      requestsPerSecond: ['Int', 'Requests per second, at least 1.'],
+      requestsPerMinute: ['Int', 'Requests per minute, at least 1.'],
+      requestsPerHour: ['Int', 'Requests per hour, at least 1.'],
     },
   );
   return inputOf(builder, 'ClientInput', 'A client. Absent members get their defaults.', {
     name: ['String!', 'The display name: 1 to 255 characters.'],
-    grantTypes: [[grantType], 'How it may get tokens: at least one way.', 'required'],
+    grantTypes: [[grantType], 'The grants that it may use: at least one.', 'required'],
     scopes: [
       '[String]!',
-      'What its own tokens allow: permissions such as `accounts:read`, which the caller must have.',
+      'The permissions of its own tokens, such as `accounts:read`. The caller must have each of them.',
     ],
-    tokenExpiry: [tokenExpiry, 'How long its own tokens live: 3600 seconds by default.'],
+    tokenExpiry: [tokenExpiry, 'The lifetime of its own tokens; 3600 seconds by default.'],
     allowedIps: [
       '[String]',
-      'The addresses and networks (CIDR) that it may call from; absent or empty means any address.',
+      'The IP addresses and CIDR ranges that it may call from; absent or empty means any address.',
     ],
-    requireCertificate: ['Boolean', 'Whether it must show a certificate; false by default.'],
-    certFingerprint: ['String', 'The fingerprint of its certificate: hexadecimal, with or without colons.'],
-    rateLimit: [rateLimit, 'How many requests it may make; absent means no limit.'],
-    monthlyLimit: [
-      'Int',
-      'How many requests it may make in a calendar month (UTC), at least 1; absent means no limit.',
-    ],
-    refreshReuseDetection: ['Boolean', 'Whether a refresh token works only once; false by default.'],
+    requireCertificate: ['Boolean', 'Whether it must present a client certificate; false by default.'],
+    certFingerprint: ['String', 'The fingerprint of its client certificate: hexadecimal, with or without colons.'],
+    rateLimit: [rateLimit, 'Its rate limits; absent means no limit.'],
+    monthlyLimit: ['Int', 'Its quota of requests per calendar month (UTC), at least 1; absent means no limit.'],
+    refreshReuseDetection: ['Boolean', 'Whether each refresh token works only once; false by default.'],
   });
 }
 
@@ -154,10 +147,10 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
     createClient: t.field({
       type: created,
       description:
-        "Creates an active client. Needs clients:manage and every scope that it gets; a client's own token creates none that is less restricted than the client (addresses, certificate, limits).",
+        'Creates an active client. Needs clients:manage and every scope that the new client gets. An API token cannot create a client with fewer restrictions (addresses, certificate, limits) than the client it was issued to.',
       authScopes,
       errors: errorsOf(
-        'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, a scope that the caller lacks, or less restricted than the client that creates it; NotFoundError: never returned today.',
+        'The client with its secret; or ValidationError: a member of `input` is invalid; ForbiddenError: the caller lacks clients:manage or a scope of the new client, or the new client would have fewer restrictions than the caller; NotFoundError: reserved for later versions.',
       ),
       args: { input: t.arg({ ...parsedArgument(input, clientInput), description: 'The client.' }) },
       resolve: (_root, { input: client }, context) =>
@@ -166,10 +159,10 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
     updateClient: t.field({
       type: refs.client,
       description:
-        "Replaces a client in full; absent members get their defaults. Removing a scope, or switching token expiry on, revokes its existing tokens. Needs clients:manage and every scope that the client has or gets. A client's own token cannot make a client less restricted than itself.",
+        'Replaces a client in full; absent members get their defaults. Removing a scope or enabling token expiry revokes its existing tokens. Needs clients:manage and every scope that the client has or gets. An API token cannot give a client fewer restrictions than the client it was issued to.',
       authScopes,
       errors: errorsOf(
-        'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, a scope that the caller lacks, or less restricted than the client that changes it.',
+        'The client; or ValidationError: a member of `input` is invalid; NotFoundError: there is no such client; ForbiddenError: the caller lacks clients:manage or a scope of the client, or the client would have fewer restrictions than the caller.',
       ),
       args: {
         id: t.arg.id(idOptions),
@@ -181,15 +174,15 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
     rotateClientSecret: t.field({
       type: created,
       description:
-        "Creates another secret. Needs clients:manage and every scope of the client; a client's own token cannot do it for a less restricted client.",
+        'Creates another secret. Needs clients:manage and every scope of the client. An API token cannot do this for a client with fewer restrictions than the client it was issued to.',
       authScopes,
       errors: errorsOf(
-        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks; ValidationError: not returned.',
+        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: there is no such client; ForbiddenError: the caller lacks clients:manage or a scope of the client, or the client has fewer restrictions than the caller.',
       ),
       args: {
         id: t.arg.id(idOptions),
         overlapSeconds: t.arg.int({
-          description: 'How many seconds the old secret stays valid: 0, the default, to 2592000 (30 days).',
+          description: 'Seconds the old secret stays valid: 0 to 2592000 (30 days); default 0.',
           validate: { schema: rotationInput.out.shape.overlap_seconds },
         }),
       },
@@ -205,10 +198,10 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
     setClientStatus: t.field({
       type: refs.client,
       description:
-        'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage only. Enabling restores the credentials only, and needs what rotating its secret needs.',
+        'Enables or disables a client. Disabling revokes its tokens and the sessions created through it, and needs clients:manage only. Enabling makes its credentials work again, and needs the same permissions as rotating its secret.',
       authScopes,
       errors: errorsOf(
-        'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks; ValidationError: not returned.',
+        'The client; or NotFoundError: there is no such client; ForbiddenError: the caller lacks clients:manage or, to enable it, a scope of the client; ValidationError: reserved for later versions.',
       ),
       args: {
         id: t.arg.id(idOptions),

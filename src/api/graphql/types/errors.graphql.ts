@@ -11,29 +11,31 @@ import {
 /** Adds the error types that the unions of mutations share. */
 export function addErrorTypes(builder: Builder): void {
   const error = builder.interfaceRef<Error>('Error').implement({
-    description: 'Why a mutation was not done. Nothing was changed.',
+    description: 'The reason why a mutation was refused. Nothing was changed.',
     fields: (t) => ({
-      message: t.exposeString('message', { description: 'In English, for people; programs should use the type.' }),
+      message: t.exposeString('message', {
+        description: 'A message in English for people; programs should use the type.',
+      }),
     }),
   });
-  const issue = implement(builder.objectRef<InputIssue>('InputIssue'), 'The error of one member of an input.', {
-    path: ['[String]', "The path from the input's root: member names, and list positions from 0."],
-    message: ['String', 'What to send instead.'],
+  const issue = implement(builder.objectRef<InputIssue>('InputIssue'), 'An error in one member of an input.', {
+    path: ['[String]', 'The path from the root of the input: member names, and list indexes from 0.'],
+    message: ['String', 'A message that says what to send instead.'],
   });
   builder.objectType(ValidationError, {
     name: 'ValidationError',
-    description: 'The input is not valid, by the same rules as in REST; `issues` lists everything that is wrong.',
+    description: 'The input is invalid, by the same rules as in REST; `issues` lists every error.',
     interfaces: [error],
     fields: (t) => ({ issues: t.expose('issues', { type: [issue], description: 'Every invalid member.' }) }),
   });
   builder.objectType(NotFoundError, {
     name: 'NotFoundError',
-    description: 'An id is unknown or belongs to another node; the response does not say which.',
+    description: 'An id is unknown or belongs to another tenant; the response does not say which.',
     interfaces: [error],
   });
   builder.objectType(ForbiddenError, {
     name: 'ForbiddenError',
-    description: 'The token lacks a permission, or may not be used for this one thing.',
+    description: 'The token lacks a permission, or may not change this object.',
     interfaces: [error],
     fields: (t) => ({
       permission: t.exposeString('permission', {
@@ -43,7 +45,7 @@ export function addErrorTypes(builder: Builder): void {
   });
   builder.objectType(DuplicateError, {
     name: 'DuplicateError',
-    description: 'Something else has the same identity already.',
+    description: 'Another object already has the same identifier.',
     interfaces: [error],
     fields: (t) => ({
       reason: t.exposeString('reason', {
@@ -54,7 +56,7 @@ export function addErrorTypes(builder: Builder): void {
   });
   builder.objectType(PreconditionError, {
     name: 'PreconditionError',
-    description: 'The input is valid, but the current state does not allow the change: the message says why.',
+    description: 'The input is valid, but the current state does not allow the change; the message says why.',
     interfaces: [error],
   });
 }

@@ -6,20 +6,20 @@ import { type Builder, implement } from '../kit/builder.ts';
 export function addGasFees(builder: Builder): void {
   const priorityFee = implement(
     builder.objectRef<GasPrices['priorityFee']>('PriorityFee'),
-    'What transactions of recent blocks paid on top of the base fee, in wei.',
+    'Priority fees that transactions of recent blocks paid on top of the base fee, in wei.',
     {
-      slow: ['String', 'In wei: more than a tenth of them paid.'],
-      standard: ['String', 'In wei: more than half of them paid.'],
-      fast: ['String', 'In wei: more than nine tenths of them paid.'],
+      slow: ['String', 'The 10th percentile, in wei.'],
+      standard: ['String', 'The median, in wei.'],
+      fast: ['String', 'The 90th percentile, in wei.'],
     },
   );
   const gasFee = builder.objectRef<GasFee>('GasFee').implement({
-    description: 'The price of gas on a network, in wei. If it is unavailable, only `error` is given.',
+    description: 'The price of gas on a network, in wei. If it is unavailable, only `error` is set.',
     fields: (t) => ({
       networkId: t.exposeID('networkId', { description: 'The UUID of the network.' }),
       chainId: t.int({
         nullable: true,
-        description: "The chain's number (EIP-155); null where it is no Int.",
+        description: 'The chain id (EIP-155); null if it exceeds the range of Int.',
         resolve: (fee) => intOf(priced(fee)?.chainId),
       }),
       baseFee: t.string({
@@ -30,23 +30,23 @@ export function addGasFees(builder: Builder): void {
       priorityFee: t.field({
         type: priorityFee,
         nullable: true,
-        description: 'The fees on top of the base fee; null if there is an `error`.',
+        description: 'The priority fees; null if there is an `error`.',
         resolve: (fee) => priced(fee)?.priorityFee,
       }),
       gasPrice: t.string({
         nullable: true,
-        description: 'The base fee and the standard priority fee together, in wei: a decimal integer.',
+        description: 'The sum of the base fee and the standard priority fee, in wei: a decimal integer.',
         resolve: (fee) => priced(fee)?.gasPrice,
       }),
       blockNumber: t.int({
         nullable: true,
-        description: 'The latest block that is known; null where it is no Int.',
+        description: 'The number of the latest block; null if it exceeds the range of Int.',
         resolve: (fee) => intOf(priced(fee)?.blockNumber),
       }),
       updatedAt: t.field({
         type: 'DateTime',
         nullable: true,
-        description: 'When the network was asked.',
+        description: 'When the price was fetched.',
         resolve: (fee) => {
           const found = priced(fee);
           return found && new Date(found.updatedAtMs).toISOString();
@@ -54,7 +54,7 @@ export function addGasFees(builder: Builder): void {
       }),
       error: t.string({
         nullable: true,
-        description: '`unavailable` where the network does not answer, or not as it should.',
+        description: '`unavailable` if the RPC provider does not respond or returns an invalid response.',
         resolve: (fee) => ('error' in fee ? fee.error : null),
       }),
     }),

@@ -16,14 +16,14 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
     builder.objectRef<MigrationRowRow>('MigrationRow'),
     'A row of a migration: its identifier and its outcome.',
     {
-      index: ['Int', 'Its number among the rows, from 1; the header of a CSV file is not counted.'],
+      index: ['Int', 'The number of the row, from 1; the header of a CSV file is not counted.'],
       email: ['String?', 'The email as sent; null if there was none.'],
       external_id: ['String?', 'The external id as sent; null if there was none.'],
       user_id: ['ID?', 'The user that it created; null if it created none.'],
       status: ['String', '`created`, `skipped` or `failed`.'],
       reason: [
         'String?',
-        'Why it became no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet`, or of a failed row what was wrong with it, in a file after `line N`. Null for one that did.',
+        'The reason why the row created no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id` or `duplicate_wallet`. For a failed row, a description of the error, which begins with `line N` if the row came from a file. Null if it created a user.',
       ],
     },
   );
@@ -31,7 +31,7 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   builder.objectField(refs.migration, 'rows', (t) =>
     t.field({
       type: connection,
-      ...needs('users:read', 'Its rows in order, each with its outcome.'),
+      ...needs('users:read', 'The rows in order, each with its outcome.'),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
     }),
@@ -44,31 +44,34 @@ function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
     builder.objectRef<MigrationProgressRow>('MigrationProgress'),
     'The progress of a migration of users.',
     {
-      processed: ['Int', 'How many rows have an outcome.'],
-      total: ['Int?', 'How many rows it has; null while that is unknown.'],
+      processed: ['Int', 'The number of rows that have an outcome.'],
+      total: ['Int?', 'The number of rows; null while it is unknown.'],
       done: ['Boolean', 'Whether this is the last value: the migration is DONE, CANCELLED or FAILED.'],
     },
   );
   builder.objectFields(progress, (t) => ({
     migration: t.field({
       type: refs.migration,
-      ...needs('users:read', 'The migration as it is now.'),
+      ...needs('users:read', 'The current state of the migration.'),
       resolve: (row) => row.migration,
     }),
-    success: t.int({ description: 'How many rows created a user.', resolve: (row) => row.migration.success }),
+    success: t.int({ description: 'The number of rows that created a user.', resolve: (row) => row.migration.success }),
     skipped: t.int({
-      description: 'How many rows had no identifier, or were duplicates.',
+      description: 'The number of rows that were skipped: without an identifier, or a duplicate of a user.',
       resolve: (row) => row.migration.skipped,
     }),
     failed: t.int({
-      description: 'How many rows were not valid.',
+      description: 'The number of rows that failed: the row is invalid, or an unexpected error occurred.',
       resolve: (row) => row.migration.failed,
     }),
   }));
   builder.subscriptionField('migrationProgress', (t) =>
     t.field({
       type: progress,
-      ...needs('users:read', 'The progress of a migration: at once, then after each step, until it is done.'),
+      ...needs(
+        'users:read',
+        'The progress of a migration: immediately, then after each step until the migration ends.',
+      ),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       subscribe: (_root, { id }, context) => follow(id, context),
       resolve: (row) => row,
@@ -85,13 +88,13 @@ async function follow(id: string, context: GraphqlContext) {
 
 /** Adds the type of user migrations, with its queries, mutations and progress subscription. */
 export function addMigrations(builder: Builder, refs: TypeRefs): void {
-  implement(refs.migration, 'A request to migrate users, or a file of them.', {
+  implement(refs.migration, 'A migration of users, from a request or from a file.', {
     id: ['ID', 'A UUID.'],
     status: [refs.migrationStatus, 'Its status.'],
-    total: ['Int', 'How many rows it has.'],
-    success: ['Int', 'How many rows created a user.'],
-    skipped: ['Int', 'How many rows had no identifier, or were duplicates.'],
-    failed: ['Int', 'How many rows were not valid.'],
+    total: ['Int', 'The number of rows.'],
+    success: ['Int', 'The number of rows that created a user.'],
+    skipped: ['Int', 'The number of rows that were skipped: without an identifier, or a duplicate of a user.'],
+    failed: ['Int', 'The number of rows that failed: the row is invalid, or an unexpected error occurred.'],
     created_by: ['String', 'The `sub` of the token that started it.'],
     created_at: ['DateTime', 'When it began.'],
     finished_at: ['DateTime?', 'When it ended; null while it runs.'],
@@ -104,14 +107,14 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     migrations: t.field({
       type: connection,
-      ...needs('users:read', "The node's migrations of users, newest first."),
+      ...needs('users:read', "The tenant's migrations of users, newest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver('migrations', ({ migrationPages }) => migrationPages),
     }),
     migration: t.field({
       type: refs.migration,
       nullable: true,
-      ...needs('users:read', 'One migration; null for an id that is unknown or of another node.'),
+      ...needs('users:read', 'One migration; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       resolve: rowResolver(({ migrationPages }, nodeId, id) => migrationPages.find(nodeId, id)),
     }),
@@ -123,28 +126,31 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
   const input = inputOf(
     builder,
     'MigrateUserInput',
-    'A user who has a wallet already. One of `email` and `externalId` is needed.',
+    'A user who already has a wallet. `email` or `externalId` is required.',
     {
       walletAddress: ['String!', 'Up to 128 characters; trimmed and lower-cased.'],
       email: [
         'String',
-        'Unique in the node in any letter case, after it is trimmed and normalised to NFC; blank counts as absent.',
+        'Unique within the tenant, ignoring case, after trimming and normalising to NFC. A blank value counts as absent.',
       ],
       externalId: [
         'String',
-        'An identifier of your own, unique in the node, compared exactly; blank counts as absent.',
+        'Your own identifier of the user, unique within the tenant, compared exactly; blank counts as absent.',
       ],
       name: ['String', 'The given name, normalised to NFC.'],
       surname: ['String', 'The family name, normalised to NFC.'],
-      kycSent: ['Boolean', 'Whether the KYC token was sent already: the user is verified then; false by default.'],
+      kycSent: [
+        'Boolean',
+        'Whether the KYC token was already sent. If true, the user is marked as verified. False by default.',
+      ],
     },
   );
   builder.mutationFields((t) => ({
     migrateUser: t.field({
       type: refs.user,
-      ...needs('users:migrate', 'Migrates a user who has a wallet already.', 'Takes an `Idempotency-Key`.'),
+      ...needs('users:migrate', 'Migrates a user who already has a wallet.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
-        'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+        'The user; or ValidationError: a member is invalid, or both identifiers are missing; DuplicateError: a user of the tenant already has the email, the external id or the wallet; ForbiddenError: the caller lacks users:migrate; NotFoundError: reserved for later versions.',
         DuplicateError,
       ),
       args: { input: t.arg({ ...parsedArgument(input, migrateUserInput), description: 'The user.' }) },
@@ -161,11 +167,11 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
       type: refs.migration,
       ...needs(
         'users:migrate',
-        'Migrates 1 to 500 users; the rows of the migration have the outcome of each.',
+        'Migrates 1 to 500 users. The rows of the migration contain the outcome of each.',
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+        'The migration; or ValidationError: no rows, more than 500 rows, or a row without a wallet; ForbiddenError: the caller lacks users:migrate; NotFoundError: reserved for later versions.',
       ),
       args: {
         users: t.arg({ ...parsedArgument([input], migrateUsersInput.out.shape.users), description: '1 to 500 users.' }),
@@ -182,10 +188,12 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
 /** What makes the union member for each reason why a user is skipped. */
 const SKIPPED: Readonly<Record<SkipReason, (reason: SkipReason) => Error>> = {
   missing_email_and_external_id: () =>
-    new ValidationError(['email', 'externalId'].map((name) => ({ path: [name], message: 'one of both is required' }))),
-  duplicate_email: (reason) => new DuplicateError(reason, 'a user with that email exists'),
-  duplicate_external_id: (reason) => new DuplicateError(reason, 'a user with that external id exists'),
-  duplicate_wallet: (reason) => new DuplicateError(reason, 'a user with that wallet address exists'),
+    new ValidationError(
+      ['email', 'externalId'].map((name) => ({ path: [name], message: 'email or externalId is required' })),
+    ),
+  duplicate_email: (reason) => new DuplicateError(reason, 'a user with this email already exists'),
+  duplicate_external_id: (reason) => new DuplicateError(reason, 'a user with this external id already exists'),
+  duplicate_wallet: (reason) => new DuplicateError(reason, 'a user with this wallet address already exists'),
 };
 
 /** Adds the mutations that start and cancel the user migration of a file. */
@@ -195,10 +203,10 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
       type: refs.migration,
       ...needs(
         'users:migrate',
-        'Stores a CSV file of users, with any number of rows, and migrates them in the background; migrationProgress has the progress.',
+        'Stores a CSV file of users, with any number of rows, and migrates them in the background. Subscribe to migrationProgress to follow it.',
       ),
       errors: errorsOf(
-        'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; PreconditionError: files of the node that are being uploaded or wait to be migrated take 4 GiB; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
+        'The migration, which has started; or ValidationError: the file is empty or its header is invalid; PreconditionError: the files of the tenant that are being uploaded or waiting already take 4 GiB; ForbiddenError: the caller lacks users:migrate; NotFoundError: reserved for later versions.',
         PreconditionError,
       ),
       args: {
@@ -214,9 +222,9 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
     }),
     cancelUserMigration: t.field({
       type: refs.migration,
-      ...needs('users:migrate', 'Stops a migration before its last row; the users created so far stay.'),
+      ...needs('users:migrate', 'Cancels a migration that has not ended; the users created so far are kept.'),
       errors: errorsOf(
-        'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: not returned.',
+        'The migration; or NotFoundError: there is no such migration; PreconditionError: it is already DONE or FAILED; ForbiddenError: the caller lacks users:migrate; ValidationError: reserved for later versions.',
         PreconditionError,
       ),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },

@@ -4,11 +4,11 @@ import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
 /**
- * Adds the type of networks, the queries for all networks and those of a wallet, and the mutation that assigns one to a
+ * Adds the type of networks, the queries for all networks and for a wallet's, and the mutation that assigns one to a
  * wallet.
  */
 export function addNetworks(builder: Builder, refs: TypeRefs): void {
-  implement(refs.network, 'A network of a chain; the same for every node.', {
+  implement(refs.network, 'A network of a chain; the same for every tenant.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     name: ['String', 'The display name.'],
     chain: ['String', "The chain's name."],
@@ -27,7 +27,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
     t.field({
       type: connection,
       description:
-        'The networks that the wallet operates on, in the order of their assignment. Any token that reaches the wallet.',
+        'The networks that the wallet operates on, in the order of their assignment. Needs any token that can read the wallet.',
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('walletNetworks', ({ networks }) => networks.ofWallets),
     }),
@@ -41,7 +41,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'The wallet; or ValidationError: the network is of another chain; NotFoundError: the wallet or the network; ForbiddenError: without wallets:write.',
+        'The wallet; or ValidationError: the network belongs to another chain; NotFoundError: there is no such wallet or network; ForbiddenError: the caller lacks wallets:write.',
       ),
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),

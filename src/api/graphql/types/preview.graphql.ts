@@ -8,23 +8,23 @@ import type { WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
   const explanation = implement(
     builder.objectRef<Explanation>('WalletRuleExplanation'),
-    'How one condition of a rule came out: whether `actual op expected` holds.',
+    'The result of one condition of a rule: whether `actual op expected` is true.',
     {
-      path: ['String', 'The path in the rule, in the names of REST: `auto_transfer_rule.rule_logic.and[1]`.'],
+      path: ['String', 'The path in the rule, with the names of REST: `auto_transfer_rule.rule_logic.and[1]`.'],
       field: ['String', 'The field that is compared.'],
       op: ['String', 'lt, lte, gt, gte, eq or neq.'],
       expected: ['Decimal?', 'The value that the rule compares it with.'],
-      actual: ['Decimal?', 'The value in the facts; null if they have none.'],
-      result: ['Boolean', 'Whether it holds; false where it could not be evaluated.'],
-      reason: ['String?', 'Why it could not be evaluated, or can never hold.'],
+      actual: ['Decimal?', 'The value from the facts; null if there is none.'],
+      result: ['Boolean', 'Whether the condition is true; false if it could not be evaluated.'],
+      reason: ['String?', 'The reason why it could not be evaluated or can never be true; null if there is none.'],
     },
   );
   const preview = implement(builder.objectRef<Evaluation>('WalletRulePreview'), 'Whether a rule would fire, and why.', {
     fires: [
       'Boolean',
-      'An automatic transfer: whether it would be made. A limit: whether the transfers in the window stay within the maximum. Always false if a condition could not be evaluated.',
+      'For an automatic transfer, whether it would be made. For a limit, whether the transfers in the window stay within the maximum. Always false if a condition could not be evaluated.',
     ],
-    explanation: [[explanation], 'Every condition, in the order in which they stand in the rule.'],
+    explanation: [[explanation], 'Every condition, in the order of the rule.'],
   });
   const input = previewInputType(builder, rule);
   builder.queryField('previewWalletRule', (t) =>
@@ -32,7 +32,7 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
       type: preview,
       ...needs(
         'wallet-rules:read',
-        'Whether a rule would fire for the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node.',
+        'Evaluates a rule against the given balances and transfers: whether it would fire, and the result of each condition. Changes nothing. NOT_FOUND if `ruleId` is unknown or belongs to another tenant.',
       ),
       args: { input: t.arg({ ...parsedArgument(input, previewInput), description: 'The rule and the facts.' }) },
       resolve: (_root, { input: given }, { services, principal }) =>
@@ -43,18 +43,18 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
 
 function previewInputType(builder: Builder, rule: WalletRuleInputType) {
   const balance = inputOf(builder, 'BalanceInput', 'The value of a field in a currency.', {
-    field: ['String!', "The field's name, as conditions have it, such as `target.balance`."],
+    field: ['String!', "The field's name as in conditions, such as `target.balance`."],
     networkCurrencyId: ['ID!', 'The UUID of the currency.'],
     value: ['Decimal!', 'Its value, in units of the currency.'],
   });
-  const transfer = inputOf(builder, 'TransferInput', 'A transfer that was made, or is to be made.', {
+  const transfer = inputOf(builder, 'TransferInput', 'A past or planned transfer.', {
     networkCurrencyId: ['ID!', 'The UUID of the currency.'],
-    amount: ['Decimal!', 'How much: 0 or more.'],
+    amount: ['Decimal!', 'The amount, at least 0.'],
     at: ['DateTime!', 'When it was or will be made.'],
   });
-  return inputOf(builder, 'PreviewWalletRuleInput', 'A rule or its id, and the facts to evaluate it with.', {
-    rule: [rule, 'The rule itself; either this or `ruleId`.'],
-    ruleId: ['ID', 'The UUID of a rule of the node; either this or `rule`.'],
+  return inputOf(builder, 'PreviewWalletRuleInput', 'A rule or its id, and the facts to evaluate it against.', {
+    rule: [rule, 'The rule. Give either this or `ruleId`.'],
+    ruleId: ['ID', 'The UUID of a stored rule. Give either this or `rule`.'],
     balances: [[balance], "The wallet's balances: at most 1000.", 'required'],
     transfers: [
       [transfer],

@@ -9,7 +9,7 @@ import { Upload } from '../kit/upload.ts';
 export function addScalars(builder: Builder): void {
   builder.scalarType('DateTime', {
     description:
-      'An instant: ISO 8601 in UTC with milliseconds, such as 2026-11-21T10:30:00.123Z; any offset is taken.',
+      'An instant in ISO 8601: UTC with milliseconds, such as 2026-11-21T10:30:00.123Z. Input may have any offset.',
     // PostgreSQL's text has a space where ISO 8601 has a T.
     serialize: (text) => (text.includes('T') ? text : isoFromPg(text)),
     parseValue: (value) => instantOf(value),
@@ -17,7 +17,7 @@ export function addScalars(builder: Builder): void {
   });
   builder.scalarType('Decimal', {
     description:
-      'An exact decimal of up to 78 significant digits, its exponent from -78 to 78. Numbers and strings are taken, strings in plain digits are given.',
+      'An exact decimal of up to 78 significant digits, with an exponent from -78 to 78. Input is a number or a string; output is a string without an exponent.',
     serialize: (text) => text,
     parseValue: (value) => decimalOf(value),
     parseLiteral: (node) =>
@@ -34,9 +34,9 @@ export function addScalars(builder: Builder): void {
   });
   builder.scalarType('File', {
     description:
-      'A file: null in `variables`, and the file itself in a request of multipart/form-data (GraphQL multipart request specification).',
+      'A file: null in `variables`, and the content in a part of a multipart/form-data request (GraphQL multipart request specification).',
     serialize: () => {
-      throw new GraphQLError('a file is never given');
+      throw new GraphQLError('File cannot be used in a result');
     },
     parseValue: (value) => fileOf(value),
     parseLiteral: (node) => fileOf(undefined, node),
@@ -47,7 +47,7 @@ export function addScalars(builder: Builder): void {
 function decimalOf(value: unknown, node?: ValueNode): ExactNumber {
   const literal = isJsonNumber(value) ? literalOf(value) : value;
   if (typeof literal === 'string' && hasDecimalForm(literal)) return new ExactNumber(literal);
-  throw invalid('Decimal must be a number, or a string that is one', node);
+  throw invalid('Decimal must be a number, or a string that contains a number', node);
 }
 
 function jsonOf(node: ValueNode, variables: Readonly<Record<string, unknown>>): unknown {
@@ -74,7 +74,10 @@ function jsonOf(node: ValueNode, variables: Readonly<Record<string, unknown>>): 
 
 function fileOf(value: unknown, node?: ValueNode): Upload {
   if (value instanceof Upload) return value;
-  throw invalid('File must be a part of a request of multipart/form-data, for a variable that is null', node);
+  throw invalid(
+    'File must be sent as a part of a multipart/form-data request, with null as the value of its variable',
+    node,
+  );
 }
 
 function instantOf(value: unknown, node?: ValueNode): Instant {

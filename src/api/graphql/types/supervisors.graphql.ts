@@ -12,11 +12,11 @@ const authScopes = { permission: 'clients:manage' } as const;
 const idOptions = { required: true, description: "The supervisor's UUID." } as const;
 const passwordOptions = {
   required: true,
-  description: '8 to 1024 characters, after it is normalised to NFC.',
+  description: '8 to 1024 characters after normalisation to NFC.',
 } as const;
 const roleOptions = { required: true, description: '`admin`, `operator` or `viewer`.' } as const;
 const changed =
-  'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
+  'The supervisor; or ValidationError: an argument is invalid; NotFoundError: there is no such supervisor; PreconditionError: no active admin would be left; ForbiddenError: the caller lacks clients:manage or a permission of the role.';
 
 /** Adds the mutations that administer supervisors. */
 function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
@@ -25,7 +25,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
     setSupervisorStatus: t.field({
       type: refs.supervisor,
       description:
-        'Disabling ends the sessions and needs clients:manage only. Enabling, like setting the password, also needs every permission of the role. The last active admin cannot be disabled.',
+        'Enables or disables a supervisor. Disabling revokes the sessions and needs clients:manage only. Enabling, like setting the password, also needs every permission of the role. The last active admin cannot be disabled.',
       authScopes,
       errors: errorsOf(changed, PreconditionError),
       args: {
@@ -40,7 +40,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
     setSupervisorPassword: t.field({
       type: refs.supervisor,
       description:
-        "Sets the password and ends the sessions. Needs clients:manage and every permission of the role; a client's own token cannot do it if the client has limits (addresses, certificate, rate, quota).",
+        'Sets the password and revokes the sessions. Needs clients:manage and every permission of the role. An API token cannot set a password if its client has restrictions (addresses, certificate, rate, quota).',
       authScopes,
       errors: errorsOf(changed, PreconditionError),
       args: {
@@ -55,7 +55,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
     setSupervisorRole: t.field({
       type: refs.supervisor,
       description:
-        'Sets the role and ends the sessions. Needs clients:manage and every permission of both roles, as setting the password does. The last active admin stays.',
+        'Sets the role and revokes the sessions. Has the same requirements as setting the password, for both roles: needs clients:manage and every permission of each. The last active admin cannot lose that role.',
       authScopes,
       errors: errorsOf(changed, PreconditionError),
       args: {
@@ -68,7 +68,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
     unlockSupervisor: t.field({
       type: refs.supervisor,
       description:
-        'Ends a lockout after wrong passwords, so that the supervisor can log in at once. Needs clients:manage and every permission of the role, as setting the password does.',
+        'Ends a lockout after wrong passwords, so that the supervisor can log in immediately. Has the same requirements as setting the password: needs clients:manage and every permission of the role.',
       authScopes,
       errors: errorsOf(changed, PreconditionError),
       args: { id: t.arg.id(idOptions) },
@@ -77,7 +77,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
     }),
     revokeSessions: t.field({
       type: refs.supervisor,
-      ...needs('clients:manage', 'Ends every session of a supervisor at once.'),
+      ...needs('clients:manage', 'Revokes every session of a supervisor immediately.'),
       errors: errorsOf(changed, PreconditionError),
       args: { supervisorId: t.arg.id(idOptions) },
       resolve: (_root, { supervisorId }, context) =>
@@ -95,7 +95,7 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
       username: t.string({
         required: true,
         description:
-          'The name to log in with, normalised to NFC: 1 to 255 characters; unique in the node in any letter case.',
+          'The name to log in with, normalised to NFC: 1 to 255 characters; unique within the tenant, ignoring case.',
       }),
       password: t.string(passwordOptions),
       role: t.string(roleOptions),
@@ -105,10 +105,10 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
     t.field({
       type: refs.supervisor,
       description:
-        'Creates an active supervisor. Needs clients:manage and every permission of the role, as setting the password does.',
+        'Creates an active supervisor. Has the same requirements as setting the password: needs clients:manage and every permission of the role.',
       authScopes,
       errors: errorsOf(
-        'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: never returned today.',
+        'The supervisor; or ValidationError: a member of `input` is invalid; DuplicateError: the username is taken; ForbiddenError: the caller lacks clients:manage, or a permission of the role; NotFoundError: reserved for later versions.',
         DuplicateError,
       ),
       args: { input: t.arg({ ...parsedArgument(input, supervisorInput), description: 'The supervisor.' }) },
@@ -131,9 +131,9 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
     },
     { cache: false },
   );
-  implement(refs.supervisor, 'A person who logs in by the password grant.', {
+  implement(refs.supervisor, 'A person who logs in with the password grant.', {
     id: ['ID', 'A UUID: the `sub` of the tokens.'],
-    username: ['String', 'The name to log in with, in any case of its letters; unique in the node.'],
+    username: ['String', 'The name to log in with; unique within the tenant, ignoring case.'],
     role: ['String', '`admin`, `operator` or `viewer`.'],
     status: [refs.supervisorStatus, 'Whether the supervisor can log in.'],
     created_at: ['DateTime', 'When the supervisor was created.'],
@@ -146,16 +146,16 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
     lockedUntil: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When the lockout after too many wrong passwords ends; null without one.',
+      description: 'When the lockout after too many wrong passwords ends; null if there is none.',
       resolve: ({ username }, _args, context) => locks(context).load(username),
     }),
   }));
   addSupervisorMutations(builder, refs);
-  const connection = connectionOf(builder, refs.supervisor, 'A page of supervisors.', 'A supervisor and the cursor.');
+  const connection = connectionOf(builder, refs.supervisor, 'A page of supervisors.', 'A supervisor and its cursor.');
   builder.queryField('supervisors', (t) =>
     t.field({
       type: connection,
-      ...needs('clients:manage', "The node's supervisors, active or not, oldest first."),
+      ...needs('clients:manage', "The tenant's supervisors, active or not, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver('supervisors', ({ supervisorPages }) => supervisorPages),
     }),

@@ -27,15 +27,15 @@ export function implementTransaction(
   builder: Builder,
   { transaction, transactionStatus, transactionCollection }: TypeRefs,
 ): void {
-  implement(transaction, 'A registered transaction, in the state that its notifications together give it.', {
-    id: ['ID', "The chain processor's id."],
+  implement(transaction, 'A registered transaction, in the state that follows from all its notifications.', {
+    id: ['ID', 'The id that the chain processor gave the transaction.'],
     type: ['Int', 'A code whose meaning depends on the collection.'],
     status: [transactionStatus, 'Its status; null before the first notification.', 'nullable'],
-    transaction_hash: ['String', 'The hash on the chain; empty until broadcast.'],
-    contract_address: ['String', 'The contract that it calls; empty if there is none.'],
+    transaction_hash: ['String', 'The transaction hash; empty until broadcast.'],
+    contract_address: ['String', 'The contract that it calls or deploys; empty if there is none.'],
     gas_used: ['String', 'Gas used, in units of gas: a decimal integer of any length; "0" while pending.'],
     error: ['String?', "The chain processor's error message."],
-    conflict: ['Boolean', 'Whether both DONE and ERROR were reported: it needs attention.'],
+    conflict: ['Boolean', 'Whether both DONE and ERROR were reported. Such a transaction needs attention.'],
     created_at: ['DateTime?', 'When the chain processor queued it; null before the first notification.'],
     updated_at: ['DateTime?', 'When the chain processor last updated it; null before the first notification.'],
   });
@@ -47,32 +47,32 @@ export function implementTransaction(
     }),
     typeName: t.string({
       nullable: true,
-      description: "The type's name, where the collection gives one.",
+      description: 'The name of the type; null if its collection gives it none.',
       resolve: (row) => typeName(collectionOf(row), row.type),
     }),
     typeFlagged: t.boolean({
-      description: 'Whether its collection has no such type: it needs attention.',
+      description: 'Whether the type code is unknown in the collection. Such a transaction needs attention.',
       resolve: (row) => typeFlagged(collectionOf(row), row.type),
     }),
   }));
 }
 
 function collectionOf({ id, collection }: TransactionView): TransactionCollection {
-  if (!isTransactionCollection(collection)) throw new Error(`the transaction ${id} has no collection of ours`);
+  if (!isTransactionCollection(collection)) throw new Error(`the transaction ${id} has an unknown collection`);
   return collection;
 }
 
 /** Adds the filter that lists and subscriptions of transactions share. */
 export function addTransactionFilter(builder: Builder, { transactionCollection, transactionStatus }: TypeRefs) {
   return builder.inputType('TransactionFilter', {
-    description: 'Filters transactions; every given member must match.',
+    description: 'Filters transactions; all given members must match.',
     fields: (t) => ({
-      collection: t.field({ type: transactionCollection, description: 'In this collection.' }),
+      collection: t.field({ type: transactionCollection, description: 'The collection of the transaction.' }),
       status: t.field({ type: transactionStatus, description: 'With this status.' }),
       type: t.int({ description: 'With this type code.' }),
       updatedSince: t.field({
         type: 'DateTime',
-        description: "Last updated, by the notifications' own clock, at this instant or after it.",
+        description: 'Last updated at or after this time, by the clock of the chain processor.',
       }),
     }),
   });
@@ -99,28 +99,28 @@ function wholeMillis({ seconds, nanos }: Instant): Instant {
 /** Adds the type of events, and the field of a transaction that lists its events. */
 export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
   refs.transactionEvent.implement({
-    description: 'A change that was applied to a transaction, with the transaction after it.',
+    description: 'A change that was applied to a transaction, and the state after it.',
     fields: (t) => ({
       cursor: t.exposeString('seq', {
         description: 'Its position in the event log, valid as `after` of transactionUpdates.',
       }),
       status: t.field({
         type: refs.transactionStatus,
-        description: 'The status after it.',
+        description: 'The status after the change.',
         resolve: (row) => statusOfCode(row.status),
       }),
       previousStatus: t.field({
         type: refs.transactionStatus,
         nullable: true,
-        description: 'The status before it; null for the first.',
+        description: 'The status before the change; null for the first change.',
         resolve: (row) => (row.previous_status === null ? null : statusOfCode(row.previous_status)),
       }),
       transactionHash: t.string({
-        description: 'The hash on the chain; empty until broadcast.',
+        description: 'The transaction hash; empty until broadcast.',
         resolve: (row) => viewOfLogged(row.transaction).transaction_hash,
       }),
       contractAddress: t.string({
-        description: 'The contract that it calls; empty if there is none.',
+        description: 'The contract that it calls or deploys; empty if there is none.',
         resolve: (row) => viewOfLogged(row.transaction).contract_address,
       }),
       error: t.string({
@@ -130,7 +130,7 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
       }),
       correlationId: t.string({
         nullable: true,
-        description: 'The correlation id of the request that brought the change.',
+        description: 'The correlation id of the request that caused the change.',
         resolve: (row) => row.correlation_id || null,
       }),
       occurredAt: t.expose('occurred_at', { type: 'DateTime', description: 'When it was applied.' }),
@@ -140,7 +140,7 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
   builder.objectField(refs.transaction, 'events', (t) =>
     t.field({
       type: connection,
-      ...needs('transactions:read', 'Each applied change, in the order of the log.'),
+      ...needs('transactions:read', 'Each applied change, in the order of the event log.'),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('transaction-events', (services) => services.transactionPages.events),
     }),
@@ -152,7 +152,7 @@ const CURSOR = /^(?:0|[1-9][0-9]{0,17})$/;
 /** Adds two subscriptions: to all changes of a tenant, and to one transaction until its status is final. */
 export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, filter: TransactionFilterRef): void {
   const update = builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
-    description: 'A change of a transaction, with the transaction after it.',
+    description: 'A change of a transaction, and the transaction after the change.',
     fields: (t) => ({
       cursor: t.string({
         description: 'Its position in the event log, valid as `after`.',
@@ -170,12 +170,12 @@ export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, fi
       previousStatus: t.field({
         type: refs.transactionStatus,
         nullable: true,
-        description: 'The status before the change; null for the first.',
+        description: 'The status before the change; null for the first change.',
         resolve: ({ previousStatus }) => (previousStatus === null ? null : statusOfCode(previousStatus)),
       }),
       correlationId: t.string({
         nullable: true,
-        description: 'The correlation id of the request that brought the change.',
+        description: 'The correlation id of the request that caused the change.',
         resolve: ({ correlationId }) => correlationId || null,
       }),
     }),
@@ -185,10 +185,13 @@ export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, fi
       type: update,
       ...needs(
         'transactions:read',
-        'Each change of the status of a transaction, as it is logged. On SSE each has its cursor as `id`, and `Last-Event-ID` outranks `after`. Errors `cursor_expired` (what came after the cursor is kept no more) and `slow_consumer` end it.',
+        'Each change of a transaction, in the order of the event log. Over SSE, the `id` of each event is its cursor, and `Last-Event-ID` takes precedence over `after`. The subscription ends with `cursor_expired` if events after the cursor are no longer stored, and with `slow_consumer` if the client reads too slowly.',
       ),
       args: {
-        filter: t.arg({ type: filter, description: 'Which transactions, as of the change; all by default.' }),
+        filter: t.arg({
+          type: filter,
+          description: 'Filters by the state of the transaction after the change; all by default.',
+        }),
         after: t.arg.string({
           description:
             'The cursor of the last update that was received; missed updates are delivered first. "0" delivers all stored updates.',
@@ -201,10 +204,14 @@ export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, fi
       type: refs.transaction,
       ...needs(
         'transactions:read',
-        'A transaction: its state at once, then each change, until it is DONE or ERROR. NOT_FOUND for an id that is unknown or of another node.',
+        'The current state of a transaction, then each change until it is DONE or ERROR. NOT_FOUND if the id is unknown or belongs to another tenant.',
       ),
       args: {
-        id: t.arg.id({ required: true, description: "The chain processor's id.", validate: { schema: textInput() } }),
+        id: t.arg.id({
+          required: true,
+          description: 'The id that the chain processor gave the transaction.',
+          validate: { schema: textInput() },
+        }),
       },
       subscribe: (_root, { id }, context) => states(id, context),
       resolve: (state) => state,
@@ -219,7 +226,8 @@ interface UpdatesArgs {
 
 async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<AsyncIterable<LoggedEvent>> {
   const after = callerOf(context).lastEventId ?? args.after ?? undefined;
-  if (after !== undefined && !CURSOR.test(after)) throw badInputError([{ path: ['after'], message: 'is no cursor' }]);
+  if (after !== undefined && !CURSOR.test(after))
+    throw badInputError([{ path: ['after'], message: 'is not a cursor' }]);
   const wanted = withoutNulls(args.filter);
   const events = context.services.streams.subscribe({
     nodeId: context.principal.nodeId,

@@ -28,7 +28,8 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
     fields: (t) => ({
       id: t.id({
         required: true,
-        description: "The chain processor's id: 1 to 128 characters, unique across all collections.",
+        description:
+          'The id that the chain processor gave the transaction: 1 to 128 characters, unique across all collections.',
       }),
       collection: t.field({
         type: refs.transactionCollection,
@@ -36,7 +37,7 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
         description: 'The collection of the transaction.',
       }),
       type: t.int({ required: true, description: 'A code whose meaning depends on the collection.' }),
-      assetId: t.id({ description: 'The UUID of the tokenized asset that it is about.' }),
+      assetId: t.id({ description: 'The UUID of the tokenized asset that it concerns.' }),
     }),
   });
   builder.mutationField('registerTransaction', (t) =>
@@ -44,11 +45,11 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
       type: refs.transaction,
       ...needs(
         'transactions:write',
-        'Registers a transaction for the node; repeating it has no effect.',
+        'Registers a transaction of the tenant; repeating it has no effect.',
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write, or where REGISTRATION_BY_MUTATION is off and its owner has not registered the id; NotFoundError: it has become that of another node meanwhile.',
+        'The transaction; or ValidationError: a member of `input` is invalid; DuplicateError: the id is already registered with another type, collection or tenant; ForbiddenError: the caller lacks transactions:write, or REGISTRATION_BY_MUTATION is off and the owner has not registered the id; NotFoundError: the id was registered for another tenant in the meantime.',
         DuplicateError,
       ),
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
@@ -76,7 +77,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
   builder.queryFields((t) => ({
     transactions: t.field({
       type: connection,
-      ...needs('transactions:read', "The node's transactions, in the order of their registration."),
+      ...needs('transactions:read', "The tenant's transactions, in the order of their registration."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the transactions; all by default.' }),
         ...t.arg.connectionArgs(),
@@ -86,9 +87,13 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
     transaction: t.field({
       type: refs.transaction,
       nullable: true,
-      ...needs('transactions:read', 'One transaction; null for an id that is unknown or of another node.'),
+      ...needs('transactions:read', 'One transaction; null if the id is unknown or belongs to another tenant.'),
       args: {
-        id: t.arg.id({ required: true, description: "The chain processor's id.", validate: { schema: textInput() } }),
+        id: t.arg.id({
+          required: true,
+          description: 'The id that the chain processor gave the transaction.',
+          validate: { schema: textInput() },
+        }),
       },
       resolve: async (_root, { id }, { services, principal }) =>
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,

@@ -12,7 +12,7 @@ const idOptions = { required: true, description: "The user's UUID." } as const;
 /** Adds the type of users, the queries for them and the mutation that erases a user. */
 export function addUsers(builder: Builder, refs: TypeRefs): void {
   const kyc = builder.objectRef<UserRow>('Kyc').implement({
-    description: 'Whether a user is verified, and the token that says so.',
+    description: 'Whether a user is verified, and the KYC token that records it.',
     fields: (t) => ({
       isVerified: t.exposeBoolean('kyc_verified', { description: 'Whether the user is verified.' }),
       tokenSent: t.exposeBoolean('kyc_token_sent', { description: 'Whether the token was sent.' }),
@@ -23,32 +23,32 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       }),
       tokenTxHash: t.exposeString('kyc_token_tx_hash', {
         nullable: true,
-        description: 'The transaction that sent it.',
+        description: 'The hash of the transaction that sent it; null if unknown.',
       }),
     }),
   });
   implement(refs.user, 'A migrated user.', {
     id: ['ID', 'A UUID, the same as in REST.'],
-    external_id: ['String?', "The migrating system's own identifier."],
-    name: ['String', 'The given name; empty where there is none.'],
-    surname: ['String', 'The family name; empty where there is none.'],
+    external_id: ['String?', 'The identifier of the user in the system that migrated it.'],
+    name: ['String', 'The given name; empty if there is none.'],
+    surname: ['String', 'The family name; empty if there is none.'],
     email: ['String', 'The email, trimmed and in NFC; empty if there is none.'],
     address: ['String', "The wallet's address, lower-cased."],
-    identity_number: ['String', 'Empty where there is none.'],
+    identity_number: ['String', 'The identity number; empty if there is none.'],
     created_at: ['DateTime', 'When it was migrated.'],
   });
   builder.objectFields(refs.user, (t) => ({
     kyc: t.field({
       type: kyc,
       nullable: true,
-      description: 'The KYC token; null where it was not sent.',
+      description: 'The KYC token; null if it was not sent.',
       resolve: (row) => (row.kyc_token_sent || row.kyc_verified ? row : null),
     }),
   }));
-  const receipt = implement(builder.objectRef<ErasureReceipt>('ErasureReceipt'), 'What an erasure has done.', {
+  const receipt = implement(builder.objectRef<ErasureReceipt>('ErasureReceipt'), 'The receipt of an erasure.', {
     erasedAt: ['DateTime', 'When the user was erased.'],
-    records: ['Int', 'The number of audit records that lost their bodies and URL query.'],
-    responses: ['Int', 'The number of kept responses that were erased.'],
+    records: ['Int', 'The number of audit records whose bodies and query string were removed.'],
+    responses: ['Int', 'The number of stored idempotent responses that were erased.'],
   });
   builder.objectField(refs.user, 'erasure', (t) =>
     t.field({
@@ -63,17 +63,17 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       type: refs.user,
       ...needs(
         'users:erase',
-        "Erases a user's personal data for good: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user.",
+        "Erases a user's personal data permanently: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user.",
       ),
       errors: errorsOf(
-        'The user, its personal data blank, with the receipt; or NotFoundError: the user; ForbiddenError: without users:erase; ValidationError: not returned.',
+        'The user with blank personal data, and the receipt; or NotFoundError: there is no such user; ForbiddenError: the caller lacks users:erase; ValidationError: reserved for later versions.',
       ),
       args: { id: t.arg.id(idOptions) },
       resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
     }),
   );
   const filter = builder.inputType('UserFilter', {
-    description: 'Filters users; every given member must match.',
+    description: 'Filters users; all given members must match.',
     fields: (t) => ({
       search: t.string({
         description: 'Part of the name, surname, email, external id or address, ignoring case.',
@@ -82,11 +82,11 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
     }),
   });
-  const connection = connectionOf(builder, refs.user, 'A page of users.', 'A user and the cursor.');
+  const connection = connectionOf(builder, refs.user, 'A page of users.', 'A user and its cursor.');
   builder.queryFields((t) => ({
     users: t.field({
       type: connection,
-      ...needs('users:read', "The node's users, oldest first."),
+      ...needs('users:read', "The tenant's users, oldest first."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the users; all by default.' }),
         ...t.arg.connectionArgs(),
@@ -96,7 +96,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     user: t.field({
       type: refs.user,
       nullable: true,
-      ...needs('users:read', 'One user; null for an id that is unknown or of another node.'),
+      ...needs('users:read', 'One user; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id(idOptions) },
       resolve: rowResolver(({ userPages }, nodeId, id) => userPages.find(nodeId, id)),
     }),

@@ -7,8 +7,8 @@ const LAST_DATE_MS = 8.64e15;
 
 /** Adds the query `me`, which returns the principal of the token. */
 export function addViewer(builder: Builder): void {
-  const viewer = implement(builder.objectRef<Principal>('Viewer'), 'Whom the token was issued for.', {
-    nodeId: ['ID', 'The node whose data the token reaches.'],
+  const viewer = implement(builder.objectRef<Principal>('Viewer'), 'The identity in the access token.', {
+    nodeId: ['ID', 'The tenant (node) whose data the token gives access to.'],
     clientId: ['ID?', 'The client that the token was issued to.'],
     subject: ['String', 'The supervisor, or the client itself.'],
     tokenUse: ['String', '`login` for a supervisor, `api` for a client.'],
@@ -21,7 +21,7 @@ export function addViewer(builder: Builder): void {
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When the token ends; null where it does not.',
+      description: 'When the token expires; null if it does not.',
       resolve: ({ expiresAtMs }) =>
         expiresAtMs === undefined ? null : new Date(Math.min(expiresAtMs, LAST_DATE_MS)).toISOString(),
     }),

@@ -7,29 +7,34 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the input type of a rule, with the REST members in camelCase. */
 export function walletRuleInputType(builder: Builder) {
-  const autoTransfer = inputOf(builder, 'AutoTransferRuleInput', 'When and what an automatic transfer moves.', {
-    type: ['String!', '`auto` or `auto_with_approve`.'],
-    ruleLogic: [
-      'JSON!',
-      'A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. It is JSON that all interfaces share: unlike those around it, names in it are spelt as REST spells them (`network_currency_id`).',
-    ],
-    amount: ['Decimal!', 'How much is moved: more than 0.'],
-    targetWalletId: ['ID!', 'The UUID of the wallet that it goes to.'],
-  });
-  const signAndApprove = inputOf(builder, 'SignAndApproveRuleInput', 'Who must approve.', {
-    mandatoryUserId: ['ID', 'The UUID of a user who must be among them.'],
+  const autoTransfer = inputOf(
+    builder,
+    'AutoTransferRuleInput',
+    'The condition, amount and target of an automatic transfer.',
+    {
+      type: ['String!', '`auto` or `auto_with_approve`.'],
+      ruleLogic: [
+        'JSON!',
+        'A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 levels deep and with at most 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. All interfaces share this JSON, so its names are spelt as in REST (`network_currency_id`).',
+      ],
+      amount: ['Decimal!', 'The amount to transfer, more than 0.'],
+      targetWalletId: ['ID!', 'The UUID of the target wallet.'],
+    },
+  );
+  const signAndApprove = inputOf(builder, 'SignAndApproveRuleInput', 'The approvals that are required.', {
+    mandatoryUserId: ['ID', 'The UUID of a user who must approve.'],
     minPriority: ['Int', 'The lowest priority of an approver, 1 to 100.'],
     maxPriority: ['Int', 'The highest priority of an approver, 1 to 100.'],
-    minUserCount: ['Int', 'How many must approve, at least 1.'],
+    minUserCount: ['Int', 'The number of approvals required, at least 1.'],
   });
   const limit = inputOf(
     builder,
     'PermissionlessTransferLimitRuleInput',
-    'How much may be transferred in a window of time.',
+    'The limit on transfers within a time window.',
     {
       maxAmount: ['Decimal!', 'The maximum in the window: a whole number above 0.'],
       timePeriod: ['String!', '`hour`, `day`, `week`, `month` or `year`.'],
-      timePeriodValue: ['Int!', 'How many such periods the window has, at least 1.'],
+      timePeriodValue: ['Int!', 'The number of periods in the window, at least 1.'],
     },
   );
   return inputOf(
@@ -39,12 +44,12 @@ export function walletRuleInputType(builder: Builder) {
     {
       name: ['String!', 'The display name.'],
       type: ['String!', '`auto_transfer` or `permissionless_transfer_limit`.'],
-      networkId: ['ID!', 'The UUID of the network that it is for.'],
-      networkCurrencyId: ['ID!', 'The UUID of the currency that it is for.'],
-      priority: ['Int', '1 to 100; kept as sent.'],
-      autoTransferRule: [autoTransfer, 'When and what to transfer.'],
-      signAndApproveRule: [signAndApprove, 'Who must approve.'],
-      permissionlessTransferLimitRule: [limit, 'How much may be transferred.'],
+      networkId: ['ID!', 'The UUID of the network that it applies to.'],
+      networkCurrencyId: ['ID!', 'The UUID of the currency that it applies to.'],
+      priority: ['Int', 'The priority, 1 to 100; stored as sent.'],
+      autoTransferRule: [autoTransfer, 'The automatic transfer.'],
+      signAndApproveRule: [signAndApprove, 'The approvals that are required.'],
+      permissionlessTransferLimitRule: [limit, 'The limit on transfers.'],
     },
   );
 }
@@ -63,7 +68,7 @@ export function addWalletRuleMutations(
       type: walletRule,
       ...needs('wallet-rules:write', 'Creates an active rule.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
-        'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet; ForbiddenError: without wallet-rules:write.',
+        'The rule; or ValidationError: `input` is invalid, by the same rules as in REST; NotFoundError: there is no such wallet; ForbiddenError: the caller lacks wallet-rules:write.',
       ),
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
@@ -76,11 +81,11 @@ export function addWalletRuleMutations(
       type: walletRule,
       ...needs(
         'wallet-rules:write',
-        'Replaces a rule in full and raises its version; its status stays.',
+        'Replaces a rule in full and raises its version; its status does not change.',
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet, or the rule in it; PreconditionError: it has another version than `ifVersion`; ForbiddenError: without wallet-rules:write.',
+        'The rule; or ValidationError: `input` is invalid, by the same rules as in REST; NotFoundError: there is no such wallet, or no such rule in it; PreconditionError: the version of the rule is not `ifVersion`; ForbiddenError: the caller lacks wallet-rules:write.',
         PreconditionError,
       ),
       args: {
@@ -101,7 +106,7 @@ export function addWalletRuleMutations(
       type: walletRule,
       ...needs('wallet-rules:write', 'Enables or disables a rule; a change raises its version.'),
       errors: errorsOf(
-        'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: not returned.',
+        'The rule; or NotFoundError: there is no such rule; ForbiddenError: the caller lacks wallet-rules:write; ValidationError: reserved for later versions.',
       ),
       args: {
         id: t.arg.id({ required: true, description: "The rule's UUID." }),

@@ -38,14 +38,11 @@ function versionType(builder: Builder, { walletRuleStatus }: TypeRefs) {
     builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion'),
     'A version of a rule and its author.',
     {
-      version: ['Int', 'Its number; the next one is one higher.'],
-      status: [walletRuleStatus, 'Whether it could fire.'],
+      version: ['Int', 'The version number; versions are numbered from 1 without gaps.'],
+      status: [walletRuleStatus, 'The rule status in this version.'],
       deleted: ['Boolean', 'Whether the rule was deleted with its wallet; `rule` is its last state.'],
-      client_id: ['ID?', 'The client of that token; null where it names none, or is unknown.'],
-      correlation_id: [
-        'String?',
-        'The correlation id of the request, as in its audit record; null where that is unknown.',
-      ],
+      client_id: ['ID?', 'The client of that token; null if it names none or is unknown.'],
+      correlation_id: ['String?', 'The correlation id of the request, as in its audit record; null if unknown.'],
       at: ['DateTime', 'When it was made.'],
     },
   );
@@ -53,19 +50,19 @@ function versionType(builder: Builder, { walletRuleStatus }: TypeRefs) {
     rule: t.field({
       type: 'JSON',
       description:
-        'The rule in full, as a REST body with only the members that were sent and operators in the short form. To restore it, send it by PUT.',
+        'The rule in full, as a REST body with only the members that were sent and operators in the short form. To restore it, send it with PUT.',
       resolve: restBodyOf,
     }),
     subject: t.string({
       description:
-        'Whose token it was: the id of a supervisor or client; of legacy tokens any text. Empty where that is unknown.',
+        "The `sub` of the author's token: the id of a supervisor or client, or any text in a legacy token. Empty if unknown.",
       resolve: (row) => row.subject ?? '',
     }),
   }));
   return type;
 }
 
-/** Adds the type of versions, the field of rules that lists them, and the query for those of a rule that may be gone. */
+/** Adds the type of versions, the field of rules that lists them, and the query that finds them for a deleted rule too. */
 export function addWalletRuleVersions(builder: Builder, refs: TypeRefs): void {
   const connection = connectionOf(
     builder,
@@ -86,7 +83,7 @@ export function addWalletRuleVersions(builder: Builder, refs: TypeRefs): void {
       type: connection,
       ...needs(
         'wallet-rules:read',
-        "A rule's versions, newest first; of one that went with its wallet too. NOT_FOUND for a rule that is unknown or of another node.",
+        "A rule's versions, newest first, also if the rule was deleted with its wallet. NOT_FOUND if the rule is unknown or belongs to another tenant.",
       ),
       args: { ruleId: t.arg.id({ required: true, description: "The rule's UUID." }), ...t.arg.connectionArgs() },
       resolve: connectionResolver('walletRuleVersions', versionsOfRule, ({ ruleId }) => ruleId.toLowerCase()),

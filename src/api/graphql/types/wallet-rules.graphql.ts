@@ -16,33 +16,37 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   const input = walletRuleInputType(builder);
   const autoTransfer = implement(
     builder.objectRef<AutoTransferRule>('AutoTransferRule'),
-    'When and what an automatic transfer moves.',
+    'The condition, amount and target of an automatic transfer.',
     {
-      type: ['String', '`auto`, or `auto_with_approve`: it waits for an approval.'],
-      amount: ['Decimal', 'How much is moved.'],
+      type: ['String', '`auto`, or `auto_with_approve`, which waits for approval.'],
+      amount: ['Decimal', 'The amount to transfer.'],
       target_wallet_id: ['ID', 'The id of the target wallet, as sent.'],
     },
   );
   builder.objectFields(autoTransfer, (t) => ({
     ruleLogic: t.field({
       type: 'JSON',
-      description: 'The condition tree in the shape of REST; its operators are in the short form.',
+      description: 'The condition tree as in REST, with operators in the short form.',
       resolve: (rule) => ruleLogicView(rule.rule_logic),
     }),
   }));
-  const signAndApprove = implement(builder.objectRef<SignAndApproveRule>('SignAndApproveRule'), 'Who must approve.', {
-    mandatory_user_id: ['ID?', 'A user who must be among them, as sent.'],
-    min_priority: ['Int?', 'The lowest priority of an approver, 1 to 100.'],
-    max_priority: ['Int?', 'The highest priority of an approver, 1 to 100.'],
-    min_user_count: ['Int?', 'How many must approve, at least 1.'],
-  });
+  const signAndApprove = implement(
+    builder.objectRef<SignAndApproveRule>('SignAndApproveRule'),
+    'The approvals that are required.',
+    {
+      mandatory_user_id: ['ID?', 'The id of a user who must approve, as sent.'],
+      min_priority: ['Int?', 'The lowest priority of an approver, 1 to 100.'],
+      max_priority: ['Int?', 'The highest priority of an approver, 1 to 100.'],
+      min_user_count: ['Int?', 'The number of approvals required, at least 1.'],
+    },
+  );
   const limit = implement(
     builder.objectRef<PermissionlessTransferLimitRule>('PermissionlessTransferLimitRule'),
-    'How much may be transferred in a window of time.',
+    'The limit on transfers within a time window.',
     {
       max_amount: ['Decimal', 'The maximum in the window: a whole number.'],
       time_period: ['String', '`hour`, `day`, `week`, `month` or `year`.'],
-      time_period_value: ['Int', 'How many such periods the window has.'],
+      time_period_value: ['Int', 'The number of periods in the window.'],
     },
   );
   implement(refs.walletRule, 'A rule of a wallet.', {
@@ -50,16 +54,16 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     wallet_id: ['ID', 'The wallet that it belongs to.'],
     name: ['String', 'The display name.'],
     type: ['String', '`auto_transfer` or `permissionless_transfer_limit`.'],
-    network_id: ['ID', 'The network that it is for, as sent.'],
-    network_currency_id: ['ID', 'The currency that it is for, as sent.'],
-    priority: ['Int?', '1 to 100; kept as sent.'],
-    status: [refs.walletRuleStatus, 'Whether it can fire.'],
-    version: ['Int', 'Raised by every change; the entity tag in REST.'],
-    auto_transfer_rule: [autoTransfer, 'When and what to transfer; null where it was not sent.', 'nullable'],
-    sign_and_approve_rule: [signAndApprove, 'Who must approve; null where it was not sent.', 'nullable'],
+    network_id: ['ID', 'The network that it applies to, as sent.'],
+    network_currency_id: ['ID', 'The currency that it applies to, as sent.'],
+    priority: ['Int?', 'The priority, 1 to 100; stored as sent.'],
+    status: [refs.walletRuleStatus, 'Whether the rule can fire.'],
+    version: ['Int', 'The version, which every change raises; the entity tag in REST.'],
+    auto_transfer_rule: [autoTransfer, 'The automatic transfer; null if not sent.', 'nullable'],
+    sign_and_approve_rule: [signAndApprove, 'The approvals that are required; null if not sent.', 'nullable'],
     permissionless_transfer_limit_rule: [
       limit,
-      'How much may be transferred in a window of time; null where it was not sent.',
+      'The limit on transfers within a time window; null if not sent.',
       'nullable',
     ],
     created_at: ['DateTime', 'When it was created.'],
@@ -82,7 +86,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
       type: connection,
       ...needs(
         'wallet-rules:read',
-        "A wallet's rules, active or not, oldest first. NOT_FOUND for a wallet that is unknown or of another node.",
+        "A wallet's rules, active or not, oldest first. NOT_FOUND if the wallet is unknown or belongs to another tenant.",
       ),
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
@@ -93,7 +97,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     walletRule: t.field({
       type: refs.walletRule,
       nullable: true,
-      ...needs('wallet-rules:read', 'One rule; null for an id that is unknown or of another node.'),
+      ...needs('wallet-rules:read', 'One rule; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The rule's UUID." }) },
       resolve: rowResolver(({ walletRulePages }, nodeId, id) => walletRulePages.find(nodeId, id)),
     }),

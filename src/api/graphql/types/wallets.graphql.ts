@@ -9,7 +9,7 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 export function addWallets(builder: Builder, refs: TypeRefs): void {
   const accounts = loaderPerOperation<AccountRow>(async (ids, { services, principal }) => {
     const byId = new Map((await services.accountPages.byIds(principal.nodeId, ids)).map((row) => [row.id, row]));
-    return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} is gone`));
+    return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} no longer exists`));
   });
   implement(refs.wallet, 'A wallet of an account, on one chain.', {
     id: ['ID', 'A UUID, the same as in REST.'],
@@ -25,16 +25,16 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
   }));
   const connection = connectionOf(builder, refs.wallet, 'A page of wallets.', 'A wallet and its cursor.');
   const filter = builder.inputType('WalletFilter', {
-    description: 'Filters wallets; every given member must match.',
+    description: 'Filters wallets; all given members must match.',
     fields: (t) => ({
       accountId: t.id({ description: 'Wallets of this account.', validate: { schema: uuidInput() } }),
-      networkId: t.id({ description: 'Those that this network is assigned to.', validate: { schema: uuidInput() } }),
+      networkId: t.id({ description: 'Wallets that this network is assigned to.', validate: { schema: uuidInput() } }),
     }),
   });
   builder.queryFields((t) => ({
     wallets: t.field({
       type: connection,
-      ...needs('wallets:read', "The node's wallets, oldest first."),
+      ...needs('wallets:read', "The tenant's wallets, oldest first."),
       args: {
         filter: t.arg({ type: filter, description: 'Filters the wallets; all by default.' }),
         ...t.arg.connectionArgs(),
@@ -44,7 +44,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
     wallet: t.field({
       type: refs.wallet,
       nullable: true,
-      ...needs('wallets:read', 'One wallet; null for an id that is unknown or of another node.'),
+      ...needs('wallets:read', 'One wallet; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The wallet's UUID." }) },
       resolve: rowResolver(({ walletPages }, nodeId, id) => walletPages.find(nodeId, id)),
     }),

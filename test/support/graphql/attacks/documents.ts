@@ -9,14 +9,14 @@ const ladder = (length: number) => {
   return times(length, (at) => `fragment F${at} on Account { ${nested(path(4), step(at))} }`);
 };
 
-const DEPTH = /the depth is \d+, at most 15 is allowed/;
-const COST = /the cost is [\d.e+]+, at most 5000 is allowed/;
-const PAGE = /first or last is [\d.e+-]+, 0 to 100 are allowed/;
-const ALIASES = /there are [\d.e+]+ aliases, at most 30 are allowed/;
+const DEPTH = /the depth is \d+; at most 15 is allowed/;
+const COST = /the cost is [\d.e+]+; at most 5000 is allowed/;
+const PAGE = /first or last is [\d.e+-]+; 0 to 100 is allowed/;
+const ALIASES = /there are [\d.e+]+ aliases; at most 30 are allowed/;
 const TOKENS = /more than 1000 tokens/;
 const COMMENTS = /the document has more than 1000 comments/;
-const DIRECTIVES = /there are \d+ directives, at most 9 are allowed/;
-const REPEATS = /a field stands \d+ times in one selection, at most 30/;
+const DIRECTIVES = /there are \d+ directives; at most 9 are allowed/;
+const REPEATS = /a field occurs \d+ times in one selection; at most 30/;
 const CIRCLE = /Cannot spread fragment/;
 const CHOICE = /what operation to execute/;
 const INTROSPECTION = /introspection/i;

@@ -46,14 +46,14 @@ const MANY_FILES = `{${times(1_000, (at) => `"${at}":["variables.file"]`, ',')}}
 
 /** What a request would do by its form, not by its operation. */
 export const REQUEST_ATTACKS: readonly Attack[] = [
-  ...httpGroup('batches', /batch has \d+ operations, at most 10|the batch is empty/, {
+  ...httpGroup('batches', /batch has \d+ operations; at most 10|the batch is empty/, {
     'of 11': batch(of(11, ME)),
     'of 100,000': body(`[${Array(100_000).fill('{"a":1}').join(',')}]`),
     'of none': batch([]),
   }),
   ...httpGroup(
     'batches that are answered',
-    /Expected params to be an object|a batch has a subscription|the cost is 20301, at most 5000|stands 970 times|more than 1000 comments/,
+    /Expected params to be an object|a batch must not have a subscription|the cost is 20301; at most 5000|occurs 970 times|more than 1000 comments/,
     {
       'of batches': batch(Array(10).fill(of(10, ME))),
       'of nulls and numbers': batch([null, 1, 'x', true]),
@@ -107,7 +107,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   ),
   ...httpGroup(
     'bodies',
-    /must be (?:JSON|in UTF-8|an object)|must be identity|Expected params to be an object|query|levels within/,
+    /must be (?:JSON|in UTF-8|an object)|must be identity|Expected params to be an object|query|levels deep/,
     {
       'no JSON': body('nonsense'),
       'half of JSON': body(BODY.slice(0, -3)),
@@ -146,7 +146,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   ),
   ...httpGroup(
     'uploads',
-    /with one member|more than it may|out of place|must name|too much before|levels within|with its boundary|at most 1 MiB/,
+    /with one member|too many parts|out of place|must name|too many bytes before|levels deep|with a boundary|at most 1 MiB/,
     {
       '1,000 files in the map': form([operationsPart, { ...mapPart, value: MANY_FILES }, ...files(1_000)]),
       '1,000 files behind the first': form([operationsPart, mapPart, ...files(1_000)]),

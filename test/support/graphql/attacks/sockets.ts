@@ -65,7 +65,7 @@ export const SOCKET_ATTACKS: readonly SocketAttack[] = [
     { '101 operations': many(101, (at) => operation(LIVE, `${at}`)) },
   ),
   ...group(
-    { says: /the (?:depth|cost) is \d+, at most|31 aliases|tokens/ },
+    { says: /the (?:depth|cost) is \d+; at most|31 aliases|tokens/ },
     {
       'a deep query': [operation(`{ account(id: "x") { ${nested(Array(16).fill('wallets'), 'id')} } }`)],
       'a costly query': [operation(COSTLY)],
@@ -76,5 +76,5 @@ export const SOCKET_ATTACKS: readonly SocketAttack[] = [
       '1,001 tokens': [operation(`{ me { ${'nodeId '.repeat(1_000)}} }`)],
     },
   ),
-  ...group({ says: /File must be a part/ }, { 'a file': [operation(UPLOAD, '1', { variables: { f: {} } })] }),
+  ...group({ says: /File must be sent as a part/ }, { 'a file': [operation(UPLOAD, '1', { variables: { f: {} } })] }),
 ];

@@ -12,8 +12,8 @@ const YOU = '{ you }';
 const ID = 'aaaaaaaa-0000-4000-8000-000000000001';
 const TRANSFER = `{"amount":1,"at":"2026-11-21T10:00:00Z","networkCurrencyId":"${ID}"}`;
 const DIGITS = '9'.repeat(100_000);
-const COST = /the cost is \d+, at most 5000 is allowed/;
-const NESTED = /more than 20000 levels within each other/;
+const COST = /the cost is \d+; at most 5000 is allowed/;
+const NESTED = /more than 20000 levels deep/;
 const NO_FIELD = /Cannot query field/;
 
 const list = (count: number, piece: string) => `[${Array(count).fill(piece).join(',')}]`;
@@ -74,7 +74,7 @@ export const VALUE_ATTACKS: readonly Attack[] = [
     'a list of 300,000 empty objects': given(USERS, `{"u":${list(300_000, '{}')}}`),
     'lists of 150,000 members within a list': given(USERS, `{"u":${list(50_000, '[1,1]')}}`),
   }),
-  ...httpGroup('members', /object of 50000 members, at most 1000/, {
+  ...httpGroup('members', /object with 50000 members; at most 1000/, {
     'an object of 50,000': given(USERS, `{"u":[{${times(50_000, (at) => `"email${at}":1`, ',')}}]}`),
     '50,000 variables that are not declared': given(YOU, `{${times(50_000, (at) => `"v${at}":"x${at}"`, ',')}}`),
   }),
