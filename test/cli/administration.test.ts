@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CliResult, portcullis } from '../support/cli/in-process.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -34,7 +34,9 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     return id;
   }
 
-  it('D1-12 D3-06: clients are created, listed, rotated and disabled; their secrets are shown once', async () => {
+  const accounts = async (token: string) => (await p.call('GET', '/v1/accounts', { token })).status;
+
+  it('D1-12 D3-06 D3-07: clients are created, listed, rotated and disabled; their secrets are shown once; what ends, ends in the server', async () => {
     const nodeId = await newNode();
     const plain = await run(...client(nodeId));
     expect(plain).toMatchObject({ code: 0, err: '' });
@@ -85,13 +87,22 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     expect(listed.out).not.toContain('secret');
 
     const { secret: newSecret = '' } = shown.exec(rotated.out)?.groups ?? {};
-    for (const client_secret of [secret, newSecret]) {
-      expect(await p.clientToken({ client_id: id, client_secret })).toMatch(/^ey/);
-    }
+    const tokenBy = (client_secret: string) => p.clientToken({ client_id: id, client_secret });
+    const tokens = [await tokenBy(secret), await tokenBy(newSecret)];
     await expect(p.clientToken(made)).rejects.toThrow('401');
+    const third = JSON.parse((await run('client', 'rotate-secret', id, '--json')).out).client_secret;
+    for (const former of [secret, newSecret]) {
+      await vi.waitFor(() => expect(tokenBy(former)).rejects.toThrow('401'));
+    }
+    expect(await tokenBy(third)).toMatch(/^ey/);
+    expect(await Promise.all(tokens.map(accounts))).toEqual([200, 200]);
+    // As a user does, in a process of its own.
+    expect(await runCli(['client', 'disable', id], env)).toMatchObject({ code: 0, stderr: '' });
+    await expect.poll(() => Promise.all(tokens.map(accounts))).toEqual([401, 401]);
+    await expect(tokenBy(third)).rejects.toThrow('401');
   });
 
-  it('D1-12: a supervisor has the password that was piped in, or one that is made and shown once', async () => {
+  it('D1-12 D3-17: a supervisor has the password that was piped in, or one that is made and shown once; unlocking is at once, and another password ends sessions', async () => {
     const nodeId = await newNode();
     const create = ['supervisor', 'create', '--node', nodeId, '--role', 'viewer', '--username'];
     const piped = await runCli([...create, 'Ada', '--json'], env, `${PASSWORD}\nnot this\n`);
@@ -112,21 +123,24 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     const taken = await portcullis([...create, 'ada'], env, PASSWORD);
     expect(taken).toEqual({ code: 1, out: '', err: 'portcullis: the username is taken\n' });
 
-    const set = JSON.parse((await run('supervisor', 'set-password', ada.id, '--json')).out);
-    expect(set).toEqual({ ...ada, updated_at: expect.any(String), password: expect.stringMatching(/^[\w-]{24}$/) });
+    const caller = JSON.parse((await run(...client(nodeId, '--json'))).out);
+    const login = (username: string, password: string) =>
+      p.call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...caller, username, password } });
+    for (let time = 0; time < 5; time += 1) expect((await login('ADA', 'wrong')).status).toBe(401);
+    expect((await login('ADA', PASSWORD)).status).toBe(401);
     const unlocked = await run('supervisor', 'unlock', ada.id);
     expect(unlocked).toEqual({ code: 0, out: `Supervisor ${ada.id} is unlocked.\n`, err: '' });
+    const { access_token: token } = (await login('ADA', PASSWORD)).json;
+    expect(await accounts(token)).toBe(200);
+
+    const set = JSON.parse((await run('supervisor', 'set-password', ada.id, '--json')).out);
+    expect(set).toEqual({ ...ada, updated_at: expect.any(String), password: expect.stringMatching(/^[\w-]{24}$/) });
+    await expect.poll(() => accounts(token)).toBe(401);
+    expect((await login('ada', PASSWORD)).status).toBe(401);
+    expect((await login('ada', set.password)).status).toBe(200);
     const { id = '', password = '' } = grace.exec(made.out)?.groups ?? {};
     expect((await run('supervisor', 'disable', id)).out).toBe(`Supervisor ${id} is disabled.\n`);
-
-    const caller = JSON.parse((await run(...client(nodeId, '--json'))).out);
-    const status = async (username: string, tried: string) => {
-      const json = { grant_type: 'password', ...caller, username, password: tried };
-      return (await p.call('POST', '/v2/oauth/token', { json })).status;
-    };
-    expect(await status('ada', set.password)).toBe(200);
-    expect(await status('ada', PASSWORD)).toBe(401);
-    expect(await status('grace', password)).toBe(401);
+    expect((await login('grace', password)).status).toBe(401);
   });
 
   it('D1-12 D3-26: the last active admin of a node cannot be disabled', async () => {

@@ -6,22 +6,14 @@ import {
   parseGatewayConfig,
   readGatewayConfig,
 } from '../../src/gateway/endpoints/gateway-config.ts';
-import { ConfigError } from '../../src/platform/config/config.ts';
+import { configFaults } from '../support/gateway/config-faults.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const HEAD = `services: {accounts: local, wallets: local}
 webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}
 `;
 
-function faults(source: string): readonly string[] {
-  try {
-    parseGatewayConfig('gateway.yaml', source);
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.faults;
-    throw error;
-  }
-}
+const faults = (source: string) => configFaults(() => parseGatewayConfig('gateway.yaml', source));
 
 it('the committed schema/gateway.schema.json is the one that the program follows', () => {
   expect(readFileSync(join(ROOT, 'schema/gateway.schema.json'), 'utf8')).toBe(gatewayJsonSchema());

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { withDiscovers } from '../../src/gateway/endpoints/discovers.ts';
 import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { ConfigError } from '../../src/platform/config/config.ts';
+import { configFaults } from '../support/gateway/config-faults.ts';
 
 const ALIAS = 'webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}';
 
@@ -16,15 +16,7 @@ function read({ service, endpoint = 'services: [a]', more = '' }: Written): Gate
   return parseGatewayConfig('gateway.yaml', `services:\n  b: local\n  a: ${service}\n${ALIAS}\n${endpoints}\n${more}`);
 }
 
-function faults(written: Written): readonly string[] {
-  try {
-    read(written);
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.faults;
-    throw error;
-  }
-}
+const faults = (written: Written) => configFaults(() => read(written));
 
 const PLACE = 'must be local, or an http or https URL without user and query';
 

@@ -2,8 +2,9 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ConfigError, readConfig, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
+import { readConfig, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
 import { knownAuditKeys } from '../../src/platform/config/secrets.ts';
+import { configFaults } from '../support/gateway/config-faults.ts';
 import { emptyFolder } from '../support/start/folders.ts';
 
 const NETWORK = 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7';
@@ -20,15 +21,7 @@ function inBase64(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'der' }).toString('base64');
 }
 
-function faults(env: NodeJS.ProcessEnv): readonly string[] {
-  try {
-    readConfig(env);
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.faults;
-    throw error;
-  }
-}
+const faults = (env: NodeJS.ProcessEnv) => configFaults(() => readConfig(env));
 
 it('D1-01: without any variable it is an embedded instance on 127.0.0.1:4000', () => {
   const { config } = readConfig({});
