@@ -133,10 +133,46 @@ describe('how it is spoken to', () => {
     expect(faults).toEqual([]);
   });
 
-  it('4.9-06: clients of a later revision are told which ones there are, in an error of the protocol', async () => {
-    const headers = { 'mcp-protocol-version': '2026-07-28' };
-    const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: 1, method: 'server/discover' }, { headers });
-    expect([status, json.jsonrpc, json.error.message]).toEqual([400, '2.0', expect.stringContaining('2025-11-25')]);
+  /** A message of the stateless revision, by what it adds to its params and headers. */
+  const alone = (method: string, params: Record<string, unknown> = {}, version = '2026-07-28') => {
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': version,
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const headers = { 'mcp-protocol-version': version, 'mcp-method': method, 'mcp-name': String(params.name) };
+    return post(p, secret, { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }, { headers });
+  };
+
+  it('D8-07: a message of 2026-07-28 needs no initialize before it', async () => {
+    const discovered = await alone('server/discover');
+    expect([discovered.status, discovered.json.result]).toEqual([
+      200,
+      expect.objectContaining({ supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }),
+    ]);
+    expect(discovered.headers.get('mcp-session-id')).toBeNull();
+    const { json } = await alone('tools/call', { name: 'get_access', arguments: {} });
+    expect(json.result).toMatchObject({ resultType: 'complete', structuredContent: { node_id: p.demo.node_id } });
+  });
+
+  it.each<[string, () => ReturnType<typeof alone>, number, number]>([
+    ['an unknown revision', () => alone('tools/list', {}, '2027-01-01'), 400, -32_022],
+    ['an unknown method', () => alone('tools/unknown'), 404, -32_601],
+    ['an unknown tool', () => alone('tools/call', { name: 'list_secrets', arguments: {} }), 200, -32_602],
+    ['params of another type', () => alone('tools/call', { name: 'get_access', arguments: [] }), 200, -32_602],
+    [
+      'a header of it alone',
+      () => post(p, secret, PING, { headers: { 'mcp-protocol-version': '2026-07-28' } }),
+      ...([400, -32_602] as const),
+    ],
+  ])('D8-07: with %s a message of 2026-07-28 is an error of the protocol', async (_what, ask, status, code) => {
+    const answer = await ask();
+    expect([answer.status, answer.json.error.code]).toEqual([status, code]);
+    expect(faults).toEqual([]);
+  });
+
+  it('D8-07: a subscription ends at once, because nothing changes that it could tell of', async () => {
+    const { status, text } = await alone('subscriptions/listen', { notifications: { toolsListChanged: true } });
+    expect([status, text]).toEqual([200, expect.stringContaining('"resultType":"complete"')]);
   });
 
   it.each([

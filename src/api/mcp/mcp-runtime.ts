@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
-  CallToolRequestSchema,
   type CallToolResult,
-  ErrorCode,
-  JSONRPCMessageSchema,
-  ListToolsRequestSchema,
-  McpError,
-} from '@modelcontextprotocol/sdk/types.js';
-import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/index.js';
+  createMcpHandler,
+  isLegacyRequest,
+  type JSONRPCMessage,
+  type jsonSchemaValidator,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
 import type { Counter } from 'prom-client';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
@@ -26,8 +26,8 @@ import {
   type ToolFailure,
   type ToolOutcome,
 } from './kit/tool.ts';
-import { noMessage, notAMessage } from './message-body.ts';
-import { argumentsOf, invalidParams, withoutTask } from './message-params.ts';
+import { invalidParams, messageOf } from './message.ts';
+import { notAMessage } from './message-body.ts';
 import { TOOLS } from './tools.ts';
 
 const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')).version;
@@ -55,7 +55,7 @@ export function toolsOf(scopes: ReadonlySet<string>): Tool[] {
 /**
  * Calls a tool. A refusal becomes a result that the model reads, and so does an unexpected error, which shows only the
  * correlation id under which it is logged.
- * @throws McpError for an unknown tool.
+ * @throws ProtocolError for an unknown tool.
  */
 async function callTool(
   { outcomes, log }: McpRuntimeDependencies,
@@ -67,7 +67,10 @@ async function callTool(
   const tool = TOOLS.get(name);
   if (!tool) {
     count('error');
-    throw new McpError(ErrorCode.InvalidParams, `there is no tool ${printableName(name)}: tools/list has them all`);
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      `there is no tool ${printableName(name)}: tools/list has them all`,
+    );
   }
   const { scope } = tool;
   if (scope !== undefined && !call.caller.permissions.has(scope)) {
@@ -130,45 +133,72 @@ const NO_VALIDATOR: jsonSchemaValidator = {
   getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked for' }),
 };
 
-const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+/** The headers that the protocol reads; a client that accepts other types than JSON is answered with JSON all the same. */
+function headersOf({ headers }: Exchange['req']): Record<string, string> {
+  const named = ['mcp-protocol-version', 'mcp-method', 'mcp-name'].flatMap((name) => {
+    const value = headers[name];
+    return typeof value === 'string' ? [[name, value]] : [];
+  });
+  return { ...ALWAYS, ...Object.fromEntries(named) };
+}
+
+const ALWAYS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Creates the runtime. Each message has its own SDK server and transport, so that clients share no state. */
 export function createMcpRuntime(deps: McpRuntimeDependencies): McpRuntime {
+  /** Creates the server that answers one message. */
+  function serverFor(call: ToolCall, message: JSONRPCMessage): Server {
+    const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
+    const server = new Server(SERVER, options);
+    server.setRequestHandler('tools/list', () => ({
+      tools: toolsOf(call.caller.permissions).map(({ listed }) => listed),
+    }));
+    // The arguments are those that were sent: the schemas of the protocol would drop `__proto__` before a tool refuses it.
+    const sent = 'method' in message ? (message.params?.arguments as Record<string, unknown> | undefined) : undefined;
+    server.setRequestHandler('tools/call', ({ params: { name } }) => callTool(deps, name, sent ?? {}, call));
+    return server;
+  }
+
   return {
-    async answer(exchange, client, message) {
-      const { req } = exchange;
+    async answer(exchange, client, given) {
       // Refused first, because each schema that follows would examine every member.
-      if (membersOfWideObject(message, MAX_MEMBERS))
+      if (membersOfWideObject(given, MAX_MEMBERS))
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
-      const parsed = JSONRPCMessageSchema.safeParse(message);
-      if (!parsed.success) throw noMessage(message);
-      const { data } = parsed;
-      const invalid = invalidParams(data);
-      if (invalid) {
-        await send(exchange, Response.json(invalid));
-        return;
-      }
-      const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      const call: ToolCall = { caller: callerOf(client, exchange), services: deps.services };
-      const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
-      const server = new Server(SERVER, options);
-      server.setRequestHandler(ListToolsRequestSchema, () => ({
-        tools: toolsOf(call.caller.permissions).map(({ listed }) => listed),
-      }));
-      server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
-        callTool(deps, name, argumentsOf(data) ?? {}, call),
-      );
-      try {
-        await server.connect(transport);
-        const version = req.headers['mcp-protocol-version'];
-        const headers = typeof version === 'string' ? { ...HEADERS, 'mcp-protocol-version': version } : HEADERS;
-        const request = new Request('http://localhost/', { method: 'POST', headers });
-        await send(exchange, await transport.handleRequest(request, { parsedBody: withoutTask(data) }));
-      } finally {
-        await server.close();
-      }
+      const message = messageOf(given);
+      const request = new Request('http://localhost/', { method: 'POST', headers: headersOf(exchange.req) });
+      const server = serverFor({ caller: callerOf(client, exchange), services: deps.services }, message);
+      const answered = (await isLegacyRequest(request, message)) ? answeredWithinSession : answeredAlone;
+      await send(exchange, await answered(server, request, message));
     },
   };
+}
+
+/**
+ * Answers a message of the revisions before 2026-07-28, whose clients begin with `initialize`. Their session is of one
+ * message.
+ */
+async function answeredWithinSession(server: Server, request: Request, message: JSONRPCMessage): Promise<Response> {
+  const invalid = invalidParams(message);
+  if (invalid) return Response.json(invalid);
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  try {
+    await server.connect(transport);
+    return await transport.handleRequest(request, { parsedBody: message });
+  } finally {
+    await server.close();
+  }
+}
+
+/**
+ * Answers a message of the stateless revision 2026-07-28.
+ * @throws Error for an unexpected error, which the SDK would answer with 500.
+ */
+async function answeredAlone(server: Server, request: Request, message: JSONRPCMessage): Promise<Response> {
+  const faults: Error[] = [];
+  const handler = createMcpHandler(() => server, { legacy: 'reject', onerror: (fault) => void faults.push(fault) });
+  const answer = await handler.fetch(request, { parsedBody: message });
+  if (answer.status >= 500) throw faults.at(-1) ?? new Error(`the MCP handler answered ${answer.status}`);
+  return answer;
 }
 
 function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Exchange): ToolCall['caller'] {
@@ -177,12 +207,15 @@ function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Ex
   return { ...identity, correlationId, traceparent: span?.traceparent };
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8';
+
 async function send({ res }: Exchange, answer: Response): Promise<void> {
   const bytes = Buffer.from(await answer.arrayBuffer());
   res.statusCode = answer.status;
   // The data of a tenant must not be stored by caches.
   res.setHeader('Cache-Control', 'no-store');
-  if (bytes.length > 0) res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  const type = answer.headers.get('content-type');
+  if (type !== null) res.setHeader('Content-Type', type === 'application/json' ? JSON_TYPE : type);
   res.setHeader('Content-Length', bytes.length);
   await sendBody(res, bytes);
 }

@@ -1,10 +1,8 @@
-import { z } from 'zod';
 import { jsonOf, readBytes } from '../../gateway/exchange/body.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
-import { objectInput } from '../../lib/input.ts';
 import { isNestedBeyond, type KnownMembers } from '../../lib/json.ts';
 import { inTurn } from '../../lib/turns.ts';
-import { invalidRequest, issuesOf, notFound, Refusal } from '../../platform/errors.ts';
+import { invalidRequest, notFound, Refusal } from '../../platform/errors.ts';
 
 /** The maximum nesting of a message; neither the protocol nor any tool needs nearly as much. */
 const MAX_NESTING = 100;
@@ -44,18 +42,4 @@ export async function readMessage(exchange: Exchange): Promise<object> {
 /** Returns the 400 error for a body that is not a message of the protocol. */
 export function notAMessage(expected: string): Refusal {
   return invalidRequest([{ path: '', message: `must ${expected}` }]);
-}
-
-/** The members that each request has. */
-const requestOutline = objectInput({
-  jsonrpc: z.literal('2.0', 'must be 2.0'),
-  method: z.string('must be a string'),
-});
-
-/** Returns the 400 error for an object that is no message, which names what it lacks or misspells. */
-export function noMessage(given: object): Refusal {
-  const { error } = requestOutline.safeParse(given);
-  return error
-    ? invalidRequest(issuesOf(error, given))
-    : notAMessage('be a JSON-RPC 2.0 message, whose params are an object if it has any');
 }

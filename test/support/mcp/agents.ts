@@ -1,6 +1,4 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
+import { type CallToolResult, Client, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client';
 import type { Permission } from '../../../src/access/identity/permissions.rules.ts';
 import type { Answer, Portcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
@@ -20,17 +18,21 @@ export interface Agent extends AsyncDisposable {
 }
 
 /** Connects as one does who follows the documentation. */
-export async function connect(p: Portcullis, secret: string, headers: Record<string, string> = {}): Promise<Agent> {
+export async function connect(
+  p: Portcullis,
+  secret: string,
+  headers: Record<string, string> = {},
+  mode: 'auto' | 'legacy' = 'auto',
+): Promise<Agent> {
   const transport = new StreamableHTTPClientTransport(new URL(`${p.url}/v2/mcp`), {
     requestInit: { headers: { ...headers, Authorization: `Bearer ${secret}` } },
   });
-  const client = new Client({ name: 'test', version: '1.0.0' });
-  // Its members may be undefined, which the interface of its own package does not say.
-  await client.connect(transport as Parameters<Client['connect']>[0]);
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+  await client.connect(transport);
   return {
     client,
     tools: async () => (await client.listTools()).tools,
-    call: async (name, args = {}) => toolAnswer((await client.callTool({ name, arguments: args })) as CallToolResult),
+    call: async (name, args = {}) => toolAnswer(await client.callTool({ name, arguments: args })),
     [Symbol.asyncDispose]: () => client.close(),
   };
 }

@@ -1,15 +1,11 @@
+import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
 import { ruleLogicTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import { TEXT_PATTERN } from '../../../lib/input.ts';
 
 /** The JSON Schema of an object, as tools publish it. */
-interface ObjectSchema {
-  type: 'object';
-  properties?: Record<string, object>;
-  required?: string[];
-  [member: string]: unknown;
-}
+type ObjectSchema = ListedTool['inputSchema'];
 
 type Schema = z.core.JSONSchema.BaseSchema;
 

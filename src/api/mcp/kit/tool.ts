@@ -1,4 +1,4 @@
-import type { Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/server';
 import { Counter } from 'prom-client';
 import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';

@@ -1,0 +1,53 @@
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  type JSONRPCErrorResponse,
+  type JSONRPCMessage,
+  ProtocolErrorCode,
+  specTypeSchemas,
+} from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { objectInput } from '../../lib/input.ts';
+import { invalidRequest, issuesOf } from '../../platform/errors.ts';
+import { notAMessage } from './message-body.ts';
+
+/** The members that each request has. */
+const requestOutline = objectInput({
+  jsonrpc: z.literal('2.0', 'must be 2.0'),
+  method: z.string('must be a string'),
+});
+
+/**
+ * Returns an object as a JSON-RPC message.
+ * @throws Refusal 400 for an object that is none, which names what it lacks or misspells.
+ */
+export function messageOf(given: object): JSONRPCMessage {
+  if (isJSONRPCRequest(given) || isJSONRPCNotification(given) || isJSONRPCResponse(given)) return given;
+  const { error } = requestOutline.safeParse(given);
+  if (error) throw invalidRequest(issuesOf(error, given));
+  throw notAMessage('be a JSON-RPC 2.0 message, whose params are an object if it has any');
+}
+
+const SCHEMAS = new Map<string, (typeof specTypeSchemas)['InitializeRequest' | 'ListToolsRequest' | 'CallToolRequest']>(
+  [
+    ['initialize', specTypeSchemas.InitializeRequest],
+    ['tools/list', specTypeSchemas.ListToolsRequest],
+    ['tools/call', specTypeSchemas.CallToolRequest],
+  ],
+);
+
+const MAX_MESSAGE = 1_000;
+
+/**
+ * Returns the error response for a request whose params are invalid for its method (JSON-RPC 2.0, section 5.1);
+ * undefined for any other message.
+ */
+export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | undefined {
+  if (!('method' in message) || !('id' in message)) return undefined;
+  const { issues } = SCHEMAS.get(message.method)?.['~standard'].validate(message) ?? {};
+  if (!issues) return undefined;
+  const wrong = issues.map(({ path = [], message: text }) => `${path.map(String).join('.')}: ${text}`).join('; ');
+  const error = { code: ProtocolErrorCode.InvalidParams, message: `${message.method}: ${wrong}`.slice(0, MAX_MESSAGE) };
+  return { jsonrpc: '2.0', id: message.id, error };
+}
