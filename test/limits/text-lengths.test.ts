@@ -78,7 +78,6 @@ function ofUser(member: string): [string, Send][] {
     ['REST, one user', async (text) => http(await (await users()).one(newUser({ [member]: text })))],
     ['REST, a row of many', async (text) => row(await (await users()).many([newUser({ [member]: text })]))],
     ['GraphQL', (text) => mutation('migrateUser', 'MigrateUserInput', camelUser(member, text))],
-    ['MCP', (text) => tool('migrate_user', newUser({ [member]: text }))],
     ['a file', (text) => file(member, text)],
   ];
 }

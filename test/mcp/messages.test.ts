@@ -189,9 +189,12 @@ describe('how it is spoken to', () => {
     '4.9-06: without tasks a call that would be one (%j) is answered as any other',
     async (task) => {
       const args = { wallet_address: `0x${randomUUID()}`, external_id: randomUUID() };
-      const params = { name: 'migrate_user', arguments: args, task };
+      const params = { name: 'migrate_users', arguments: { users: [args] }, task };
       const { json } = await post(p, secret, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
-      expect(json.result.structuredContent).toMatchObject({ external_id: args.external_id });
+      expect(json.result.structuredContent).toMatchObject({
+        success: 1,
+        rows: { data: [args.external_id].map((external_id) => ({ external_id })) },
+      });
       expect((await post(p, secret, { ...PING, params: { task } })).json).toEqual(PONG);
     },
   );

@@ -41,8 +41,10 @@ describe('what is kept of it', () => {
   it('D2-08 D8-06: a secret in JSON inside the text of a result shows in no record', async () => {
     const [id, name] = [randomUUID(), `{"client_secret":"${randomUUID()}"}`];
     const user = { wallet_address: `0x${randomUUID()}`, external_id: randomUUID(), name };
-    const { json } = await post(p, secret, callOf('migrate_user', user), { headers: { 'x-correlation-id': id } });
-    expect(json.result.structuredContent.name).toBe(name);
+    await post(p, secret, callOf('migrate_users', { users: [user] }));
+    const call = callOf('list_users', { search: user.external_id });
+    const { json } = await post(p, secret, call, { headers: { 'x-correlation-id': id } });
+    expect(json.result.structuredContent.data[0].name).toBe(name);
     const record = await recordOf(p, id);
     expect(JSON.stringify(record)).not.toContain(name.slice(18, -2));
     expect(record.response_body).toContain(user.external_id);
@@ -70,7 +72,7 @@ describe('what is kept of it', () => {
 
   it.each<[string, () => Promise<unknown>, string]>([
     ['that is answered', () => post(p, secret, callOf('get_access')), 'ok'],
-    ['that is refused', () => post(p, secret, callOf('get_account')), 'error'],
+    ['that is refused', () => post(p, secret, callOf('get_wallet_rule')), 'error'],
     ['of no tool', () => post(p, secret, callOf('list_secrets')), 'error'],
     [
       'that meets a fault',

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers, startPortcullis } from '../support/harness.ts';
-import { callOf, post } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
@@ -71,16 +70,6 @@ function promises(start: () => Promise<Portcullis>): void {
     expect((await registered(own)).text).toBe(first.text);
     expect((await registered(own, { type: 2 })).result).toEqual(TAKEN);
     expect((await registered(foreign)).result).toEqual(TAKEN);
-  });
-
-  it('D6-22: an agent’s tool registers no more than the mutation', async () => {
-    const call = (transaction_id: string) => {
-      const args = { transaction_id, collection: 'otc_transactions', type: 1 };
-      return post(p, p.demo.client.client_secret, callOf('register_transaction', args));
-    };
-    const answers = [await call(await parked()), await call(randomUUID())];
-    expect(answers[0]?.text).toContain(OFF.message);
-    expect(answers[0]?.text).toBe(answers[1]?.text);
   });
 }
 

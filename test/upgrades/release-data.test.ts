@@ -202,7 +202,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     };
     const headers = { accept: 'application/json, text/event-stream' };
     const { json } = await p.call('POST', '/v2/mcp', { token: p.demo.client.client_secret, headers, json: call });
-    expect(json.result.structuredContent).toMatchObject({
+    expect(json.result.structuredContent.rule).toMatchObject({
       id: data.known.ruleId,
       name: data.known.texts.name,
       version: 2,

@@ -110,8 +110,8 @@ describe('erasing a user', () => {
     await p.call('POST', '/graphql', { token, json: [{ query: list }, { query: `{ user(id: "${id}") { email } }` }] });
     const agent = await connect(p, p.demo.client.client_secret);
     await agent.call('list_users', { search: user.email });
-    await agent.call('get_user', { user_id: id });
-    await agent.call('migrate_user', { ...user, idempotency_key: randomUUID() });
+    await agent.call('list_users', { user_id: id });
+    await agent.call('migrate_users', { users: [user], idempotency_key: randomUUID() });
     await agent[Symbol.asyncDispose]();
     const csv = `wallet_address,email,name\n${randomUUID()},${user.email},${user.name}\n`;
     const upload = { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: browserForm(csv) };
@@ -151,10 +151,10 @@ describe('erasing a user', () => {
 
   it('D7-10: a kept result of a tool is refused as erased, and its key stays taken', async () => {
     const { user } = person();
-    const again = { ...user, idempotency_key: randomUUID() };
-    const call = () => post(p, p.demo.client.client_secret, callOf('migrate_user', again));
+    const again = { users: [user], idempotency_key: randomUUID() };
+    const call = () => post(p, p.demo.client.client_secret, callOf('migrate_users', again));
     const { json } = await call();
-    await erase(json.result.structuredContent.user?.id ?? json.result.structuredContent.id);
+    await erase(json.result.structuredContent.rows.data[0].user_id);
     expect((await call()).json.result).toMatchObject({ isError: true, _meta: { error: { code: 'erased' } } });
   });
 

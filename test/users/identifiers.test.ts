@@ -71,8 +71,9 @@ const INTERFACES: Record<string, (users: Sent[]) => Promise<string[]>> = {
   },
   MCP: (users) =>
     inTurn(users, async (sent) => {
-      const { error } = await agent.call('migrate_user', { wallet_address: wallet(), ...sent });
-      return error?.code ?? 'created';
+      const { given } = await agent.call('migrate_users', { users: [{ wallet_address: wallet(), ...sent }] });
+      const [row] = given.rows.data;
+      return row.reason ?? row.status;
     }),
   'a file': async (users) => {
     const lines = users.map(({ email, external_id, name, surname }) =>

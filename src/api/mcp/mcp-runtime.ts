@@ -21,6 +21,7 @@ import {
   failureOf,
   type McpServices,
   printableName,
+  requireScope,
   type Tool,
   type ToolCall,
   type ToolFailure,
@@ -36,14 +37,14 @@ const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../..
 const SERVER = { name: 'portcullis', title: 'Portcullis', version };
 
 /** The instructions that a model reads before it chooses a tool. */
-const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client whose secret you were given; get_access says which node it is and what the client may do.
+const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client or person whose credentials you were given; get_access says which node it is and what you may do.
 
-An account has wallets; a wallet is on one chain, may operate on networks of that chain, and has rules; a rule moves funds by itself (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are what the chain processor reports. Users come in by migration.
+An account has wallets; a wallet is on one chain, may operate on networks of that chain, and has rules; a rule moves funds by itself (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are what the chain processor reports. Users come in by migration. get_wallet_rule, get_transaction and get_migration include versions, events and rows on request.
 
 - Ids are UUIDs, those of transactions apart, which are any text. Take them from the lists; never make one up.
 - Amounts are exact decimals in units of the currency, given as text ("12.50"); write them as text too, so that no digit is lost. Gas fees are in wei.
 - Times are ISO 8601 in UTC.
-- Lists are oldest first, migrations newest first. They come in pages: where next_cursor is not null, call again with it as cursor and the other arguments unchanged.
+- Lists come in pages: where next_cursor is not null, call again with it as cursor and the other arguments unchanged.
 - A failed call says in its text what to change. not_found: the id names nothing of this node. forbidden: the client lacks a scope, and repeating does not help.
 - Before you create or replace a rule, show what preview_wallet_rule says of it. Tools that write change the node at once; ask first where whoever you work for has not asked for that very change.`;
 
@@ -72,13 +73,8 @@ async function callTool(
       `there is no tool ${printableName(name)}: tools/list has them all`,
     );
   }
-  const { scope } = tool;
-  if (scope !== undefined && !call.caller.permissions.has(scope)) {
-    count('error');
-    const message = `the client lacks the scope ${scope}: an administrator of the node's clients can add it`;
-    return failed({ code: 'forbidden', message });
-  }
   try {
+    if (tool.scope !== undefined) requireScope(call.caller, tool.scope);
     const given = await tool.run(args, call);
     count('ok');
     return { content: [{ type: 'text', text: JSON.stringify(given) }], structuredContent: { ...given } };

@@ -102,6 +102,7 @@ export function accountView(row: AccountRow): AccountRow {
 
 /** A filter of an account list; without `includeDeleted`, deleted accounts are left out. */
 export interface AccountFilter {
+  id?: string | undefined;
   type?: string | undefined;
   status?: number | undefined;
   /** Text that the name must contain, ignoring case. */
@@ -116,7 +117,8 @@ const AccountList = keysetList({
     pattern: search === undefined ? undefined : containing(search),
     includeDeleted,
   }),
-  where: (eb, { type, status, pattern, includeDeleted }) => [
+  where: (eb, { id, type, status, pattern, includeDeleted }) => [
+    ...(id === undefined ? [] : [eb('id', '=', id)]),
     ...(includeDeleted ? [] : [eb('deleted_at', 'is', null)]),
     ...(type === undefined ? [] : [eb('type', '=', type)]),
     ...(status === undefined ? [] : [eb('status', '=', status)]),
@@ -138,8 +140,8 @@ export class AccountPages extends AccountList {
    * Counts the accounts that match the filter. The number of all accounts of a tenant is computed without reading them.
    */
   override async count(nodeId: string, filter: AccountFilter): Promise<number> {
-    const { type, status, search, includeDeleted = false } = filter;
-    if (type !== undefined || status !== undefined || search !== undefined) return super.count(nodeId, filter);
+    const { includeDeleted = false, ...narrowing } = filter;
+    if (Object.values(narrowing).some((value) => value !== undefined)) return super.count(nodeId, filter);
     return this.#counts[includeDeleted ? 'total' : 'live'].total(nodeId);
   }
 }

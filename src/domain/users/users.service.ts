@@ -28,6 +28,7 @@ export function userView(row: UserRow) {
 
 /** A filter of a user list; an undefined member does not filter. */
 export interface UserFilter {
+  id?: string | undefined;
   /** Text that the name, surname, email, external id or wallet address must contain, ignoring case. */
   search?: string | undefined;
   kycVerified?: boolean | undefined;
@@ -45,8 +46,9 @@ function patternsOf(search: string): Partial<Record<(typeof SEARCHED)[number], s
 /** Reads the users of a tenant by keyset, oldest first. */
 export class UserPages extends keysetList({
   rows: (k) => k.selectFrom('users').selectAll(),
-  given: ({ search, kycVerified }: UserFilter) => ({ kycVerified, ...(search !== undefined && patternsOf(search)) }),
-  where: (eb, { kycVerified, ...patterns }) => [
+  given: ({ search, ...same }: UserFilter) => ({ ...same, ...(search !== undefined && patternsOf(search)) }),
+  where: (eb, { id, kycVerified, ...patterns }) => [
+    ...(id === undefined ? [] : [eb('id', '=', id)]),
     ...(kycVerified === undefined ? [] : [eb('kyc_verified', '=', kycVerified)]),
     ...(patterns.name === undefined
       ? []

@@ -12,8 +12,9 @@ export interface WalletRow {
   created_at: string;
 }
 
-/** A filter of a wallet list; all given members must match. Both are UUIDs in lower case. */
+/** A filter of a wallet list; all given members must match. They are UUIDs in lower case. */
 export interface WalletFilter {
+  id?: string | undefined;
   accountId?: string | undefined;
   /** The id of a network that must be assigned to the wallet. */
   networkId?: string | undefined;
@@ -30,7 +31,8 @@ function wallets(k: Kysely<Scoped<Tables>>) {
 
 const WalletList = keysetList({
   rows: wallets,
-  where: (eb, { accountId, networkId }: WalletFilter) => [
+  where: (eb, { id, accountId, networkId }: WalletFilter) => [
+    ...(id === undefined ? [] : [eb('id', '=', id)]),
     ...(accountId === undefined ? [] : [eb('account_id', '=', accountId)]),
     ...(networkId === undefined
       ? []

@@ -151,7 +151,7 @@ function inJson({ bearer, basic }: Keys): fc.Arbitrary<Plan> {
 
 /** Messages of agents, let in and not, whose arguments and params have secrets that are no tool's. */
 function inMcp({ agent }: Keys): fc.Arbitrary<Plan> {
-  const tools = ['get_access', 'list_users', 'migrate_user', 'create_wallet_rule', 'no_tool'];
+  const tools = ['get_access', 'list_users', 'migrate_users', 'create_wallet_rule', 'no_tool'];
   const name = fc.constantFrom(...tools, 'initialize', 'tools/list', 'ping', 'nobody');
   const bearer = fc.oneof(fc.constant(agent), credentials);
   return fc.tuple(document, name, broken, bearer).map(([members, method, change, authorization]) => {

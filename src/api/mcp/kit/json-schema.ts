@@ -42,7 +42,7 @@ export function objectSchema(schema: z.ZodType, io: 'input' | 'output', descript
   const { $schema: _draft, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
   for (const [path, description] of Object.entries(descriptions)) memberAt(made, path).description = description;
   if (made.type !== 'object') throw new Error('a tool reads and gives objects');
-  return { ...(withSingleTypes(made) as ObjectSchema), type: 'object', additionalProperties: false };
+  return { ...(made as ObjectSchema), type: 'object', additionalProperties: false };
 }
 
 function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Schema }): void {
@@ -50,22 +50,11 @@ function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; json
   if (schema === ruleLogicTextInput) Object.assign(jsonSchema, LOGIC);
   if (schema === bulkRows) jsonSchema.items = objectSchema(bulkRows.out.element, 'input') as Schema;
   if (jsonSchema.format === 'uuid' || jsonSchema.pattern === TEXT_PATTERN) delete jsonSchema.pattern;
+  // Amounts, which may be numbers as well: a model that writes text loses no digit, and not every host knows lists.
+  if (Array.isArray(jsonSchema.type)) jsonSchema.type = 'string';
   // Writes `true` instead of `{}`, which means the same and is more widely understood.
   if (isEmpty(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
   if (jsonSchema.type === 'string') for (const limit of NUMBER_LIMITS) delete jsonSchema[limit];
-}
-
-/** Rewrites every list of types into `anyOf` with a single type each, for hosts that do not support lists of types. */
-function withSingleTypes(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withSingleTypes);
-  if (typeof value !== 'object' || value === null) return value;
-  const { type, description, ...rest } = Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, withSingleTypes(member)]),
-  );
-  const told = description === undefined ? {} : { description };
-  if (!Array.isArray(type)) return { ...(type === undefined ? {} : { type }), ...rest, ...told };
-  const branches = type.map((one: unknown) => (one === 'null' ? { type: one } : { type: one, ...rest }));
-  return { anyOf: branches, ...told };
 }
 
 function memberAt(root: Schema, path: string): Schema {

@@ -28,7 +28,8 @@ export const pageArguments = {
     .meta({ description: 'Whether to count total; omit it unless the number is asked for.' }),
 };
 
-interface PageArguments {
+/** The page that a caller asks for; the first one by default. */
+export interface PageArguments {
   limit?: number | undefined;
   cursor?: string | undefined;
   include_total?: boolean | undefined;

@@ -50,8 +50,6 @@ export function failureOf(error: unknown, missing: string): ToolFailure | undefi
     case 'precondition_failed':
     case 'page_too_large':
       return { code, message };
-    case 'duplicate':
-      return { code: details.taken ?? code, message };
     case 'invalid_input':
       return invalidArguments(details.issues ?? []).fault;
     case 'idempotency_conflict':
@@ -70,6 +68,16 @@ export function failureOf(error: unknown, missing: string): ToolFailure | undefi
 }
 
 /**
+ * Checks that a caller has a scope.
+ * @throws ToolError `forbidden` if it has not.
+ */
+export function requireScope({ permissions }: ToolCaller, scope: Permission): void {
+  if (permissions.has(scope)) return;
+  const message = `the client lacks the scope ${scope}: an administrator of the node's clients can add it`;
+  throw new ToolError({ code: 'forbidden', message });
+}
+
+/**
  * Returns the value that was found.
  * @throws Refusal `not_found` for undefined.
  */
@@ -78,10 +86,10 @@ export function found<Found>(given: Found | undefined): Found {
   return given;
 }
 
-/** The client that called a tool. */
+/** The caller of a tool: a client by its secret, or the principal of an access token. */
 export interface ToolCaller extends Caller {
-  clientId: string;
-  clientName: string;
+  /** The name of the client; undefined if the token is of none. */
+  clientName: string | undefined;
 }
 
 /** The services that tools call. */
@@ -96,9 +104,6 @@ export interface ToolCall {
   services: McpServices;
 }
 
-/** The effect of a tool: it only reads, or it makes a change, which may be irreversible and may be safe to repeat. */
-type ToolEffect = 'reads' | { isDestructive: boolean; isIdempotent: boolean };
-
 interface ToolSpec<Input extends z.ZodType, Output extends z.ZodType> {
   /** The name of the tool in snake_case, beginning with a verb. */
   name: string;
@@ -110,7 +115,8 @@ interface ToolSpec<Input extends z.ZodType, Output extends z.ZodType> {
   description: string;
   /** The permission that the client needs; undefined if every active client may call the tool. */
   scope?: Permission;
-  effect?: ToolEffect;
+  /** What a tool that writes does: whether it destroys something, and whether it is safe to repeat. */
+  writes?: Pick<ToolAnnotations, 'destructiveHint' | 'idempotentHint'>;
   /** The schema that parses the arguments, made of the schemas of REST where they exist. */
   input: Input;
   /** The descriptions of the arguments, by path. */
@@ -143,7 +149,7 @@ export interface Tool {
 export function defineTool<Input extends z.ZodType, Output extends z.ZodType<object, object>>(
   spec: ToolSpec<Input, Output>,
 ): Tool {
-  const { name, title, description, scope, input, describes, output, effect = 'reads', missing = 'no such id' } = spec;
+  const { name, title, description, scope, input, describes, output, writes, missing = 'no such id' } = spec;
   const inputSchema = objectSchema(input, 'input', describes);
   const known = Object.keys(inputSchema.properties ?? {});
   return {
@@ -155,8 +161,10 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
       title,
       description: `${description} ${scope === undefined ? 'Needs no scope.' : `Needs the scope ${scope}.`}`,
       inputSchema,
-      outputSchema: objectSchema(output, 'output'),
-      annotations: annotationsOf(title, effect),
+      // Tools that write return what the tools that read describe: a model pays for each schema with every task.
+      ...(writes === undefined ? { outputSchema: objectSchema(output, 'output') } : {}),
+      // The world is closed: tools reach only the data of the tenant.
+      annotations: { readOnlyHint: writes === undefined, ...writes, openWorldHint: false },
     },
     run(args, call) {
       const unknown = Object.keys(args).filter((member) => !known.includes(member));
@@ -180,19 +188,6 @@ const MAX_SHOWN = 64;
 /** Returns a name from a request for use in a message, cut to 64 characters and well-formed. */
 export function printableName(name: string): string {
   return name.length > MAX_SHOWN ? `${name.slice(0, MAX_SHOWN).toWellFormed()}…` : name.toWellFormed();
-}
-
-/** Returns the MCP annotations of a tool. `openWorldHint` is false, because tools reach only the data of the tenant. */
-function annotationsOf(title: string, effect: ToolEffect): ToolAnnotations {
-  if (effect === 'reads') return { title, readOnlyHint: true, openWorldHint: false };
-  const { isDestructive, isIdempotent } = effect;
-  return {
-    title,
-    readOnlyHint: false,
-    destructiveHint: isDestructive,
-    idempotentHint: isIdempotent,
-    openWorldHint: false,
-  };
 }
 
 /** How a call of a tool ended; over HTTP each has the status 200. */

@@ -11,7 +11,7 @@ import {
   typeFlagged,
   typeName,
 } from '../../../domain/transactions/type-codes.rules.ts';
-import { objectInput, uuidInput } from '../../../lib/input.ts';
+import { objectInput } from '../../../lib/input.ts';
 import { type Instant, isoFromPg, parseInstant } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput } from '../kit/list-tools.ts';
@@ -46,12 +46,6 @@ const updatedSince = z.string('must be a string').transform((text, context): Ins
   return z.NEVER;
 });
 
-const collection = z.enum(TRANSACTION_COLLECTIONS, `must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`);
-
-const transactionId = transactionIdInput.meta({
-  description: "The chain processor's id, from list_transactions: any text of up to 128 characters.",
-});
-
 function transactionView(view: TransactionView): z.input<typeof transaction> {
   const { id, collection: of, type, status: code } = view;
   const { transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at } = view;
@@ -68,8 +62,8 @@ function transactionView(view: TransactionView): z.input<typeof transaction> {
 
 const transactionEvent = z.strictObject({
   sequence: z.string().meta({ description: "Its position in the node's event log." }),
-  status,
-  previous_status: status.nullable(),
+  status: z.string(),
+  previous_status: z.string().nullable(),
   transaction_hash: z.string(),
   contract_address: z.string(),
   error: z.string().nullable(),
@@ -96,10 +90,10 @@ export const transactionTools = [
     name: 'list_transactions',
     title: 'List transactions',
     description:
-      "The node's blockchain transactions in the order of their registration, with their status. For failed ones, give status Error; for recent changes, updated_since. For the history of one, use list_transaction_events.",
+      "The node's blockchain transactions in the order of their registration. For failed ones, give status Error; for recent changes, updated_since.",
     scope: 'transactions:read',
     input: objectInput({
-      collection: collection.optional().meta({ description: 'The collection of the transactions.' }),
+      collection: z.enum(TRANSACTION_COLLECTIONS, `must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`).optional(),
       status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
       type: z
         .int32('must be a whole number of 32 bits')
@@ -124,54 +118,28 @@ export const transactionTools = [
   defineTool({
     name: 'get_transaction',
     title: 'Get a transaction',
-    description: 'One blockchain transaction by its id, as it is now. To wait for it, call again every few seconds.',
-    scope: 'transactions:read',
-    input: objectInput({ transaction_id: transactionId }),
-    output: transaction,
-    missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
-    run: async ({ transaction_id: id }, { caller, services }) =>
-      transactionView(found(await services.transactionPages.find(caller.nodeId, id))),
-  }),
-  defineTool({
-    name: 'register_transaction',
-    title: 'Register a transaction',
     description:
-      "Registers a transaction for the node, before or after the chain processor's first notification of it. Sends nothing to any chain. Repeating it has no effect.",
-    scope: 'transactions:write',
-    effect: { isDestructive: false, isIdempotent: true },
+      'One blockchain transaction as it is now, on request with the changes applied to it. To wait for it, call again every few seconds.',
+    scope: 'transactions:read',
     input: objectInput({
-      transaction_id: transactionIdInput.meta({ description: "The chain processor's id: 1 to 128 characters." }),
-      collection: collection.meta({ description: 'The collection of the transaction.' }),
-      type: z.int32('must be a whole number of 32 bits').meta({ description: 'A type code of the collection.' }),
-      asset_id: uuidInput().optional().meta({ description: 'The tokenized asset that it is about; from list_assets.' }),
+      transaction_id: transactionIdInput.meta({ description: "The chain processor's id, from list_transactions." }),
+      events: pageArguments.limit.meta({
+        description: 'How many of its events to include, oldest first; none by default. Old ones are deleted.',
+      }),
+      cursor: pageArguments.cursor,
     }),
-    output: transaction,
-    missing: 'the transaction has become that of another owner meanwhile',
-    async run(
-      { transaction_id: id, collection: of, type, asset_id: assetId = null },
-      { caller: { nodeId }, services },
-    ) {
-      const registration = { id, nodeId, collection: of, type, assetId };
-      return transactionView(await services.transactions.registerByMutation(registration));
-    },
-  }),
-  defineTool({
-    name: 'list_transaction_events',
-    title: 'List the events of a transaction',
-    description:
-      'The changes applied to a transaction, in order, with the transaction after each. Old ones are deleted.',
-    scope: 'transactions:read',
-    input: objectInput({ transaction_id: transactionId, ...pageArguments }),
-    output: pageOutput(transactionEvent),
+    output: transaction.extend({ events: pageOutput(transactionEvent).optional() }),
     missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
-    async run({ transaction_id: id, ...page }, call) {
-      found(await call.services.transactionPages.find(call.caller.nodeId, id));
-      return listPage(page, call, {
-        tool: 'list_transaction_events',
+    async run({ transaction_id: id, events: limit, cursor }, call) {
+      const view = transactionView(found(await call.services.transactionPages.find(call.caller.nodeId, id)));
+      if (limit === undefined && cursor === undefined) return view;
+      const events = await listPage({ limit, cursor }, call, {
+        tool: 'get_transaction',
         list: ({ transactionPages }) => ofOneOwner(transactionPages.events),
         filter: id,
         viewOf: eventView,
       });
+      return { ...view, events };
     },
   }),
 ];

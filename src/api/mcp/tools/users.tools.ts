@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { receiptView } from '../../../domain/users/erasure-receipt.ts';
+import { migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
+import type { MigrationRowRow, MigrationTableRow } from '../../../domain/user-migrations/migration-pages.service.ts';
 import { userView as restView, type UserRow } from '../../../domain/users/users.service.ts';
 import { objectInput, searchInput, uuidInput } from '../../../lib/input.ts';
-import { isoFromPg } from '../../../lib/instants.ts';
-import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found } from '../kit/tool.ts';
+import { isoFromPg, isoFromPgOrNull } from '../../../lib/instants.ts';
+import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
+import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
+import { instant, listPage, type PageArguments, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
+import { defineTool, found, type ToolCall } from '../kit/tool.ts';
 
-export const user = z.strictObject({
+const user = z.strictObject({
   id: uuid(),
   external_id: z.string().nullable().meta({ description: "The migrating system's own identifier." }),
   name: z.string(),
@@ -26,13 +29,56 @@ export const user = z.strictObject({
   created_at: instant(),
 });
 
-const userId = uuidInput().meta({ description: 'The id, from list_users.' });
-const missing = 'this node has no user with that user_id: take it from list_users';
-
-/** Returns the view of a user that agents see. */
-export function userView(row: UserRow): z.input<typeof user> {
+function userView(row: UserRow): z.input<typeof user> {
   return { ...restView(row), created_at: isoFromPg(row.created_at) };
 }
+
+const migrationRow = z.strictObject({
+  index: z.int().meta({ description: 'Its number among the rows, from 1.' }),
+  email: z.string().nullable(),
+  external_id: z.string().nullable(),
+  user_id: uuid().nullable().meta({ description: 'The user that it created.' }),
+  status: z.string().meta({ description: 'created, skipped or failed.' }),
+  reason: z.string().nullable().meta({ description: 'Why it created no user, such as duplicate_email.' }),
+});
+
+const migration = z.strictObject({
+  id: uuid(),
+  status: z
+    .enum(['running', 'done', 'cancelled', 'failed'])
+    .meta({ description: 'cancelled, failed: users that it created stay.' }),
+  total: z.int().meta({ description: 'How many rows it has.' }),
+  success: z.int().meta({ description: 'Rows that created a user.' }),
+  skipped: z.int().meta({ description: 'Rows without an identifier, and duplicates.' }),
+  failed: z.int().meta({ description: 'Rows that are not valid.' }),
+  created_by: z.string().meta({ description: 'The client or supervisor who asked for it.' }),
+  created_at: instant(),
+  finished_at: instant().nullable().meta({ description: 'null while it runs.' }),
+  rows: pageOutput(migrationRow).optional(),
+});
+
+function migrationView(row: MigrationTableRow): z.input<typeof migration> {
+  const { id, status, total, success, skipped, failed, created_by } = row;
+  const times = { created_at: isoFromPg(row.created_at), finished_at: isoFromPgOrNull(row.finished_at) };
+  return { id, status, total, success, skipped, failed, created_by, ...times };
+}
+
+function rowView({ index, email, external_id, user_id, status, reason }: MigrationRowRow) {
+  return { index, email, external_id, user_id, status, reason };
+}
+
+/** Returns the view of a migration with a page of its rows. */
+async function migrationWithRows(migrated: MigrationTableRow, page: PageArguments, call: ToolCall) {
+  const rows = await listPage(page, call, {
+    tool: 'get_migration',
+    list: ({ migrationPages }) => ofOneOwner(migrationPages.rows),
+    filter: migrated.id,
+    viewOf: rowView,
+  });
+  return { ...migrationView(migrated), rows };
+}
+
+const LATEST = { size: 1, backward: false, after: undefined, before: undefined };
 
 export const userTools = [
   defineTool({
@@ -41,6 +87,7 @@ export const userTools = [
     description: "The node's users, oldest first. They are people: ask only for those you need.",
     scope: 'users:read',
     input: objectInput({
+      user_id: uuidInput().optional().meta({ description: 'Returns this user alone.' }),
       search: searchInput()
         .optional()
         .meta({ description: 'Part of the name, surname, email, external_id or address, ignoring case.' }),
@@ -48,42 +95,59 @@ export const userTools = [
       ...pageArguments,
     }),
     output: pageOutput(user),
-    run: ({ search, kyc_verified: kycVerified, ...page }, call) =>
+    run: ({ user_id: id, search, kyc_verified: kycVerified, ...page }, call) =>
       listPage(page, call, {
         tool: 'list_users',
         list: ({ userPages }) => userPages,
-        filter: { search, kycVerified },
+        filter: { id, search, kycVerified },
         viewOf: userView,
       }),
   }),
   defineTool({
-    name: 'get_user',
-    title: 'Get a user',
-    description: 'One user by the id, with whether the KYC token was sent.',
-    scope: 'users:read',
-    input: objectInput({ user_id: userId }),
-    output: user,
-    missing,
-    run: async ({ user_id: id }, { caller, services }) =>
-      userView(found(await services.userPages.find(caller.nodeId, id))),
+    name: 'migrate_users',
+    title: 'Migrate 1 to 500 users',
+    description:
+      'Creates users who already have a wallet on the chain. Unless kyc_sent is true, a KYC token is sent to the wallet. A duplicate or invalid row does not stop the others: rows has the outcome of the first 20, get_migration of all.',
+    scope: 'users:migrate',
+    writes: { destructiveHint: false, idempotentHint: false },
+    input: objectInput({ ...migrateUsersInput.out.shape, idempotency_key: idempotencyKey }),
+    describes: {
+      users: 'The users, one or many.',
+      'users.wallet_address': "The address of the user's wallet on the chain; trimmed and lower-cased.",
+      'users.email': 'Unique in the node in any letter case; trimmed. One of email and external_id is needed.',
+      'users.external_id': 'An identifier of your own, unique in the node.',
+      'users.name': 'The given name.',
+      'users.surname': 'The family name.',
+      'users.kyc_sent': 'Whether the KYC token was sent already: the user is verified then.',
+    },
+    output: migration,
+    run({ idempotency_key: key, users }, call) {
+      const { userMigrations } = call.services;
+      const work = async () => migrationWithRows(await userMigrations.migrateMany(call.caller, users), {}, call);
+      const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
+      return idempotentCall(call, { name: 'migrate_users', key, input: users, work, around });
+    },
   }),
   defineTool({
-    name: 'erase_user',
-    title: "Erase a user's personal data",
+    name: 'get_migration',
+    title: 'Get a user migration',
     description:
-      'Erases names, email, external id and wallet address of a user for good: in the user, in migrations, and in stored responses and audit records of requests that showed the user. It cannot be undone; do it only if a person asked for this erasure.',
-    scope: 'users:erase',
-    effect: { isDestructive: true, isIdempotent: true },
-    input: objectInput({ user_id: userId }),
-    output: user.extend({
-      erasure: z
-        .strictObject({ erased_at: instant(), records: z.int(), responses: z.int() })
-        .meta({ description: 'When, and how many audit records and stored responses were erased.' }),
+      'A migration of users with its status and counts: the latest, or the one with migration_id. While it is running, call again every few seconds.',
+    scope: 'users:read',
+    input: objectInput({
+      migration_id: uuidInput().optional().meta({ description: 'From migrate_users; the latest by default.' }),
+      rows: pageArguments.limit.meta({ description: 'How many of its rows to include; none by default.' }),
+      cursor: pageArguments.cursor,
     }),
-    missing,
-    run: async ({ user_id: id }, { caller, services }) => {
-      const erased = await services.userErasure.erase(caller.nodeId, id);
-      return { ...userView(erased), erasure: receiptView(erased.erasure) };
+    output: migration,
+    missing: 'this node has no migration with that migration_id, or none at all',
+    async run({ migration_id: id, rows, cursor }, call) {
+      const { nodeId } = call.caller;
+      const { migrationPages } = call.services;
+      const latest = async () => (await migrationPages.page(nodeId, {}, LATEST)).rows[0];
+      const one = found(await (id === undefined ? latest() : migrationPages.find(nodeId, id)));
+      const isWhole = rows !== undefined || cursor !== undefined;
+      return isWhole ? migrationWithRows(one, { limit: rows, cursor }, call) : migrationView(one);
     },
   }),
 ];

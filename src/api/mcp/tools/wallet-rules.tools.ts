@@ -4,36 +4,15 @@ import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.in
 import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
-import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
-import { AUTO_TRANSFER_TYPES, RULE_STATUSES, RULE_TYPES, TIME_PERIODS } from '../../../tables/wallet-rule-content.ts';
-import { versionsOfRule } from '../../shared/lists.ts';
+import { RULE_STATUSES, RULE_TYPES } from '../../../tables/wallet-rule-content.ts';
+import { rulesOfWallet, versionsOfRule } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { decimal, instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found } from '../kit/tool.ts';
+import { defineTool, found, invalidArguments } from '../kit/tool.ts';
 
-const autoTransfer = z.strictObject({
-  type: z.enum(AUTO_TRANSFER_TYPES),
-  rule_logic: z.looseObject({}).meta({
-    description:
-      'When it fires: a condition {field, op, value, network_currency_id}, or a group {and: […]}, {or: […]}, {not: {…}} of such.',
-  }),
-  amount: decimal(),
-  target_wallet_id: uuid(),
-});
-
-const signAndApprove = z.strictObject({
-  mandatory_user_id: uuid().optional(),
-  min_priority: z.int().optional(),
-  max_priority: z.int().optional(),
-  min_user_count: z.int().optional(),
-});
-
-const transferLimit = z.strictObject({
-  max_amount: decimal(),
-  time_period: z.enum(TIME_PERIODS),
-  time_period_value: z.int(),
-});
+/** The schema of a part of a rule; tools that write rules publish it in full. */
+const part = () => z.looseObject({}).nullable();
 
 const content = {
   name: z.string(),
@@ -41,9 +20,9 @@ const content = {
   network_id: uuid(),
   network_currency_id: uuid(),
   priority: z.int().nullable(),
-  auto_transfer_rule: autoTransfer.nullable(),
-  sign_and_approve_rule: signAndApprove.nullable(),
-  permissionless_transfer_limit_rule: transferLimit.nullable(),
+  auto_transfer_rule: part(),
+  sign_and_approve_rule: part(),
+  permissionless_transfer_limit_rule: part(),
   status: z.enum(RULE_STATUSES).meta({ description: 'A disabled rule is kept and never fires.' }),
 };
 
@@ -56,9 +35,9 @@ const walletRule = z.strictObject({
   updated_at: instant(),
 });
 
-const walletRuleVersion = z.strictObject({
+/** A version has the members of the rule from `name` to `status` besides its own. */
+const walletRuleVersion = z.looseObject({
   version: z.int(),
-  ...content,
   deleted: z.boolean().meta({ description: 'The end of the rule, which went with its wallet.' }),
   subject: z
     .string()
@@ -72,11 +51,14 @@ const walletRuleVersion = z.strictObject({
 /** Returns the content of a rule or version as agents see it: the REST names, with every amount as text. */
 function contentView(row: WalletRuleRow | WalletRuleVersionRow) {
   const { name, type, network_id, network_currency_id, priority, status } = row;
-  const { auto_transfer_rule: own, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
+  const { auto_transfer_rule: transfer, sign_and_approve_rule: approval } = row;
+  const { permissionless_transfer_limit_rule: limit } = row;
   return {
     ...{ name, type, network_id, network_currency_id, priority },
-    auto_transfer_rule: own && { ...own, rule_logic: { ...own.rule_logic } },
-    ...{ sign_and_approve_rule, permissionless_transfer_limit_rule, status },
+    auto_transfer_rule: transfer && { ...transfer },
+    sign_and_approve_rule: approval && { ...approval },
+    permissionless_transfer_limit_rule: limit && { ...limit },
+    status,
   };
 }
 
@@ -131,43 +113,30 @@ export const walletRuleTools = [
     input: objectInput({ wallet_id: walletId, ...pageArguments }),
     output: pageOutput(walletRule),
     missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
-    async run({ wallet_id: id, ...page }, call) {
-      found(await call.services.walletPages.find(call.caller.nodeId, id));
-      return listPage(page, call, {
-        tool: 'list_wallet_rules',
-        list: ({ walletRulePages }) => ofOneOwner(walletRulePages.ofWallets),
-        filter: id,
-        viewOf: walletRuleView,
-      });
-    },
+    run: ({ wallet_id: id, ...page }, call) =>
+      listPage(page, call, { tool: 'list_wallet_rules', list: rulesOfWallet, filter: id, viewOf: walletRuleView }),
   }),
   defineTool({
     name: 'get_wallet_rule',
     title: 'Get a wallet rule',
-    description: 'One rule by its id, with its version.',
-    scope: 'wallet-rules:read',
-    input: objectInput({ rule_id: ruleId }),
-    output: walletRule,
-    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
-    run: async ({ rule_id: id }, { caller, services }) =>
-      walletRuleView(found(await services.walletRulePages.find(caller.nodeId, id))),
-  }),
-  defineTool({
-    name: 'list_wallet_rule_versions',
-    title: 'List the versions of a wallet rule',
     description:
-      'Every version of a rule with its author and time, newest first. Also of a rule that was deleted with its wallet.',
+      'One rule, on request with its versions, their authors and times. rule is null for one that was deleted with its wallet: it has versions only.',
     scope: 'wallet-rules:read',
-    input: objectInput({ rule_id: ruleId, ...pageArguments }),
-    output: pageOutput(walletRuleVersion),
-    missing: 'this node never had a rule with that rule_id: take it from list_wallet_rules',
-    run: ({ rule_id: id, ...page }, call) =>
-      listPage(page, call, {
-        tool: 'list_wallet_rule_versions',
-        list: versionsOfRule,
-        filter: id,
-        viewOf: versionView,
+    input: objectInput({
+      rule_id: ruleId,
+      versions: pageArguments.limit.meta({
+        description: 'How many of its versions to include, newest first; none by default.',
       }),
+      cursor: pageArguments.cursor,
+    }),
+    output: z.strictObject({ rule: walletRule.nullable(), versions: pageOutput(walletRuleVersion).optional() }),
+    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
+    async run({ rule_id: id, versions: limit, cursor }, call) {
+      const row = await call.services.walletRulePages.find(call.caller.nodeId, id);
+      if (limit === undefined && cursor === undefined) return { rule: walletRuleView(found(row)) };
+      const list = { tool: 'get_wallet_rule', list: versionsOfRule, filter: id, viewOf: versionView };
+      return { rule: row ? walletRuleView(row) : null, versions: await listPage({ limit, cursor }, call, list) };
+    },
   }),
   defineTool({
     name: 'preview_wallet_rule',
@@ -177,7 +146,7 @@ export const walletRuleTools = [
     scope: 'wallet-rules:read',
     input: previewInput,
     describes: {
-      ...RULE_MEMBERS,
+      rule: 'The whole rule, as create_wallet_rule takes it; or give rule_id.',
       rule_id: 'A stored rule, from list_wallet_rules; or give rule.',
       balances: 'What the wallet has; may be empty.',
       'balances.field': 'The field\'s name, as conditions have it, such as "target.balance".',
@@ -210,16 +179,8 @@ export const walletRuleTools = [
       const { fires, explanation } = await services.walletRulePreviews.preview(caller.nodeId, input);
       return {
         fires,
-        explanation: explanation.map(({ path, field, op, expected, actual, result, reason }) => {
-          return {
-            path,
-            field,
-            op,
-            expected: expected ?? null,
-            actual: actual ?? null,
-            result,
-            reason: reason ?? null,
-          };
+        explanation: explanation.map(({ expected = null, actual = null, reason = null, ...leaf }) => {
+          return { ...leaf, expected, actual, reason };
         }),
       };
     },
@@ -230,7 +191,7 @@ export const walletRuleTools = [
     description:
       'Creates a rule for a wallet, active at once. Another call creates another rule, unless it has the same idempotency_key. Try it with preview_wallet_rule first.',
     scope: 'wallet-rules:write',
-    effect: { isDestructive: false, isIdempotent: false },
+    writes: { destructiveHint: false, idempotentHint: false },
     input: objectInput({ wallet_id: walletId, rule: walletRuleTextInput, idempotency_key: idempotencyKey }),
     describes: RULE_MEMBERS,
     output: walletRule,
@@ -243,43 +204,34 @@ export const walletRuleTools = [
   }),
   defineTool({
     name: 'replace_wallet_rule',
-    title: 'Replace a wallet rule',
+    title: 'Replace, enable or disable a wallet rule',
     description:
-      'Replaces a rule in full: what you omit is removed, so begin with what get_wallet_rule returns. Raises its version, keeps its status. Give if_version, so that no change in between is lost.',
+      'Give rule to replace a rule in full: what you omit is removed, so begin with what get_wallet_rule returns; the status stays. Or give status to change that alone. Raises the version.',
     scope: 'wallet-rules:write',
-    effect: { isDestructive: true, isIdempotent: false },
+    writes: { destructiveHint: true, idempotentHint: false },
     input: objectInput({
-      wallet_id: walletId,
       rule_id: ruleId,
-      rule: walletRuleTextInput,
+      rule: walletRuleTextInput.optional(),
       if_version: wholeNumberInput(1, MAX_VERSION)
         .optional()
-        .meta({ description: 'Replaces this version of the rule only, from get_wallet_rule.' }),
-    }),
-    describes: RULE_MEMBERS,
-    output: walletRule,
-    missing:
-      'this node has no wallet with that wallet_id, or the wallet no rule with that rule_id: list_wallet_rules has both',
-    async run({ wallet_id: walletId, rule_id: id, rule, if_version: version }, call) {
-      const versions = version === undefined ? undefined : [version];
-      return walletRuleView(await call.services.walletRules.replace(call.caller, { walletId, id }, rule, versions));
-    },
-  }),
-  defineTool({
-    name: 'set_wallet_rule_status',
-    title: 'Enable or disable a wallet rule',
-    description: 'Sets whether a rule can fire; nothing else of it changes. Disabling can be undone by the same tool.',
-    scope: 'wallet-rules:write',
-    effect: { isDestructive: false, isIdempotent: true },
-    input: objectInput({
-      rule_id: ruleId,
+        .meta({ description: 'With rule: replaces this version only, so that no change in between is lost.' }),
       status: z
         .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
+        .optional()
         .meta({ description: 'disabled: the rule is kept and never fires.' }),
     }),
+    describes: { rule: 'The whole rule, as create_wallet_rule takes it.' },
     output: walletRule,
     missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
-    run: async ({ rule_id: id, status }, call) =>
-      walletRuleView(await call.services.walletRules.setStatus(call.caller, id, status)),
+    async run({ rule_id: id, rule, if_version: version, status }, call) {
+      const { walletRules, walletRulePages } = call.services;
+      if (status !== undefined && rule === undefined && version === undefined)
+        return walletRuleView(await walletRules.setStatus(call.caller, id, status));
+      if (rule === undefined || status !== undefined)
+        throw invalidArguments([{ path: 'rule', message: 'must be given, or status alone, and not both' }]);
+      const { wallet_id: walletId } = found(await walletRulePages.find(call.caller.nodeId, id));
+      const versions = version === undefined ? undefined : [version];
+      return walletRuleView(await walletRules.replace(call.caller, { walletId, id }, rule, versions));
+    },
   }),
 ];

@@ -1,56 +1,120 @@
 import { z } from 'zod';
+import { gasFeeView } from '../../../domain/gas-fee/gas-fees.service.ts';
+import type { NetworkRow } from '../../../domain/networks/networks.service.ts';
 import type { WalletRow } from '../../../domain/wallets/wallets.service.ts';
 import { objectInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
+import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found, type ToolCaller } from '../kit/tool.ts';
+import { defineTool, found, requireScope, type ToolCaller } from '../kit/tool.ts';
 
-export const wallet = z.strictObject({
+const wallet = z.strictObject({
   id: uuid(),
-  account_id: uuid().nullable().meta({ description: 'Its account; null without the scope accounts:read.' }),
+  account_id: uuid().nullable().meta({ description: 'null without the scope accounts:read.' }),
   chain: z.string().meta({ description: "The chain's name." }),
   created_at: instant(),
 });
 
 /** Returns the view of a wallet; `account_id` is null for a caller that may not read accounts. */
-export function walletView({ id, account_id, chain, created_at }: WalletRow, { permissions }: ToolCaller) {
-  return {
-    id,
-    account_id: permissions.has('accounts:read') ? account_id : null,
-    chain,
-    created_at: isoFromPg(created_at),
-  };
+function walletView({ id, account_id, chain, created_at }: WalletRow, { permissions }: ToolCaller) {
+  const account = permissions.has('accounts:read') ? account_id : null;
+  return { id, account_id: account, chain, created_at: isoFromPg(created_at) };
 }
+
+const network = z.strictObject({ id: uuid(), name: z.string(), chain: z.string() });
+const networkView = ({ id, name, chain }: NetworkRow) => ({ id, name, chain });
+
+const wei = () => z.string();
+
+const gasFee = z.strictObject({
+  network_id: uuid(),
+  chain_id: z.number().nullable().meta({ description: "The chain's number (EIP-155)." }),
+  base_fee: wei().nullable().meta({ description: 'The base fee of the next block.' }),
+  priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }).nullable().meta({
+    description: 'On top of the base fee: the 10th, 50th and 90th percentile of recent transactions.',
+  }),
+  gas_price: wei().nullable().meta({ description: 'base_fee and priority_fee.standard together.' }),
+  block_number: z.number().nullable(),
+  updated_at: instant().nullable(),
+  error: z.literal('unavailable').nullable().meta({ description: 'The network does not respond: all else is null.' }),
+});
+
+const NO_FEE = {
+  ...{ chain_id: null, base_fee: null, priority_fee: null, gas_price: null },
+  ...{ block_number: null, updated_at: null, error: null },
+};
 
 export const walletTools = [
   defineTool({
     name: 'list_wallets',
     title: 'List wallets',
-    description: "The node's wallets, oldest first: all, or of one account or network. Balances are not included.",
+    description: "The node's wallets, oldest first, without their balances.",
     scope: 'wallets:read',
     input: objectInput({
-      account_id: uuidInput().optional().meta({ description: "The account's id, from list_accounts." }),
-      network_id: uuidInput().optional().meta({ description: "The network's id, from list_networks." }),
+      wallet_id: uuidInput().optional().meta({ description: 'Returns this wallet alone.' }),
+      account_id: uuidInput().optional().meta({ description: 'Wallets of this account, from list_accounts.' }),
+      network_id: uuidInput().optional().meta({ description: 'Wallets on this network, from list_networks.' }),
       ...pageArguments,
     }),
     output: pageOutput(wallet),
-    run: ({ account_id: accountId, network_id: networkId, ...page }, call) =>
+    run: ({ wallet_id: id, account_id: accountId, network_id: networkId, ...page }, call) =>
       listPage(page, call, {
         tool: 'list_wallets',
         list: ({ walletPages }) => walletPages,
-        filter: { accountId, networkId },
+        filter: { id, accountId, networkId },
         viewOf: (row) => walletView(row, call.caller),
       }),
   }),
   defineTool({
-    name: 'get_wallet',
-    title: 'Get a wallet',
-    description: 'One wallet by its id. list_wallet_rules has its rules, list_wallet_networks its networks.',
-    scope: 'wallets:read',
-    input: objectInput({ wallet_id: uuidInput().meta({ description: 'The id, from list_wallets.' }) }),
-    output: wallet,
+    name: 'list_networks',
+    title: 'List networks',
+    description:
+      'The networks of every chain, the same for every node; or, with wallet_id, those that a wallet operates on, which needs the scope wallets:read.',
+    input: objectInput({
+      wallet_id: uuidInput().optional().meta({ description: 'Networks of this wallet, from list_wallets.' }),
+      ...pageArguments,
+    }),
+    output: pageOutput(network),
     missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
-    run: async ({ wallet_id: id }, { caller, services }) =>
-      walletView(found(await services.walletPages.find(caller.nodeId, id)), caller),
+    async run({ wallet_id: id, ...page }, call) {
+      const shared = { tool: 'list_networks', viewOf: networkView };
+      if (id === undefined) return listPage(page, call, { ...shared, list: ({ networks }) => networks, filter: {} });
+      requireScope(call.caller, 'wallets:read');
+      found(await call.services.walletPages.find(call.caller.nodeId, id));
+      return listPage(page, call, {
+        ...shared,
+        tool: 'list_networks of a wallet',
+        list: ({ networks }) => ofOneOwner(networks.ofWallets),
+        filter: id,
+      });
+    },
+  }),
+  defineTool({
+    name: 'assign_network',
+    title: 'Assign a network to a wallet',
+    description:
+      "Assigns a network of the wallet's chain to the wallet; repeating it has no effect. It cannot be undone here.",
+    scope: 'wallets:write',
+    writes: { destructiveHint: false, idempotentHint: true },
+    input: objectInput({
+      wallet_id: uuidInput().meta({ description: 'From list_wallets.' }),
+      network_id: uuidInput().meta({ description: 'A network of the same chain, from list_networks.' }),
+    }),
+    output: wallet,
+    missing:
+      'this node has no wallet with that wallet_id, or there is no network with that network_id: take them from list_wallets and list_networks',
+    run: async ({ wallet_id: id, network_id: networkId }, { caller, services }) =>
+      walletView(await services.networks.assign(caller.nodeId, id, networkId), caller),
+  }),
+  defineTool({
+    name: 'list_gas_fees',
+    title: 'List gas fees',
+    description:
+      "The price of gas on each configured network, in wei (1 gwei is 10^9 wei), at most a minute old. A transaction's fee is its gas times gas_price.",
+    input: z.object({}),
+    output: z.strictObject({ data: z.array(gasFee) }),
+    run: async (_input, { services }) => ({
+      data: (await services.gasFees.list()).map((fee) => ({ ...NO_FEE, ...gasFeeView(fee) })),
+    }),
   }),
 ];
