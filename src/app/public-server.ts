@@ -7,6 +7,7 @@ import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-
 import { createMcpServer } from '../api/mcp/mcp-server.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
+import { metadataPathOf } from '../api/rest/mcp.rest.ts';
 import { getServerMetadata } from '../api/rest/oauth.rest.ts';
 import { type Route, reaches, restApplication } from '../api/rest/route.ts';
 import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
@@ -106,9 +107,12 @@ const MAX_NAMED = 20;
 /** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
 function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd: ChainDependencies['onEnd']) {
   const { log, nowMs, authenticator: tokens, guards, publicUrl } = context;
-  // RFC 8414 section 3.1 puts the path of an issuer behind the well-known one.
+  // RFC 8414 section 3.1 and RFC 9728 section 3.1 put the path of an issuer or resource behind the well-known one.
   const { path: metadata } = getServerMetadata;
-  const aliases = new Map([[`${metadata}${publicUrl.path}`, metadata]]);
+  const aliases = new Map([
+    [`${metadata}${publicUrl.path}`, metadata],
+    [metadataPathOf(publicUrl.path), metadataPathOf('')],
+  ]);
   const same = { tokens, aliases, guards, onEnd, nowMs };
   const services = { ...routeServices(context, behind.demo), graphql };
   return (config: GatewayConfig, table: EndpointTable) => {
@@ -152,6 +156,7 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
       services: context,
       corsOrigins: config.corsOrigins,
       publicUrl: () => context.publicUrl.value,
+      metadataUrl: () => new URL(metadataPathOf(context.publicUrl.path), context.publicUrl.value).href,
       production: config.production,
       outcomes: context.telemetry.toolOutcomes,
     }),

@@ -54,6 +54,7 @@ const REQUESTS: [string, Late][] = [
     { path: '/graphql', body: formOf([operationsPart, mapPart, filePart]), headers: formHeaders, at: -20 },
   ],
   ['REST', { path: '/v1/wallets/00000000-0000-4000-8000-000000000000/rules', body: rule, headers: bearer }],
+  ['MCP by token', { path: '/v2/mcp', body: call, headers: bearer }],
   [
     'MCP',
     {
@@ -65,7 +66,7 @@ const REQUESTS: [string, Late][] = [
 ];
 
 it.each(REQUESTS)(
-  'D3-36: a request of %s whose body is completed after its client was disabled gets 401 and does nothing',
+  'D3-36 D8-08: a request of %s whose body is completed after its client was disabled gets 401 and does nothing',
   async (_name, { path, body, headers, at = 40 }) => {
     const admin = await p.clientToken();
     const scopes = ['clients:manage', 'wallet-rules:write', 'users:migrate'];

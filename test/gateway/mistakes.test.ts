@@ -269,8 +269,8 @@ const messages = mistakes<Given>(
       OK,
     ],
     ['an unknown tool', callOf('accounts'), 'there is no tool accounts: tools/list has them all', OK],
-    ['without an argument', callOf('get_account'), 'account_id: is required: a UUID', OK],
-    ['accountId', callOf('get_account', { accountId: 'x' }), noArgument('accountId', 'get_account', 'account_id'), OK],
+    ['without an argument', callOf('get_wallet_rule'), 'rule_id: is required: a UUID', OK],
+    ['ruleId', callOf('get_wallet_rule', { ruleId: 'x' }), noArgument('ruleId', 'get_wallet_rule', 'rule_id'), OK],
     [
       'includeTotal',
       callOf('list_accounts', { includeTotal: true }),

@@ -63,6 +63,8 @@ describe('below a path', () => {
       expect([path, (await p.call('GET', path)).status]).toEqual([path, 404]);
     }
     expect((await p.call('POST', `${METADATA}${PREFIX}`)).status).toBe(404);
+    const resource = await p.call('GET', `/.well-known/oauth-protected-resource${PREFIX}/v2/mcp`);
+    expect(resource.json.resource).toBe(`${own.json.issuer}/v2/mcp`);
     const aimed = (service: string) => ({ headers: { 'x-target-server': service } });
     expect((await p.call('GET', `${METADATA}${PREFIX}`, aimed('integration'))).status).toBe(200);
     expect((await p.call('GET', `${METADATA}${PREFIX}`, aimed('accounts'))).status).toBe(404);

@@ -13,6 +13,7 @@ const PAGES: [clause: string, path: string][] = [
   ['The console', '/console/main.ts'],
   ['The console', '/console/packages/preact/dist/preact.mjs'],
   ['D3-12', '/.well-known/oauth-authorization-server'],
+  ['D8-08', '/.well-known/oauth-protected-resource/v2/mcp'],
 ];
 
 let p: Portcullis;

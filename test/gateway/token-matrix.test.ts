@@ -22,17 +22,17 @@ const FILE = join(import.meta.dirname, '../../gateway.yaml');
 /** An endpoint of discover tokens, which the shipped file has none of. */
 const DISCOVERS = 'GET /v1/discovers/nodes';
 
-/** What an endpoint asks for: nothing; something of its backend; a token, of callers, with a permission; a token for an operation. */
-type Needs = 'nothing' | 'basic' | 'secret' | 'operation' | { callers: readonly Caller[]; permission?: string };
+/** What an endpoint asks for: nothing; credentials of its own; a token, of callers, with a permission; a token for an operation. */
+type Needs = 'nothing' | 'basic' | 'operation' | { callers: readonly Caller[]; permission?: string };
 
 const USER_OR_LEGACY: readonly Caller[] = ['login', 'api', 'legacy'];
 
-/** What the documented table says of an endpoint; webhooks and MCP are public and check their own credentials. */
+/** What the documented table says of an endpoint; webhooks and MCP are public and check their callers themselves. */
 function needsOf(...[, path, , visibility, [permission]]: (typeof DOCUMENTED)[number]): Needs {
   if (visibility === 'protected') return { callers: USER_OR_LEGACY, ...(permission && { permission }) };
   if (visibility === 'optional') return 'operation';
   if (path.startsWith('/v2/webhooks')) return 'basic';
-  return path.startsWith('/v2/mcp') ? 'secret' : 'nothing';
+  return path.startsWith('/v2/mcp') ? { callers: ['login', 'api'] } : 'nothing';
 }
 
 const ENDPOINTS: Record<string, Needs> = {
@@ -44,12 +44,12 @@ const EVERYTHING = [
   ...new Set(Object.values(ENDPOINTS).flatMap((needs) => (typeof needs === 'object' && needs.permission) || [])),
 ];
 
-type Verdict = 'served' | 'unauthorized' | 'forbidden' | 'basic' | 'secret';
+type Verdict = 'served' | 'unauthorized' | 'forbidden' | 'basic';
 
 /** What the decisions say of a token (or none) at an endpoint. */
 function verdictOn(needs: Needs, caller: Caller | undefined, worth: Worth): Verdict {
   if (needs === 'nothing') return 'served';
-  if (needs === 'basic' || needs === 'secret') return needs;
+  if (needs === 'basic') return needs;
   const callers = needs === 'operation' ? USER_OR_LEGACY : needs.callers;
   if (caller === undefined || !callers.includes(caller) || worth === 'bad') return 'unauthorized';
   if (needs === 'operation') return worth === 'forgot_password' ? 'unauthorized' : 'served';
@@ -91,7 +91,7 @@ function missing(needs: Needs | undefined): string {
   return `Bearer error="insufficient_scope", scope="${scope}"`;
 }
 
-/** How many addresses secrets came from. */
+/** How many addresses bearers came from at MCP, which may be guessed secrets. */
 let addresses = 0;
 
 /** What the header says of a token (RFC 6750 section 3.1). */
@@ -103,7 +103,7 @@ const CHALLENGES = {
 
 /** What the header of a 401 says of a token in this state. */
 function challengeOf(needs: Needs, caller: Caller, { isForged, becomes = caller, told, worth }: TokenState): string {
-  if (isForged || needs === 'secret') return CHALLENGES.other;
+  if (isForged) return CHALLENGES.other;
   const callers = typeof needs === 'object' ? needs.callers : USER_OR_LEGACY;
   if (!callers.includes(becomes)) return otherClass(classOf(becomes), [...new Set(callers.map(classOf))].join(' or '));
   if (told === 'refresh') return otherClass('refresh', 'access');
@@ -126,8 +126,9 @@ async function judge(
   challenge = 'Bearer',
 ): Promise<void> {
   const base = good[route]?.request() as Sent;
+  const isMcp = / \/v2\/mcp/.test(route);
   // Whoever tries many secrets from one address is told to wait.
-  const from = verdict === 'secret' ? { 'x-forwarded-for': `198.51.${addresses >> 8}.${addresses++ & 255}` } : {};
+  const from = isMcp ? { 'x-forwarded-for': `198.51.${addresses >> 8}.${addresses++ & 255}` } : {};
   const answer = await sendBytes(p.url, { ...base, headers: { ...base.headers, ...from, authorization } });
   if (verdict === 'served') {
     expect([route, answer.status]).toEqual([route, served.get(route)]);
@@ -137,7 +138,9 @@ async function judge(
   const [status, message] = verdict === 'forbidden' ? ([403, 'forbidden'] as const) : ([401, 'unauthorized'] as const);
   const given = { forbidden: missing(ENDPOINTS[route]), basic: 'Basic realm="portcullis", charset="UTF-8"' };
   expect([route, answer.status, answer.body]).toEqual([route, status, envelope(message)]);
-  expect(answer.headers['www-authenticate']).toBe({ ...given, unauthorized: challenge, secret: challenge }[verdict]);
+  const metadata = `resource_metadata="${p.url}/.well-known/oauth-protected-resource/v2/mcp"`;
+  const named = isMcp ? `${challenge}${challenge === 'Bearer' ? '' : ','} ${metadata}` : challenge;
+  expect(answer.headers['www-authenticate']).toBe({ ...given, unauthorized: named }[verdict]);
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
 }
 
@@ -172,7 +175,7 @@ describe('a token at every endpoint', () => {
   });
 
   it.each(shown)(
-    '1-02 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27 D3-32: %s: one %s',
+    '1-02 D8-08 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27 D3-32: %s: one %s',
     async (_caller, _state, caller, state, turn) => {
       const cases = shownTo(turn).map(([route, needs]) => {
         const bearer = `Bearer ${state.forge(forge, caller, EVERYTHING.join(' '))}`;

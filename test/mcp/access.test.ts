@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TOOLS } from '../../src/api/mcp/tools.ts';
+import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import type { Portcullis } from '../support/harness.ts';
-import { post } from '../support/mcp/agents.ts';
+import { callOf, connect, post } from '../support/mcp/agents.ts';
 import { type AgentStand, agentStand, CONSOLE, PING, PONG } from '../support/mcp/stand.ts';
 import { addClient, addSecret, updateClient } from '../support/oauth/clients.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 let stand: AgentStand;
 let p: Portcullis;
@@ -25,21 +29,82 @@ describe('who comes in', () => {
     ['two in one', 'Bearer a, Bearer b'],
     ['an unknown secret', 'Bearer nobody'],
     ['a long one', `Bearer ${'a'.repeat(10_000)}`],
-  ])('4.9-06 D2-11: with %s as Authorization: 401', async (_name, authorization) => {
+  ])('4.9-06 D2-11 D8-08: with %s as Authorization: 401, which names the metadata', async (_name, authorization) => {
     const answer = await raw({ authorization });
     expect([answer.status, answer.body]).toEqual([401, envelope('unauthorized')]);
     const isShown = /^Bearer +\S/i.test(authorization ?? '');
-    expect(answer.headers['www-authenticate']).toBe(
-      isShown ? 'Bearer error="invalid_token", error_description="the token is not valid"' : 'Bearer',
-    );
+    const challenge = isShown ? 'Bearer error="invalid_token", error_description="the token is not valid",' : 'Bearer';
+    const metadata = 'https://gate.example/.well-known/oauth-protected-resource/v2/mcp';
+    expect(answer.headers['www-authenticate']).toBe(`${challenge} resource_metadata="${metadata}"`);
   });
 
-  it('4.9-06 D3-24: a token is no secret: of a client, of a login, of a refresh', async () => {
-    const grant = { grant_type: 'client_credentials', ...p.demo.client };
-    const pair = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
-    for (const token of [pair.access_token, pair.refresh_token, await p.loginToken()]) {
-      expect((await post(p, token, PING)).status).toBe(401);
-    }
+  it('D8-08: an access token is taken as on REST: of a client or a supervisor, with its scopes, and no other token', async () => {
+    const client = await addClient(p, { scopes: ['accounts:read'] });
+    const grant = { grant_type: 'client_credentials', ...client };
+    const { access_token, refresh_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
+    await using agent = await connect(p, access_token);
+    expect((await agent.call('get_access')).given).toMatchObject({
+      ...{ node_id: p.demo.node_id, subject: client.client_id, client_id: client.client_id },
+      scopes: ['accounts:read'],
+    });
+    const names = ['get_access', 'list_accounts', 'list_networks', 'list_gas_fees'];
+    expect((await agent.tools()).map(({ name }) => name)).toEqual(names);
+    expect((await agent.call('list_users')).error?.code).toBe('forbidden');
+    await using supervisor = await connect(p, await p.loginToken());
+    expect((await supervisor.call('get_access')).given).toMatchObject({ client_id: p.demo.client.client_id });
+    expect((await post(p, refresh_token, PING)).status).toBe(401);
+    const legacy = signed(p, { ...apiClaims(p), iss: 'legacy' }, { secret: 'x'.repeat(32) });
+    expect((await post(p, legacy, PING)).status).toBe(401);
+  });
+
+  it('D8-08 D3-07: a token ends with its expiry, its revocation and its client', async () => {
+    const expired = signed(p, apiClaims(p, { exp: 1 }));
+    expect((await post(p, expired, PING)).headers.get('www-authenticate')).toContain('the token has expired');
+    const client = await addClient(p);
+    const [one, other] = [await p.clientToken(client), await p.clientToken(client)];
+    const statuses = () => Promise.all([one, other].map(async (token) => (await post(p, token, PING)).status));
+    expect(await statuses()).toEqual([200, 200]);
+    await p.call('POST', '/v2/oauth/revoke', { json: { ...client, token: one } });
+    expect(await statuses()).toEqual([401, 200]);
+    await updateClient(p, client.client_id, { status: 'disabled' });
+    expect(await statuses()).toEqual([401, 401]);
+  });
+
+  it('D8-08 D2-07: the record of a call by token names the node, and never the token', async () => {
+    const [id, token] = [randomUUID(), await p.clientToken()];
+    await post(p, token, callOf('list_accounts', { limit: 1 }), { headers: { 'x-correlation-id': id } });
+    const record = await recordOf(p, id);
+    expect(record).toMatchObject({ path: '/v2/mcp', status_code: 200, node_id: p.demo.node_id, is_api: true });
+    expect(JSON.stringify(record)).not.toContain(token);
+  });
+
+  it.each([
+    [{ allowed_ips: ['192.0.2.1'] }, [403, 403]],
+    // The request of the token counts too.
+    [{ requests_per_hour: 2 }, [200, 429]],
+  ])('D8-08 D3-13: the guards of a client (%j) judge its tokens as its secrets', async (settings, statuses) => {
+    const client = await addClient(p, settings);
+    const grant = { 'x-forwarded-for': '192.0.2.1' };
+    const issued = await p.call('POST', '/v2/oauth/token', {
+      ...{ headers: grant, json: { grant_type: 'client_credentials', ...client } },
+    });
+    const token = issued.json.access_token;
+    const tried = [await post(p, token, PING), await post(p, token, PING)].map(({ status }) => status);
+    expect(tried).toEqual(statuses);
+  });
+
+  it('D8-08: the metadata of the resource names the authorization server and the scopes of the tools', async () => {
+    const { status, json } = await p.call('GET', '/.well-known/oauth-protected-resource/v2/mcp');
+    expect([status, json]).toEqual([
+      200,
+      {
+        resource: 'https://gate.example/v2/mcp',
+        authorization_servers: ['https://gate.example'],
+        scopes_supported: [...new Set([...TOOLS.values()].flatMap(({ scope }) => scope ?? []))],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Portcullis',
+      },
+    ]);
   });
 
   it('4.9-06 D3-06 D3-07: each live secret of an active client, and no other', async () => {

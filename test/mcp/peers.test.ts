@@ -56,7 +56,10 @@ function documented(language: string, containing: string): string {
   return found.replaceAll('http://127.0.0.1:4000', p.url);
 }
 
-const agentEnv = () => ({ ...process.env, PORTCULLIS_SECRET: p.demo.client.client_secret });
+const agentEnv = () => {
+  const { client_id, client_secret } = p.demo.client;
+  return { ...process.env, CLIENT_ID: client_id, PORTCULLIS_SECRET: client_secret };
+};
 
 describe('docs/mcp.md', () => {
   it('D8-06: the example in TypeScript prints accounts', async () => {
@@ -64,10 +67,13 @@ describe('docs/mcp.md', () => {
     expect(await runCommand(process.execPath, args, { cwd: ROOT, env: agentEnv() })).toContain('Acme Treasury');
   });
 
-  it('D8-06: the example with curl prints who the client is', async () => {
-    const told = await runCommand('sh', ['-c', documented('sh', 'curl')], { env: agentEnv() });
-    expect(JSON.parse(told).result.structuredContent.client_id).toBe(p.demo.client.client_id);
-  });
+  it.each(['curl', 'PORTCULLIS_TOKEN'])(
+    'D8-06 D8-08: the example with curl and %s prints who the client is',
+    async (bearer) => {
+      const told = await runCommand('sh', ['-c', documented('sh', bearer)], { env: agentEnv() });
+      expect(JSON.parse(told).result.structuredContent.client_id).toBe(p.demo.client.client_id);
+    },
+  );
 
   it('D8-06: the configurations of hosts are JSON with the address and the secret', () => {
     for (const block of [documented('json', '"type": "http"'), documented('json', 'mcp-remote')]) {

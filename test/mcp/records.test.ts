@@ -108,6 +108,6 @@ describe('what is kept of it', () => {
 
   it('4.9-06: the official client learns by 401 that its secret is wrong', async () => {
     const headers = { 'X-Forwarded-For': '203.0.113.10' };
-    await expect(connect(p, 'nobody', headers)).rejects.toMatchObject({ code: 401 });
+    await expect(connect(p, 'nobody', headers)).rejects.toMatchObject({ code: 'CLIENT_HTTP_AUTHENTICATION' });
   });
 });

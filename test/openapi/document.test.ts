@@ -112,6 +112,7 @@ describe('the document', () => {
       expect(operation.tags?.every((tag) => tags.has(tag))).toBe(true);
       const schemes = operation.security?.flatMap((requirement) => Object.keys(requirement));
       if (protectedPaths.has(path)) expect(schemes).toEqual(['oauth2', 'userToken', 'legacyToken']);
+      else if (path.startsWith('/v2/mcp')) expect(schemes).toEqual(['clientSecret', 'oauth2', 'userToken']);
       else expect(schemes).not.toContain('userToken');
     }
   });

@@ -12,12 +12,12 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { Counter } from 'prom-client';
-import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../gateway/exchange/responses.ts';
 import type { Log } from '../../lib/log.ts';
 import { membersOfWideObject } from '../shared/nested-values.ts';
 import {
+  type AgentIdentity,
   failureOf,
   type McpServices,
   printableName,
@@ -115,7 +115,7 @@ export interface McpRuntime {
    * Answers a message of a client.
    * @throws Refusal 400 for a body that is not a JSON-RPC message.
    */
-  answer(exchange: Exchange, client: ClientRecord, message: object): Promise<void>;
+  answer(exchange: Exchange, identity: AgentIdentity, message: object): Promise<void>;
 }
 
 /** The maximum number of members of an object in a message; no valid message has as many. */
@@ -156,15 +156,17 @@ export function createMcpRuntime(deps: McpRuntimeDependencies): McpRuntime {
   }
 
   return {
-    async answer(exchange, client, given) {
+    async answer(exchange, identity, given) {
       // Refused first, because each schema that follows would examine every member.
       if (membersOfWideObject(given, MAX_MEMBERS))
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
       const message = messageOf(given);
       const request = new Request('http://localhost/', { method: 'POST', headers: headersOf(exchange.req) });
-      const server = serverFor({ caller: callerOf(client, exchange), services: deps.services }, message);
-      const answered = (await isLegacyRequest(request, message)) ? answeredWithinSession : answeredAlone;
-      await send(exchange, await answered(server, request, message));
+      const { correlationId, span } = exchange;
+      const caller = { ...identity, correlationId, traceparent: span?.traceparent };
+      const server = serverFor({ caller, services: deps.services }, message);
+      const respond = (await isLegacyRequest(request, message)) ? answerOlder : answerStateless;
+      await send(exchange, await respond(server, request, message));
     },
   };
 }
@@ -173,7 +175,7 @@ export function createMcpRuntime(deps: McpRuntimeDependencies): McpRuntime {
  * Answers a message of the revisions before 2026-07-28, whose clients begin with `initialize`. Their session is of one
  * message.
  */
-async function answeredWithinSession(server: Server, request: Request, message: JSONRPCMessage): Promise<Response> {
+async function answerOlder(server: Server, request: Request, message: JSONRPCMessage): Promise<Response> {
   const invalid = invalidParams(message);
   if (invalid) return Response.json(invalid);
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
@@ -189,18 +191,12 @@ async function answeredWithinSession(server: Server, request: Request, message: 
  * Answers a message of the stateless revision 2026-07-28.
  * @throws Error for an unexpected error, which the SDK would answer with 500.
  */
-async function answeredAlone(server: Server, request: Request, message: JSONRPCMessage): Promise<Response> {
+async function answerStateless(server: Server, request: Request, message: JSONRPCMessage): Promise<Response> {
   const faults: Error[] = [];
   const handler = createMcpHandler(() => server, { legacy: 'reject', onerror: (fault) => void faults.push(fault) });
   const answer = await handler.fetch(request, { parsedBody: message });
   if (answer.status >= 500) throw faults.at(-1) ?? new Error(`the MCP handler answered ${answer.status}`);
   return answer;
-}
-
-function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Exchange): ToolCall['caller'] {
-  const { correlationId, span } = exchange;
-  const identity = { nodeId, subject: clientId, clientId, clientName: name, permissions: new Set(scopes) };
-  return { ...identity, correlationId, traceparent: span?.traceparent };
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';

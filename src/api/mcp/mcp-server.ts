@@ -1,17 +1,22 @@
 import type { Access } from '../../access/access.ts';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
-import { bearerOf } from '../../access/identity/principal.ts';
+import { bearerOf, type Principal } from '../../access/identity/principal.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
-import { forbidden } from '../../platform/errors.ts';
+import { forbidden, Refusal } from '../../platform/errors.ts';
+import type { AgentIdentity } from './kit/tool.ts';
 import type { McpRuntime, McpRuntimeDependencies } from './mcp-runtime.ts';
 import { readMessage } from './message-body.ts';
 
-interface McpServerDependencies extends McpRuntimeDependencies, Pick<Access, 'directory' | 'throttle' | 'guards'> {
+interface McpServerDependencies
+  extends McpRuntimeDependencies,
+    Pick<Access, 'authenticator' | 'directory' | 'throttle' | 'guards'> {
   /** The origins from which browsers may call; `*` allows any. */
   corsOrigins: readonly string[];
   publicUrl(): string;
+  /** Returns the URL of the metadata of this resource (RFC 9728). */
+  metadataUrl(): string;
   production: boolean;
 }
 
@@ -40,13 +45,28 @@ export function isOriginTaken(allowed: readonly string[], origin: string | undef
 }
 
 /**
- * Authenticates an agent: returns the client whose secret the request carries, after its client guards have passed.
- * @throws Refusal 401 for a secret of no active client, 429 after too many wrong ones; 403 for a foreign Host or
- * Origin; otherwise the refusal of a client guard.
+ * Authenticates an agent by its bearer, a client secret or an access token, after its client guards have passed.
+ * @throws Refusal 401 for a secret of no active client or a token that is not accepted, 429 after too many wrong
+ * secrets; 403 for a foreign Host or Origin; otherwise the refusal of a client guard.
  */
-async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<ClientRecord> {
+async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<AgentIdentity> {
   const { headers } = exchange.req;
-  const secret = bearerOf(headers.authorization);
+  const bearer = bearerOf(headers.authorization);
+  const admitted = bearer.includes('.') ? admitToken(deps, exchange, bearer) : admitSecret(deps, exchange, bearer);
+  const { identity, guarded } = await admitted;
+  const isOwn = isOwnHost(headers.host, deps.publicUrl());
+  if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin)) throw forbidden();
+  await deps.guards.check(exchange, guarded);
+  return identity;
+}
+
+interface Admitted {
+  identity: AgentIdentity;
+  /** Whose client guards the request must pass. */
+  guarded: ClientRecord | Principal;
+}
+
+async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secret: string): Promise<Admitted> {
   async function recheck(): Promise<void> {
     if (!(await deps.directory.clientOfSecret(secret))) throw new InvalidTokenError('wrong_secret');
   }
@@ -55,12 +75,34 @@ async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<C
     await deps.throttle.failed(exchange.realIp, undefined);
     throw new InvalidTokenError('wrong_secret');
   }
-  exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: true };
+  const { nodeId, clientId, name: clientName, scopes } = client;
+  exchange.found.client = { nodeId, clientId, isApi: true };
   exchange.found.recheck = recheck;
-  const isOwn = isOwnHost(headers.host, deps.publicUrl());
-  if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin)) throw forbidden();
-  await deps.guards.check(exchange, client);
-  return client;
+  const identity = { nodeId, subject: clientId, clientId, clientName, permissions: new Set(scopes) };
+  return { identity, guarded: client };
+}
+
+/** Admits the principal of an access token of the user class, as the stages of the chain do for REST. */
+async function admitToken(deps: McpServerDependencies, exchange: Exchange, token: string): Promise<Admitted> {
+  const { authenticator, directory } = deps;
+  const principal = await authenticator.authenticate(token, ['user']);
+  async function recheck(): Promise<void> {
+    await authenticator.recheck(principal);
+  }
+  exchange.found.principal = principal;
+  exchange.found.recheck = recheck;
+  const { nodeId, subject, clientId, permissions } = principal;
+  const client = clientId === undefined ? undefined : await directory.client(clientId);
+  const identity = { nodeId, subject, clientId, clientName: client?.name, permissions };
+  return { identity, guarded: principal };
+}
+
+/** Returns an error as MCP sends it: a 401 says where the metadata of this resource is (RFC 9728 section 5.1). */
+function withMetadata(error: unknown, url: string): unknown {
+  if (!(error instanceof Refusal) || error.code !== 'unauthorized') return error;
+  const { challenge = 'Bearer' } = error.details;
+  const named = `${challenge}${challenge === 'Bearer' ? '' : ','} resource_metadata="${url}"`;
+  return new Refusal('unauthorized', { ...error.details, challenge: named });
 }
 
 /** Serves MCP behind the gateway. */
@@ -71,7 +113,8 @@ export interface McpServer {
 
 /**
  * Creates the server of the Model Context Protocol over Streamable HTTP, without sessions: each request carries the
- * secret of a client and is answered with JSON. The runtime is loaded with the first request, or at once in production.
+ * secret of a client, or an access token, and is answered with JSON. The runtime is loaded with the first request, or at
+ * once in production.
  */
 export function createMcpServer(deps: McpServerDependencies): McpServer {
   let loading: Promise<McpRuntime> | undefined;
@@ -83,10 +126,18 @@ export function createMcpServer(deps: McpServerDependencies): McpServer {
   if (deps.production) runtime().catch(() => undefined);
 
   async function answer(exchange: Exchange): Promise<void> {
-    const client = await admit(deps, exchange);
+    const identity = await admit(deps, exchange);
     const message = await readMessage(exchange);
-    await (await runtime()).answer(exchange, client, message);
+    await (await runtime()).answer(exchange, identity, message);
   }
 
-  return { handle: (exchange) => void answer(exchange).catch((error: unknown) => refuse(exchange, error, deps.log)) };
+  async function handle(exchange: Exchange): Promise<void> {
+    try {
+      await answer(exchange);
+    } catch (error) {
+      refuse(exchange, withMetadata(error, deps.metadataUrl()), deps.log);
+    }
+  }
+
+  return { handle: (exchange) => void handle(exchange) };
 }

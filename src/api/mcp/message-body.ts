@@ -7,11 +7,18 @@ import { invalidRequest, notFound, Refusal } from '../../platform/errors.ts';
 /** The maximum nesting of a message; neither the protocol nor any tool needs nearly as much. */
 const MAX_NESTING = 100;
 
+/** The members with which each message of revision 2026-07-28 says how it is to be read. */
+const ENVELOPE: KnownMembers = {
+  'io.modelcontextprotocol/protocolVersion': {},
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: {}, version: {} },
+};
+
 /** The members of a message that the protocol knows, as far as this server reads them. */
 const KNOWN: KnownMembers = {
   ...{ jsonrpc: {}, id: {}, method: {} },
   params: {
-    ...{ name: {}, arguments: 'any', cursor: {}, _meta: {}, task: {}, protocolVersion: {}, capabilities: {} },
+    ...{ name: {}, arguments: 'any', cursor: {}, _meta: ENVELOPE, task: {}, protocolVersion: {}, capabilities: {} },
     clientInfo: { name: {}, version: {} },
   },
 };

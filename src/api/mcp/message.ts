@@ -47,7 +47,9 @@ export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | u
   if (!('method' in message) || !('id' in message)) return undefined;
   const { issues } = SCHEMAS.get(message.method)?.['~standard'].validate(message) ?? {};
   if (!issues) return undefined;
-  const wrong = issues.map(({ path = [], message: text }) => `${path.map(String).join('.')}: ${text}`).join('; ');
+  // The schemas of the SDK are made with zod too, though their type does not say so.
+  const named = issuesOf(new z.ZodError(issues as z.core.$ZodIssue[]), message);
+  const wrong = named.map(({ path, message: text }) => `${path}: ${text}`).join('; ');
   const error = { code: ProtocolErrorCode.InvalidParams, message: `${message.method}: ${wrong}`.slice(0, MAX_MESSAGE) };
   return { jsonrpc: '2.0', id: message.id, error };
 }

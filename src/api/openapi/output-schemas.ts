@@ -56,6 +56,13 @@ export const outputSchemas = {
     introspection_endpoint: uri(),
     introspection_endpoint_auth_methods_supported: z.array(z.string()),
   }) satisfies z.ZodType<Omit<ReturnType<typeof serverMetadata>, 'scopes_supported'>>,
+  ResourceMetadata: z.strictObject({
+    resource: uri(),
+    authorization_servers: z.array(uri()),
+    scopes_supported: z.array(z.enum(PERMISSIONS)),
+    bearer_methods_supported: z.array(z.string()),
+    resource_name: z.string(),
+  }),
   AccountPage: z.strictObject({
     data: z.array(
       z.strictObject({

@@ -1,7 +1,17 @@
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import type { McpServer } from '../mcp/mcp-server.ts';
-import { type JsonSchema, limitedHeadersOf, type Operation, refTo, responseOf } from '../openapi/operation.ts';
+import {
+  headersOf,
+  type JsonSchema,
+  json,
+  limitedHeadersOf,
+  type Operation,
+  refTo,
+  responseOf,
+} from '../openapi/operation.ts';
+import { JSON_TEXT, KEPT, ServedFiles } from '../shared/served-files.ts';
 import { type Route, route } from './route.ts';
+import { serveFiles } from './static-files.rest.ts';
 
 const message: JsonSchema = {
   type: 'object',
@@ -22,8 +32,8 @@ function mcpRoute(
     operation: {
       tag: 'MCP',
       description:
-        'The bearer token is the secret of an active client. Sessions are not supported: a request with `Mcp-Session-Id` returns 404. `Host` must be the public address or loopback, and `Origin`, if present, an allowed origin; otherwise 403.',
-      security: [{ clientSecret: [] }],
+        'The bearer token is the secret of an active client, or an access token of the user class. Sessions are not supported: a request with `Mcp-Session-Id` returns 404. `Host` must be the public address or loopback, and `Origin`, if present, an allowed origin; otherwise 403.',
+      security: [{ clientSecret: [] }, { oauth2: [] }, { userToken: [] }],
       ...(path.endsWith('**') ? { parameters: [rest] } : {}),
       ...operation,
       responses: {
@@ -76,11 +86,60 @@ export const sendMcpMessage = mcpRoute('POST', '/v2/mcp', { operationId: 'sendMc
 
 const { path } = sendMcpMessage;
 
+/** Returns the path of the metadata for a public URL with this path: behind the well-known path (RFC 9728 section 3.1). */
+export function metadataPathOf(publicPath: string): string {
+  return `/.well-known/oauth-protected-resource${publicPath}${path}`;
+}
+
+/** Returns the metadata of MCP as a protected resource (RFC 9728): which server issues the tokens that it takes. */
+const getMcpMetadata = route({
+  method: 'GET',
+  path: metadataPathOf(''),
+  operation: {
+    operationId: 'getProtectedResourceMetadata',
+    tag: 'MCP',
+    summary: 'Discover the authorization server of MCP (RFC 9728)',
+    responses: {
+      200: json(
+        'The metadata.',
+        'ResourceMetadata',
+        resourceMetadata('https://gateway.example', ['accounts:read']),
+        headersOf('Cache-Control', 'ETag'),
+      ),
+      304: {
+        description: 'Unchanged: the client has the version that `If-None-Match` names.',
+        headers: headersOf('Cache-Control', 'ETag'),
+      },
+    },
+  },
+  handlers: ({ publicUrl }: { publicUrl: Readonly<{ value: string }> }) => [
+    serveFiles(
+      new ServedFiles(async () => {
+        const { TOOLS } = await import('../mcp/tools.ts');
+        const scopes = new Set([...TOOLS.values()].flatMap(({ scope }) => scope ?? []));
+        const bytes = Buffer.from(JSON.stringify(resourceMetadata(publicUrl.value, [...scopes])));
+        return { bytes, type: JSON_TEXT, cacheControl: KEPT };
+      }),
+    ),
+  ],
+});
+
+function resourceMetadata(issuer: string, scopes: readonly string[]) {
+  return {
+    resource: `${issuer.replace(/\/+$/, '')}${path}`,
+    authorization_servers: [issuer],
+    scopes_supported: scopes,
+    bearer_methods_supported: ['header'],
+    resource_name: 'Portcullis',
+  };
+}
+
 /**
  * The routes of the Model Context Protocol (Streamable HTTP). There are no streams or sessions, so methods other than
  * POST get 405.
  */
 export const mcpRoutes = [
+  getMcpMetadata,
   sendMcpMessage,
   mcpRoute('GET', path, {
     operationId: 'openMcpStream',

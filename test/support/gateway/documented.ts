@@ -31,6 +31,7 @@ export const DOCUMENTED: readonly [
   ['GET', '/swagger/*', [], 'public', []],
   ['GET', '/v2/blockchain/gas-fee', [], 'public', []],
   ['OPTIONS', '**', [], 'public', []],
+  ['GET', '/.well-known/oauth-protected-resource/v2/mcp', ['integration'], 'public', []],
   ['GET', '/v2/mcp', ['integration'], 'public', []],
   ['POST', '/v2/mcp', ['integration'], 'public', []],
   ['DELETE', '/v2/mcp', ['integration'], 'public', []],

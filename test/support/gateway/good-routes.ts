@@ -95,6 +95,9 @@ export async function goodRoutes(p: Portcullis): Promise<Record<string, GoodRout
     'GET /swagger/*': plain('GET', '/swagger/openapi.json', 200),
     'GET /v2/blockchain/gas-fee': plain('GET', '/v2/blockchain/gas-fee', 200),
     'OPTIONS **': plain('OPTIONS', '/v1/accounts', 204),
+    'GET /.well-known/oauth-protected-resource/v2/mcp': plain(
+      ...(['GET', '/.well-known/oauth-protected-resource/v2/mcp', 200] as const),
+    ),
     'GET /v2/mcp': plain('GET', '/v2/mcp', 405, agent),
     'POST /v2/mcp': json('POST', '/v2/mcp', 200, ping, agent),
     'DELETE /v2/mcp': plain('DELETE', '/v2/mcp', 405, agent),

@@ -66,4 +66,5 @@ export const tokenCases: readonly Tries[] = [
     ],
   },
   { method: 'GET', path: '/.well-known/oauth-authorization-server', tries: [['metadata', 200]] },
+  { method: 'GET', path: '/.well-known/oauth-protected-resource/v2/mcp', tries: [['metadata', 200]] },
 ];

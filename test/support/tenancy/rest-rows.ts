@@ -156,6 +156,7 @@ const OTHERS_ROWS: SurfaceRow[] = [
 /** Endpoints that name nothing: only that their answers tell nothing of another node. */
 export const NAMELESS: readonly string[] = [
   'GET /.well-known/oauth-authorization-server',
+  'GET /.well-known/oauth-protected-resource/v2/mcp',
   ...['/health', '/v1/health', '/v2/health'].flatMap((path) => [`GET ${path}`, `HEAD ${path}`]),
   ...['GET /console', 'GET /console/**', 'GET /swagger', 'GET /swagger/*', 'GET /v2/blockchain/gas-fee'],
 ];

@@ -86,11 +86,14 @@ export function found<Found>(given: Found | undefined): Found {
   return given;
 }
 
-/** The caller of a tool: a client by its secret, or the principal of an access token. */
-export interface ToolCaller extends Caller {
+/** The identity of an agent: a client by its secret, or the principal of an access token. */
+export interface AgentIdentity extends Omit<Caller, 'correlationId' | 'traceparent'> {
   /** The name of the client; undefined if the token is of none. */
   clientName: string | undefined;
 }
+
+/** The caller of a tool. */
+export type ToolCaller = AgentIdentity & Caller;
 
 /** The services that tools call. */
 export interface McpServices extends Domain {
