@@ -1,4 +1,4 @@
-import { receiptView } from '../../domain/users/erasure-receipt.ts';
+import { isoFromPg } from '../../lib/instants.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
 import { nodeOf, openDomain, orCommandError } from '../kit/open-database.ts';
@@ -19,10 +19,11 @@ export const usersErase: CommandBody = {
     const absent = `there is no user ${id}`;
     const nodeId = await nodeOf(database.db, 'users', id, absent);
     const user = await orCommandError(absent, userErasure.erase(nodeId, id));
-    const receipt = receiptView(user.erasure);
+    const { records, responses } = user.erasure;
+    const erased_at = isoFromPg(user.erasure.erasedAt);
     return input.answer(
-      { id: user.id, erased: true, ...receipt },
-      `Erased user ${user.id} at ${receipt.erased_at}: ${receipt.records} audit records, ${receipt.responses} stored responses.\n`,
+      { id: user.id, erased: true, erased_at, records, responses },
+      `Erased user ${user.id} at ${erased_at}: ${records} audit records, ${responses} stored responses.\n`,
     );
   },
 };

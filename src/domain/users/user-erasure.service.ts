@@ -6,7 +6,6 @@ import type { Db } from '../../platform/database/database.ts';
 import { outsideRequest, withoutDeadline } from '../../platform/database/tenant-db.ts';
 import { notFound, serviceUnavailable } from '../../platform/errors.ts';
 import type { IdempotentResponses } from '../idempotency/idempotent-responses.ts';
-import type { ErasureReceipt } from './erasure-receipt.ts';
 import { UserStore } from './user-store.ts';
 import type { UserRow } from './users.service.ts';
 
@@ -17,6 +16,14 @@ interface UserErasureDependencies {
   nowMs(): number;
   /** Resolves once the audit records of all finished requests are in their table, as far as this process can know. */
   auditSettled(): Promise<void>;
+}
+
+/** What an erasure has done: when, and the numbers of audit records and stored responses that it has erased. */
+export interface ErasureReceipt {
+  /** PostgreSQL's text in UTC. */
+  erasedAt: string;
+  records: number;
+  responses: number;
 }
 
 /** A user whose personal data is blank, with the receipt. */

@@ -1,5 +1,4 @@
-import type { ErasureReceipt } from '../../../domain/users/erasure-receipt.ts';
-import type { ErasedUser } from '../../../domain/users/user-erasure.service.ts';
+import type { ErasedUser, ErasureReceipt } from '../../../domain/users/user-erasure.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';

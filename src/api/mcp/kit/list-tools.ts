@@ -7,8 +7,6 @@ import { invalidArguments, type McpServices, type ToolCall } from './tool.ts';
 /** The schemas of members that the outputs of tools share. */
 export const uuid = () => z.string().meta({ format: 'uuid' });
 export const instant = () => z.string().meta({ format: 'date-time' });
-/** The schema of an exact decimal, which is text because a JSON number would lose digits. */
-export const decimal = () => z.string();
 
 /**
  * The maximum length of a page, in characters of its JSON. A result contains the page twice, and models cannot read

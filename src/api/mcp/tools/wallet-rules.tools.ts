@@ -8,7 +8,7 @@ import { RULE_STATUSES, RULE_TYPES } from '../../../tables/wallet-rule-content.t
 import { rulesOfWallet, versionsOfRule } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
-import { decimal, instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
+import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool, found, invalidArguments } from '../kit/tool.ts';
 
 /** The schema of a part of a rule; tools that write rules publish it in full. */
@@ -167,8 +167,8 @@ export const walletRuleTools = [
           path: z.string().meta({ description: 'The path of the condition in the rule.' }),
           field: z.string(),
           op: z.string(),
-          expected: decimal().nullable(),
-          actual: decimal().nullable().meta({ description: 'The value in the facts; null if they have none.' }),
+          expected: z.string().nullable(),
+          actual: z.string().nullable().meta({ description: 'The value in the facts; null if they have none.' }),
           result: z.boolean(),
           reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
         }),
