@@ -129,7 +129,7 @@ const NO_VALIDATOR: jsonSchemaValidator = {
   getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked for' }),
 };
 
-/** The headers that the protocol reads; a client that accepts other types than JSON is answered with JSON all the same. */
+/** Returns the headers that the SDK reads. `Accept` is fixed, because the response is JSON whatever a client accepts. */
 function headersOf({ headers }: Exchange['req']): Record<string, string> {
   const named = ['mcp-protocol-version', 'mcp-method', 'mcp-name'].flatMap((name) => {
     const value = headers[name];
@@ -172,8 +172,8 @@ export function createMcpRuntime(deps: McpRuntimeDependencies): McpRuntime {
 }
 
 /**
- * Answers a message of the revisions before 2026-07-28, whose clients begin with `initialize`. Their session is of one
- * message.
+ * Answers a message of a revision before 2026-07-28, whose clients begin with `initialize`. Each message has its own
+ * transport, and its response is JSON: an event stream, the SDK's default, would be buffered by intermediaries.
  */
 async function answerOlder(server: Server, request: Request, message: JSONRPCMessage): Promise<Response> {
   const invalid = invalidParams(message);
