@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useStand } from '../support/graphql/stand.ts';
+import { startStand, useStand } from '../support/graphql/stand.ts';
 
 const stand = useStand();
 
@@ -16,5 +16,10 @@ describe('GraphiQL', () => {
   it('DG-04: a POST that accepts a page is an operation, which needs one', async () => {
     const answer = await stand.query('{ me { nodeId } }', { token: undefined, headers: { accept: 'text/html' } });
     expect(answer.status).toBe(401);
+  });
+
+  it('DG-06: is not served where it is off: the page is an operation, which needs a token', async () => {
+    await using closed = await startStand({ graphiql: false });
+    expect((await closed.fetch({ headers: { accept: 'text/html' } })).status).toBe(401);
   });
 });

@@ -43,11 +43,4 @@ describe('objects that have a field at one place of an operation', () => {
     await load('b', 'x', one, place);
     expect(loads.map(({ keys }) => keys)).toEqual([['a'], ['b']]);
   });
-
-  it('all fail when the read fails', async () => {
-    const loader = loaderPerField<string, string>(() => Promise.reject(new Error('gone')));
-    const both = loader('x', context(), at({}));
-    const settled = await Promise.allSettled([both.load('a'), both.load('b')]);
-    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  });
 });

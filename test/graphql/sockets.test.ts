@@ -6,7 +6,7 @@ import { closeSockets, openSocket, rawSocket, socketClient } from '../support/gr
 import { OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
-import { TransactionStatesDocument, TransactionUpdatesDocument } from './generated/graphql.ts';
+import { TransactionUpdatesDocument } from './generated/graphql.ts';
 
 const database = beforeTests(scratchDatabase);
 let stand: Stand;
@@ -118,35 +118,6 @@ describe('graphql-transport-ws', () => {
     subscribe('1', '{ me { nodeId } }');
     const [code, reason] = await closed;
     expect([code, String(reason)]).toEqual([CloseCode.Unauthorized, NAMES_THE_PLACE]);
-  });
-
-  it('D6-10: updates replay what was missed and go live', async () => {
-    await stand.notify('t', 1);
-    const updates = connect().iterate({ query: UPDATES, variables: { after: '0' } });
-    expect((await updates.next()).value?.data).toMatchObject({
-      transactionUpdates: { cursor: '1', previousStatus: null },
-    });
-    await stand.notify('t', 3);
-    expect((await updates.next()).value?.data).toMatchObject({
-      transactionUpdates: { cursor: '2', previousStatus: 'STARTED' },
-    });
-    await updates.return?.();
-    await until(() => stand.streams.load.streams === 0);
-  });
-
-  it('D6-11: a transaction is told at once, at each change, and completes at Error', async () => {
-    const seen: unknown[] = [];
-    const states = connect().iterate({ query: print(TransactionStatesDocument), variables: { id: 't' } });
-    for (const status of [2, 4]) {
-      seen.push((await states.next()).value?.data);
-      await stand.notify('t', status, status === 4 ? { error: 'out of gas' } : {});
-    }
-    for await (const { data } of states) seen.push(data);
-    expect(seen.map((data) => (data as { transaction: { status: string } }).transaction.status)).toEqual([
-      null,
-      'IN_PROGRESS',
-      'ERROR',
-    ]);
   });
 
   it.each<[string, { query: string; operationName?: string }]>([
@@ -277,16 +248,6 @@ describe('graphql-transport-ws', () => {
     await checked.promise;
     await new Promise((resolve) => setImmediate(resolve));
     expect(slow.watch.size).toBe(0);
-  });
-
-  it('D6-10: cursor_expired is an error message', async () => {
-    const { subscribe, received } = await openSocket(stand, stand.token);
-    subscribe('1', UPDATES, { after: '9' });
-    await until(() => received.length > 0);
-    expect(received[0]?.payload[0]).toMatchObject({
-      message: 'cursor_expired',
-      extensions: { code: 'CURSOR_EXPIRED' },
-    });
   });
 
   it('DG-05: unexpected errors are masked', async () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
 import { MAX_WAITING_CHUNKS } from '../../src/domain/user-migrations/migration-store.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { recordsOf } from '../support/audit/records.ts';
 import { MISSING, operate } from '../support/graphql/administration.ts';
 import { type Stand, startStand } from '../support/graphql/stand.ts';
 import {
@@ -16,8 +17,8 @@ import {
   formOf,
   mapPart,
   OPERATIONS,
+  openPost,
   operationsPart,
-  type RawAnswer,
   sendRaw,
 } from '../support/graphql/upload-requests.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
@@ -183,7 +184,7 @@ describe('an upload to the whole service', () => {
     const refused = formOf([operationsPart, { ...filePart, value: csv }]);
     await sendRaw(p.url, { ...formHeaders(token), 'x-correlation-id': correlationId }, refused);
     await finished(answer.json.data.result.id);
-    const records = await recordsOf(correlationId, 2);
+    const records = (await recordsOf(p, correlationId)).sort((one, other) => one.status_code - other.status_code);
     expect(records.map(({ status_code, request_bytes }) => [status_code, Number(request_bytes)])).toEqual([
       [200, form.length],
       [400, refused.length],
@@ -220,24 +221,6 @@ describe('an upload to the whole service', () => {
     p.service.context.migrationJobs.start();
     expect(await chunks()).toEqual([]);
   });
-
-  interface RecordRow {
-    status_code: number;
-    request_body: string | null;
-    request_bytes: string;
-  }
-
-  async function recordsOf(correlationId: string, count: number): Promise<RecordRow[]> {
-    for (;;) {
-      const rows = await p.service.context.database.db
-        .unscoped('a test reads')
-        .run((k) =>
-          k.selectFrom('audit_records').selectAll().where('correlation_id', '=', correlationId).orderBy('at'),
-        );
-      if (rows.length >= count) return rows;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
 });
 
 describe('the transport', () => {
@@ -347,19 +330,5 @@ describe('the transport', () => {
 
   const beginning = () => formOf([operationsPart, mapPart, filePart], '').subarray(0, -2);
 
-  function open() {
-    const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
-    const headers = formHeaders(stand.token);
-    const sent = request(`${base()}/graphql`, { method: 'POST', agent: false, headers }, (response) => {
-      const read: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => read.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const { statusCode: status = 0, headers: given } = response;
-        resolve({ status, headers: given, json: JSON.parse(String(Buffer.concat(read))) });
-      });
-    });
-    sent.on('error', reject);
-    return { sent, answer: promise };
-  }
+  const open = () => openPost(base(), formHeaders(stand.token));
 });

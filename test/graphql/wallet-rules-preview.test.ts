@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
+import { openSocket } from '../support/graphql/sockets.ts';
+import { OTHER_NODE, until, useStand } from '../support/graphql/stand.ts';
 import {
   CreateWalletRuleDocument,
   PreviewWalletRuleDocument,
@@ -162,5 +163,36 @@ describe('previewWalletRule', () => {
     expect(extensions.code).toBe('BAD_USER_INPUT');
     expect(extensions.issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
     expect(stand.faults).toEqual([]);
+  });
+});
+
+describe('the digits of a number in variables', () => {
+  const FORTY = '1234567890123456789012345678901234567890';
+  const query =
+    'query ($input: PreviewWalletRuleInput!) { previewWalletRule(input: $input) { explanation { expected actual } } }';
+  /** With numbers in the JSON text for which a double has no place. */
+  const variables = JSON.stringify({
+    input: {
+      rule: autoTransfer({ ...LEAF, value: 'EXPECTED' }),
+      balances: [{ field: 'balance', networkCurrencyId: ID, value: 'ACTUAL' }],
+    },
+  })
+    .replace('"EXPECTED"', `${FORTY}.5`)
+    .replace('"ACTUAL"', `-0.${FORTY}`);
+  const exact = { previewWalletRule: { explanation: [{ expected: `${FORTY}.5`, actual: `-0.${FORTY}` }] } };
+
+  it('DG-07 D5-03: are all kept in a GET', async () => {
+    const parameters = new URLSearchParams({ query, variables });
+    const { json } = await stand.fetch({ headers: { authorization: `Bearer ${stand.token}` } }, `?${parameters}`);
+    expect(json).toEqual({ data: exact });
+  });
+
+  it('DG-07 D5-03: are all kept in an operation on a socket', async () => {
+    using opened = await openSocket(stand, stand.token);
+    opened.socket.send(
+      `{"type":"subscribe","id":"1","payload":{"query":${JSON.stringify(query)},"variables":${variables}}}`,
+    );
+    await until(() => opened.received.length > 0);
+    expect(opened.received[0]).toEqual({ type: 'next', id: '1', payload: { data: exact } });
   });
 });

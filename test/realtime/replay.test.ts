@@ -66,49 +66,6 @@ describe('a replay of the event log', () => {
     expect(reader.seqs).toEqual([5n, 6n]);
   });
 
-  it('D6-10: live events that a page has given already are not repeated', async () => {
-    const { log, streams, subscribe, write } = modelStreams();
-    const gate = new Gate();
-    log.append(NODE, 2);
-    const first = new Reader(subscribe({ after: 2n }));
-    await settle();
-    log.reading = gate.reading;
-    const reader = new Reader(subscribe({ after: 0n }));
-    await write(2);
-    // Both the replay's page and the tailer's hold the two events.
-    log.reading = async (read) => read();
-    await settle();
-    expect(gate.held).toBe(2);
-    await gate.letOne();
-    await gate.letOne();
-    await write(2);
-    expect(first.seqs).toEqual(seqs(3, 6));
-    expect(reader.seqs).toEqual(seqs(1, 6));
-    streams.stop();
-  });
-
-  it('D6-10: live events wait for the last page of the replay', async () => {
-    const { log, subscribe, write } = modelStreams();
-    const first = new Reader(subscribe());
-    await settle();
-    const gate = new Gate();
-    log.reading = gate.reading;
-    const reader = new Reader(subscribe({ after: 0n }));
-    await settle();
-    log.reading = async (read) => read();
-    await write(2);
-    log.reading = gate.reading;
-    // The replay's page, empty as the log was, arrives; what lies between is read, and more is written meanwhile.
-    await gate.letOne();
-    expect(gate.held).toBe(1);
-    log.reading = async (read) => read();
-    await write(2);
-    expect(first.seqs).toEqual(seqs(1, 4));
-    expect(reader.seqs).toEqual([]);
-    await gate.letOne();
-    expect(reader.seqs).toEqual(seqs(1, 4));
-  });
-
   it('D6-10 D6-24: no more than eight pages are read at once, four of a tenant, and an idle reader keeps nobody waiting', async () => {
     const { log, subscribe } = modelStreams();
     for (const nodeId of [NODE, 'other']) log.append(nodeId, 1_200);

@@ -78,16 +78,6 @@ describe('the tailer of a node', () => {
     expect(streams.load).toEqual({ streams: 0, tailers: 0 });
   });
 
-  it('D6-11: a tailer ends with the last one, whether that follows a transaction or all', async () => {
-    const { streams, subscribe } = modelStreams();
-    const [all, one] = [subscribe(), subscribe({ transactionId: 't1' })];
-    await settle();
-    await all.return();
-    expect(streams.load).toEqual({ streams: 1, tailers: 1 });
-    await one.return();
-    expect(streams.load).toEqual({ streams: 0, tailers: 0 });
-  });
-
   it('D6-10: finds within a second what no wake-up has told it of', async () => {
     const { log, clock, subscribe } = modelStreams();
     const reader = new Reader(subscribe());
@@ -99,14 +89,6 @@ describe('the tailer of a node', () => {
     clock.advance(1);
     await settle();
     expect(reader.seqs).toEqual([1n, 2n]);
-  });
-
-  it('D6-10: reads on at once where a page was full', async () => {
-    const { subscribe, write } = modelStreams();
-    const reader = new Reader(subscribe());
-    await settle();
-    await write(1_700);
-    expect(reader.seqs).toEqual(seqs(1, 1_700));
   });
 
   it.each([

@@ -59,16 +59,8 @@ const rootValue = {
   createClient: created,
 };
 
-interface AuditStand extends AsyncDisposable {
-  url: string;
-  records: AuditRecord[];
-  lines: string[];
-  post(body: unknown, headers?: Record<string, string>): Promise<string>;
-  get(query: string): Promise<string>;
-}
-
 /** GraphQL over a schema, by default that one, with its audit records. */
-export async function startAuditStand(served: GraphQLSchema = withResolvers()): Promise<AuditStand> {
+export async function startAuditStand(served: GraphQLSchema = withResolvers()) {
   const lines: string[] = [];
   const line = (fields: object, message: string) =>
     void lines.push(
@@ -124,12 +116,13 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
     url,
     records,
     lines,
-    post: async (body, headers) => {
+    post: async (body: unknown, headers?: Record<string, string>) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body);
       const all = { 'content-type': 'application/json', ...headers };
       return (await fetch(url, { method: 'POST', headers: all, body: text })).text();
     },
-    get: async (query) => (await fetch(`${url}?${query}`, { headers: { 'content-type': 'application/json' } })).text(),
+    get: async (query: string) =>
+      (await fetch(`${url}?${query}`, { headers: { 'content-type': 'application/json' } })).text(),
     [Symbol.asyncDispose]: async () => {
       await runtime.stop();
       door.closeAllConnections();

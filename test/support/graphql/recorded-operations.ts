@@ -31,18 +31,16 @@ import { CSV, FORM_TYPE, filePart, formOf, mapPart, operationsPart } from './upl
 type Stand = Awaited<ReturnType<typeof startAuditStand>>;
 type Socket = Awaited<ReturnType<typeof openSocket>>;
 
-/** How much was compared. */
-interface Counts {
-  operations: number;
-  valid: number;
-  invalid: number;
-  /** Valid operations in whose records something is masked. */
-  masked: number;
-}
-
 const REQUESTS_AT_ONCE = 100;
 /** The longest query of a GET, in characters: a longer head is none for Node's parser, and reaches no GraphQL. */
 const MAX_QUERY = maxHeaderSize - 1_024;
+
+interface Counts {
+  operations: number;
+  valid: number;
+  /** Valid operations in whose records something is masked. */
+  masked: number;
+}
 
 /**
  * Sends operations and checks their records. No record shows a secret; of a valid operation, its record shows every value
@@ -52,43 +50,36 @@ export async function checkRecords(operations: number, seed: number): Promise<Co
   addResolvers();
   await using stand = await startAuditStand(schema);
   using socket = await openSocket(stand, 'x');
-  const counts: Counts = { operations: 0, valid: 0, invalid: 0, masked: 0 };
-  const faults: string[] = [];
-  for (let round = seed; counts.operations < operations && faults.length === 0; round += 1) {
+  const counts: Counts = { operations: 0, valid: 0, masked: 0 };
+  for (let round = seed; counts.operations < operations; round += 1) {
     for (const sending of fc.sample(sendings, { numRuns: REQUESTS_AT_ONCE, seed: round })) {
-      if (faults.length > 0) break;
-      stand.records.length = 0;
-      stand.lines.length = 0;
+      for (const kept of [stand.records, stand.lines, socket.received, socket.texts]) kept.length = 0;
       const answers = await answersTo(sending, stand, socket);
-      if (answers) faults.push(...faultsOf(sending, answers, stand, counts));
+      const faults = answers ? faultsOf(sending, answers, stand, counts) : [];
+      if (faults.length > 0) return { ...counts, faults };
     }
   }
-  return { ...counts, faults };
+  return { ...counts, faults: [] };
 }
 
 /** What is wrong with the records of a request; an empty list if nothing is. */
-function faultsOf({ operations, isFaulty }: Sending, answers: string[], { records, lines }: Stand, counts: Counts) {
-  const faults: string[] = [];
+function faultsOf({ operations }: Sending, answers: string[], { records, lines }: Stand, counts: Counts) {
+  const faults = secretsIn(JSON.stringify([records, lines]));
   if (records.length !== answers.length) faults.push(`${records.length} records instead of ${answers.length}`);
   for (const [index, record] of records.entries()) {
     const answer = answers[index] ?? '';
-    const isValid = /^(?:data: )?\{"data":|,"data":/m.test(answer);
     counts.operations += 1;
-    counts[isValid ? 'valid' : 'invalid'] += 1;
-    if (!isValid) {
+    if (!/^(?:data: )?\{"data":|,"data":/m.test(answer)) {
       if (record.request_body !== null) faults.push(`shows an invalid operation: ${record.request_body}`);
-      const { request_body, query, response_body } = record;
-      faults.push(...secretsIn(JSON.stringify([request_body, query, response_body])));
-    } else if (!isFaulty) {
-      const shown = `${requestIn(record)}${record.response_body}`;
-      if (shown.includes('***')) counts.masked += 1;
-      const data = answer.replaceAll(/"message":"(?:[^"\\]|\\.)*"/g, '');
-      const values = `${textOf(operations[index] ?? {})}${data}`.match(PUBLIC) ?? [];
-      for (const value of values) if (!shown.includes(value)) faults.push(`hides ${value}: ${shown} of ${answer}`);
+      continue;
     }
+    const shown = `${requestIn(record)}${record.response_body}`;
+    counts.valid += 1;
+    if (shown.includes('***')) counts.masked += 1;
+    const data = answer.replaceAll(/"message":"(?:[^"\\]|\\.)*"/g, '');
+    const values = `${textOf(operations[index] ?? { query: '' })}${data}`.match(PUBLIC) ?? [];
+    for (const value of values) if (!shown.includes(value)) faults.push(`hides ${value}: ${shown} of ${answer}`);
   }
-  // A fault may leave a secret under a name that is none.
-  if (!isFaulty) faults.push(...secretsIn(JSON.stringify([records, lines])));
   return faults;
 }
 
@@ -118,16 +109,11 @@ async function answersTo(sending: Sending, { url }: Stand, socket: Socket): Prom
     const query = queryOf(operation);
     return query.length > MAX_QUERY ? undefined : ask(`${url}?${query}`, 'GET', json);
   }
-  if (how === 'socket') return isPayload(operation) ? [await say(socket, operation)] : undefined;
+  if (how === 'socket') return [await say(socket, operation)];
   if (how === 'events') return ask(url, 'POST', { ...json, accept: 'text/event-stream' }, body);
   if (how !== 'form') return ask(url, 'POST', json, body);
   const form = formOf([{ ...operationsPart, value: body }, mapPart, { ...filePart, value: CSV }]);
   return ask(url, 'POST', { 'content-type': FORM_TYPE }, form);
-}
-
-/** A socket is closed for a payload that is none. */
-function isPayload({ query, variables = {} }: Operation): boolean {
-  return typeof query === 'string' && Object.prototype.toString.call(variables) === '[object Object]';
 }
 
 function queryOf(operation: Operation): string {

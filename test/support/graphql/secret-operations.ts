@@ -74,23 +74,17 @@ export interface Sending {
   how: 'post' | 'batch' | 'get' | 'events' | 'form' | 'socket';
   operations: readonly Operation[];
   body: string;
-  /** Whether a fault was made, which may leave a secret under a name that is none. */
-  isFaulty: boolean;
 }
 
 type Draw = (bound: number) => number;
 
-/** Operations of all kinds with secrets where secrets belong, and then with faults, as they are sent. */
+/** Operations of all kinds with secrets where secrets belong, as they are sent. */
 export const sendings: fc.Arbitrary<Sending> = fc.infiniteStream(fc.nat(2 ** 30)).map((stream) => {
   const draw: Draw = (bound) => Number(stream.next().value) % bound;
   const how = pick(draw, ['post', 'post', 'post', 'batch', 'batch', 'get', 'events', 'form', 'socket'] as const);
   const count = how === 'batch' ? 1 + draw(6) : 1;
   const operations = Array.from({ length: count }, () => new OperationDraw(draw).operation(how));
-  const faulty = operations.filter(() => draw(3) === 0);
-  for (const operation of faulty) makeFaults(draw, operation);
-  const text = JSON.stringify(how === 'batch' ? operations : operations[0]);
-  const body = draw(10) === 0 ? broken(draw, text) : text;
-  return { how, operations, body, isFaulty: faulty.length > 0 || body !== text };
+  return { how, operations, body: JSON.stringify(how === 'batch' ? operations : operations[0]) };
 });
 
 function pick<One>(draw: Draw, all: readonly One[]): One {
@@ -281,67 +275,4 @@ class OperationDraw {
     });
     return `{${members.join(', ')}}`;
   }
-}
-
-const ODD = ['?', 'é', '"', '"""', '#', '\\', '\0', '\ufeff', '{', ')', '}', `nothing(x: "${MARKER}")`, `"${MARKER}"`];
-
-/** What may be wrong with a document. */
-const DOCUMENT_FAULTS: readonly ((query: string, draw: Draw) => string)[] = [
-  (query, draw) => query.slice(0, draw(query.length + 1)),
-  (query, draw) => without(query, draw, /[{}()[\]:"$!]/g),
-  (query, draw) => without(query, draw, /[a-zA-Z]/g),
-  (query) => query.replace(/password|secret|token/i, (name) => name.slice(1)),
-  (query) => query.replaceAll('"', "'"),
-  (query) => query.replace(/"([A-Z]+)"/, '$1'),
-  (query) => query.replace(/: "/, ' "'),
-  (query, draw) => {
-    const at = draw(query.length + 1);
-    return query.slice(0, at) + pick(draw, ODD) + query.slice(at);
-  },
-];
-
-/** What may be wrong with a variable, and with what is sent beside the document. */
-const VALUE_FAULTS: readonly ((value: unknown, draw: Draw) => unknown)[] = [
-  (value) => [value],
-  (value) => ({ x: value }),
-  (value) => ({ ...Object(value), unknown: value }),
-  () => undefined,
-  (_value, draw) => pick(draw, [7, SECRET_NUMBER, null, true, 'WVH']),
-];
-
-function makeFaults(draw: Draw, operation: Operation): void {
-  const variables = { ...Object(operation.variables) } as Record<string, unknown>;
-  const [name = 'none'] = Object.keys(variables).slice(draw(Object.keys(variables).length || 1));
-  const value = variables[name];
-  const faults = [
-    ...DOCUMENT_FAULTS.map((change) => () => ({ query: change(operation.query, draw) })),
-    ...VALUE_FAULTS.map((change) => () => ({ variables: { ...variables, [name]: change(value, draw) } })),
-    () => ({ operationName: pick(draw, ['Nobody', `not a name ${MARKER}`, '']) }),
-    () => ({ variables: [variables] }),
-    () => ({ variables: JSON.stringify(variables) }),
-    () => ({ qurey: operation.query, query: undefined }),
-    () => ({ query: [operation.query] }),
-  ];
-  Object.assign(operation, pick(draw, faults)());
-  if (draw(3) === 0 && typeof operation.query === 'string') makeFaults(draw, operation);
-}
-
-function without(query: string, draw: Draw, pattern: RegExp): string {
-  const places = [...query.matchAll(pattern)];
-  const place = places[draw(Math.max(1, places.length))];
-  return place ? query.slice(0, place.index) + query.slice(place.index + 1) : query;
-}
-
-/** A body that breaks off, or has one character too many or in escapes. */
-function broken(draw: Draw, json: string): string {
-  const at = draw(json.length);
-  return pick(draw, [
-    json.slice(0, at),
-    `${json}}`,
-    `${json.slice(0, at)}"${json.slice(at)}`,
-    json.replace(/[a-z]/i, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`),
-    json.replaceAll('Z', '\\u005a'),
-    `${json.slice(0, -1)},"query":"{ me { subject } }"}`,
-    JSON.stringify(json),
-  ]);
 }

@@ -8,7 +8,7 @@ import { InvalidTokenError } from '../../../src/access/identity/invalid-token.ts
 import { PERMISSIONS, type Permission } from '../../../src/access/identity/permissions.rules.ts';
 import type { Principal } from '../../../src/access/identity/principal.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
-import { createGraphqlServer, type GraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
+import { createGraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
 import type { GraphqlServices } from '../../../src/api/graphql/kit/graphql-context.ts';
 import type { GraphqlDependencies } from '../../../src/api/graphql/runtime.ts';
 import type { OperationRecord } from '../../../src/api/graphql/sockets/socket-operations.ts';
@@ -52,50 +52,16 @@ interface QueryOptions {
 }
 
 /** GraphQL over an embedded database with two nodes, behind a door that knows tokens by heart. */
-export interface Stand extends AsyncDisposable {
-  server: GraphqlServer;
-  database: Database;
-  transactions: GraphqlServices['transactions'];
-  streams: EventStreams;
-  watch: AccessWatch;
-  url: string;
-  /** A token with every permission of `NODE`. */
-  token: string;
-  records: OperationRecord[];
-  faults: object[];
-  newToken(options?: {
-    nodeId?: string;
-    permissions?: readonly Permission[];
-    use?: Principal['tokenUse'];
-    expiresAtMs?: number;
-  }): string;
-  /** The token is good no more. */
-  revoke(token: string): void;
-  query(document: string, options?: QueryOptions): Promise<Answer>;
-  /** Sends a body of JSON: a batch, or a text as it is. */
-  post(body: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** A generated operation, whose answer must be without errors. */
-  run<Result, Variables extends Record<string, unknown>>(
-    document: TypedDocumentNode<Result, Variables>,
-    variables: Variables,
-    options?: QueryOptions,
-  ): Promise<Result>;
-  /** Opens a stream of events. */
-  stream(document: string, options?: QueryOptions): Promise<EventReader>;
-  fetch(init: RequestInit, query?: string): Promise<Answer>;
-  /** The number of open connections. */
-  connections(): Promise<number>;
-  /** Makes accounts of a node, a day apart, and gives their ids. */
-  addAccounts(
-    count: number,
-    options?: { nodeId?: string; at?: (index: number) => string; deleted?: boolean },
-  ): Promise<string[]>;
-  addWallets(accountId: string, count: number, nodeId?: string): Promise<string[]>;
-  register(id: string, nodeId?: string): Promise<void>;
-  notify(id: string, status: number, more?: Record<string, unknown>): Promise<void>;
-}
+export type Stand = Awaited<ReturnType<typeof startStandOn>>;
 
 let serial = 0;
+
+interface TokenOptions {
+  nodeId?: string;
+  permissions?: readonly Permission[];
+  use?: Principal['tokenUse'];
+  expiresAtMs?: number;
+}
 
 /** What a test puts in the place of parts of the server, and of its services. */
 interface StandDeps extends Partial<Omit<GraphqlDependencies, 'services'>> {
@@ -121,10 +87,7 @@ export function useStand(): Stand {
 }
 
 /** Starts one on a database that others have used before, and empties it; disposing leaves it open. */
-export async function startStandOn(
-  database: Database,
-  { services: replaced, ...deps }: StandDeps = {},
-): Promise<Stand> {
+export async function startStandOn(database: Database, { services: replaced, ...deps }: StandDeps = {}) {
   const { db } = database;
   await db
     .unscoped('a test begins with nothing')
@@ -210,7 +173,7 @@ export async function startStandOn(
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/graphql`;
 
-  const newToken: Stand['newToken'] = ({ nodeId = NODE, permissions = PERMISSIONS, use = 'api', expiresAtMs } = {}) => {
+  const newToken = ({ nodeId = NODE, permissions = PERMISSIONS, use = 'api', expiresAtMs }: TokenOptions = {}) => {
     const token = `token-${principals.size + 1}`;
     principals.set(token, {
       tokenClass: 'user',
@@ -232,7 +195,7 @@ export async function startStandOn(
   await test.run((k) => k.insertInto('nodes').values([NODE, OTHER_NODE].map((id) => ({ id, name: id }))));
   await test.run((k) => k.insertInto('chains').values({ id: CHAIN, name: 'ethereum' }));
 
-  const fetchText: Stand['fetch'] = async (init, query = '') => {
+  const fetchText = async (init: RequestInit, query = ''): Promise<Answer> => {
     const response = await fetch(`${url}${query}`, init);
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: parsed(text) };
@@ -251,8 +214,9 @@ export async function startStandOn(
       body: JSON.stringify({ query: document, variables, operationName }),
     };
   };
-  const query: Stand['query'] = (document, options) => fetchText(queryOf(document, options));
-  const post: Stand['post'] = (body, headers) => {
+  const query = (document: string, options?: QueryOptions) => fetchText(queryOf(document, options));
+  /** Sends a body of JSON: a batch, or a text as it is. */
+  const post = (body: unknown, headers?: Record<string, string>) => {
     const own = { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers };
     return fetchText({ method: 'POST', headers: own, body: typeof body === 'string' ? body : JSON.stringify(body) });
   };
@@ -264,25 +228,35 @@ export async function startStandOn(
     streams,
     watch,
     url,
+    /** A token with every permission of `NODE`. */
     token,
     records,
     faults,
     newToken,
-    revoke: (ended) => void principals.delete(ended),
+    /** The token is good no more. */
+    revoke: (ended: string) => void principals.delete(ended),
     fetch: fetchText,
+    /** The number of open connections. */
     connections: () => promisify(door.getConnections.bind(door))(),
     query,
     post,
-    stream: async (document, options = {}) => {
+    /** Opens a stream of events. */
+    stream: async (document: string, options: QueryOptions = {}) => {
       const headers = { accept: 'text/event-stream', ...options.headers };
       return new EventReader(await fetch(url, queryOf(document, { ...options, headers })));
     },
-    run: async (document, variables, options) => {
+    /** A generated operation, whose answer must be without errors. */
+    run: async <Result, Variables extends Record<string, unknown>>(
+      document: TypedDocumentNode<Result, Variables>,
+      variables: Variables,
+      options?: QueryOptions,
+    ): Promise<Result> => {
       const { json, text } = await query(print(document), { ...options, variables });
       if (json?.errors) throw new Error(text);
       return json.data;
     },
-    addAccounts: async (count, { nodeId = NODE, at = dayOf, deleted = false } = {}) => {
+    /** Makes accounts of a node, a day apart, and gives their ids. */
+    addAccounts: async (count: number, { nodeId = NODE, at = dayOf, deleted = false } = {}) => {
       const rows = Array.from({ length: count }, (_, index) => ({
         id: newId(),
         node_id: nodeId,
@@ -296,7 +270,7 @@ export async function startStandOn(
       if (rows.length > 0) await test.run((k) => k.insertInto('accounts').values(rows));
       return rows.map(({ id }) => id);
     },
-    addWallets: async (accountId, count, nodeId = NODE) => {
+    addWallets: async (accountId: string, count: number, nodeId = NODE) => {
       const rows = Array.from({ length: count }, (_, index) => ({
         id: newId(),
         node_id: nodeId,
@@ -308,10 +282,10 @@ export async function startStandOn(
       await test.run((k) => k.insertInto('wallets').values(rows));
       return rows.map(({ id }) => id);
     },
-    register: async (id, nodeId = NODE) => {
+    register: async (id: string, nodeId = NODE) => {
       await transactions.register({ id, nodeId, collection: 'user_transactions', type: 1, assetId: null });
     },
-    notify: async (id, status, more = {}) => {
+    notify: async (id: string, status: number, more: object = {}) => {
       const at = new Date(Date.UTC(2026, 5, 1) + ++serial * 1_000).toISOString();
       const body = Buffer.from(JSON.stringify({ id, type: 1, status, created_at: at, updated_at: at, ...more }));
       const topic: TransactionTopic = 'transactions.user';

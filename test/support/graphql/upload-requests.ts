@@ -56,29 +56,23 @@ export interface RawAnswer {
   json: any;
 }
 
-/** Sends a body as it comes, chunked or with a length that the headers name, and gives the answer as soon as it is there. */
-export function sendRaw(
-  url: string,
-  headers: Record<string, string>,
-  body: Buffer | Readable,
-  path = '/graphql',
-): Promise<RawAnswer> {
+/** Opens a POST whose body the caller writes, chunked or with a length that the headers name. */
+export function openPost(url: string, headers: Record<string, string>, path = '/graphql') {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
   const sent = request(`${url}${path}`, { method: 'POST', headers, agent: false }, (response) => {
-    const chunks: Buffer[] = [];
-    response.on('data', (chunk: Buffer) => chunks.push(chunk));
-    response.on('end', () => {
-      resolve({
-        status: response.statusCode ?? 0,
-        headers: response.headers,
-        json: JSON.parse(String(Buffer.concat(chunks))),
-      });
-      sent.destroy();
-    });
-    response.on('error', reject);
+    const { statusCode: status = 0, headers: given } = response;
+    response.toArray().then((chunks) => {
+      resolve({ status, headers: given, json: JSON.parse(String(Buffer.concat(chunks))) });
+    }, reject);
   });
   sent.on('error', reject);
+  return { sent, answer: promise };
+}
+
+/** Sends a body as it comes, and gives the answer as soon as it is there. */
+export async function sendRaw(url: string, headers: Record<string, string>, body: Buffer | Readable, path?: string) {
+  const { sent, answer } = openPost(url, headers, path);
   if (Buffer.isBuffer(body)) sent.end(body);
   else body.pipe(sent);
-  return promise;
+  return answer.finally(() => sent.destroy());
 }

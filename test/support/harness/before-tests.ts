@@ -31,5 +31,7 @@ function startedBy<Started extends AsyncDisposable>(start: () => Promise<Started
   return new Proxy({} as Started, {
     get: (_none, name) => Reflect.get(current(), name),
     set: (_none, name, value) => Reflect.set(current(), name, value),
+    ownKeys: () => Reflect.ownKeys(current()),
+    getOwnPropertyDescriptor: (_none, name) => Reflect.getOwnPropertyDescriptor(current(), name),
   });
 }

@@ -1,31 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { fakeNode } from '../gas-fee/node.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, type ClientCredentials } from '../oauth/clients.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient } from '../oauth/clients.ts';
 import { basic } from '../webhook/stand.ts';
 
 export type Options = NonNullable<Parameters<Portcullis['call']>[2]>;
 
 /** An instance with one of everything that calls need. */
-export interface OpenApiStand extends AsyncDisposable {
-  p: Portcullis;
-  /** Tokens: of a client with every permission, of one with none, of a supervisor. */
-  token: string;
-  poor: string;
-  login: string;
-  /** A client with three requests an hour. */
-  limited: ClientCredentials;
-  ruleId: string;
-  /** A call of a documented path; values stand in the place of its parameters. */
-  call(method: string, path: string, values?: Readonly<Record<string, string>>, options?: Options): Promise<Answer>;
-}
+export type OpenApiStand = Awaited<ReturnType<typeof openApiStand>>;
 
-export async function openApiStand(): Promise<OpenApiStand> {
+export async function openApiStand() {
   const node = await fakeNode();
   const nowhere = 'http://127.0.0.1:1';
   const p = await startPortcullis({ env: { GAS_RPC_URLS: `${randomUUID()}=${node.url},${randomUUID()}=${nowhere}` } });
   const token = await p.clientToken();
-  const call: OpenApiStand['call'] = (method, path, values = {}, options = {}) =>
+  /** A call of a documented path; values stand in the place of its parameters. */
+  const call = (method: string, path: string, values: Readonly<Record<string, string>> = {}, options: Options = {}) =>
     p.call(
       method,
       path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => values[name] ?? 'x'),
@@ -34,9 +24,11 @@ export async function openApiStand(): Promise<OpenApiStand> {
   const made = await call('POST', '/v1/wallets/{wallet_id}/rules', wallet(p), { token, json: limitRule(p) });
   return {
     p,
+    /** Tokens: of a client with every permission, of one with none, of a supervisor. */
     token,
     poor: await p.clientToken(await addClient(p, { scopes: [] })),
     login: await p.loginToken(),
+    /** A client with three requests an hour. */
     limited: await addClient(p, { requests_per_second: 100, requests_per_hour: 3, monthly_limit: 50 }),
     ruleId: made.headers.get('location')?.split('/').at(-1) ?? '',
     call,
