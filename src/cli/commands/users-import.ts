@@ -13,17 +13,6 @@ import { graphql, upload } from '../kit/running-instance.ts';
 
 type Migrations = Pick<Awaited<ReturnType<typeof openDomain>>, 'migrationFiles' | 'migrationJobs'>;
 
-interface ImportRun {
-  migrations: Migrations;
-  nodeId: string;
-  id: string;
-  signal: AbortSignal;
-  /** Called with the state of the user migration while another process runs it. */
-  onProgress(migration: MigrationTableRow): void;
-  /** Called once when the database goes down, with the error; again for each further outage. */
-  onOutage(error: unknown): void;
-}
-
 /** The interval at which the progress of another process is polled, in ms. */
 const WATCH_MS = 500;
 
@@ -31,27 +20,33 @@ const WATCH_MS = 500;
  * Runs the user migration of a file to its end, or polls its progress while another process runs it. Waits while the
  * database is down. Returns the user migration in its final state, or as it is when `signal` aborts.
  */
-async function importRun(run: ImportRun): Promise<MigrationTableRow> {
-  const { migrationJobs, migrationFiles } = run.migrations;
+async function importRun(
+  { migrationJobs, migrationFiles }: Migrations,
+  nodeId: string,
+  id: string,
+  signal: AbortSignal,
+  output: ImportOutput,
+): Promise<MigrationTableRow> {
   // The lease may belong to a process that is dead; one that is alive yields it. It is taken by force only once, or two
   // such commands would keep taking it from each other.
   let isForced = true;
   for (let failures = 0; ; ) {
     try {
-      const end = run.signal.aborted ? 'none' : await migrationJobs.iterate(run.signal, { id: run.id, isForced });
+      const end = signal.aborted ? 'none' : await migrationJobs.iterate(signal, { id, isForced });
       if (end !== 'none') isForced = false;
       failures = 0;
-      if (end === 'more' && !run.signal.aborted) continue;
-      const progress = await migrationFiles.progress(run.nodeId, run.id);
+      if (end === 'more' && !signal.aborted) continue;
+      const progress = await migrationFiles.progress(nodeId, id);
       if (!progress) throw new CommandError('the migration no longer exists');
-      if (progress.done || run.signal.aborted) return progress.migration;
-      run.onProgress(progress.migration);
-      await pause(WATCH_MS, run.signal);
+      if (progress.done || signal.aborted) return progress.migration;
+      const { success, skipped, failed } = progress.migration;
+      output.rows(success + skipped + failed);
+      await pause(WATCH_MS, signal);
     } catch (error) {
-      if (error instanceof CommandError || run.signal.aborted) throw error;
+      if (error instanceof CommandError || signal.aborted) throw error;
       failures += 1;
-      if (failures === 1) run.onOutage(error);
-      await pause(backoffMs(failures), run.signal);
+      if (failures === 1) output.line(`The database is unavailable; the migration is waiting. ${messageOf(error)}`);
+      await pause(backoffMs(failures), signal);
     }
   }
 }
@@ -94,19 +89,12 @@ export const usersImport: CommandBody = {
     const options = { log: output.log, onBatch: (rows: number) => output.rows(rows) };
     const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice }, options);
     if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
-    const id = given ?? (await store({ migrations, nodeId, input, signal, progress }));
+    const id = given ?? (await store(migrations, nodeId, input, signal, progress));
     if (given === undefined) output.line(`Migration ${id} has started.`);
     const known = await migrations.migrationFiles.progress(nodeId, id);
     if (!known) throw new CommandError(`the node ${nodeId} has no migration ${id}`);
     output.total = known.total ?? undefined;
-    const migration = await importRun({
-      migrations,
-      nodeId,
-      id,
-      signal,
-      onProgress: ({ success, skipped, failed }) => output.rows(success + skipped + failed),
-      onOutage: (error) => output.line(`The database is unavailable; the migration is waiting. ${messageOf(error)}`),
-    });
+    const migration = await importRun(migrations, nodeId, id, signal, output);
     progress.end();
     if (migration.status === 'running') throw new CommandError(interrupted(migration));
     const failures = migration.failed === 0 ? [] : await migrationPages.failures(nodeId, id, SHOWN_FAILURES);
@@ -116,16 +104,14 @@ export const usersImport: CommandBody = {
   },
 };
 
-interface StoreOptions {
-  migrations: Migrations;
-  nodeId: string;
-  input: InputFile | undefined;
-  signal: AbortSignal;
-  progress: Progress;
-}
-
 /** Stores the file and returns the id of its user migration, for which this process holds the lease. */
-async function store({ migrations, nodeId, input, signal, progress }: StoreOptions): Promise<string> {
+async function store(
+  migrations: Migrations,
+  nodeId: string,
+  input: InputFile | undefined,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<string> {
   async function* shown(): AsyncGenerator<Buffer> {
     let done = 0;
     for await (const part of input?.parts(signal) ?? []) {
