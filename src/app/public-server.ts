@@ -134,8 +134,8 @@ function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd:
 }
 
 /**
- * Returns the services that the routes use, except GraphQL and the dates of the webhook's alias, which are in the endpoint
- * table.
+ * Returns the services that the routes use, except GraphQL and the dates of the webhook's alias, which are in the
+ * endpoint table.
  */
 function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServices, 'webhookAlias' | 'graphql'> {
   const { config, secrets } = context;
@@ -194,8 +194,8 @@ export function unservedEndpoints(
 
 /**
  * Makes the GraphQL server from the dependencies of this process. `socketEndpoint` returns the endpoint whose token
- * classes and permissions apply to operations on a WebSocket, which pass no stage of the chain; undefined if the endpoint
- * table has none.
+ * classes and permissions apply to operations on a WebSocket, which pass no stage of the chain; undefined if the
+ * endpoint table has none.
  */
 function graphqlOf(
   context: Context,

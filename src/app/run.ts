@@ -92,8 +92,8 @@ const LINGER_MS = 500;
 
 /**
  * Runs a process until SIGINT or SIGTERM, and returns its exit code: 0, 1 (it cannot run) or 78 (wrong configuration).
- * SIGHUP reloads `gateway.yaml` and the persisted operations. An embedded run prints its credentials and first commands,
- * unless `greets` is false.
+ * SIGHUP reloads `gateway.yaml` and the persisted operations. An embedded run prints its credentials and first
+ * commands, unless `greets` is false.
  */
 export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: boolean } = {}): Promise<number> {
   const { stopped, onHangup } = heedSignals();
@@ -165,9 +165,9 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
 }
 
 /**
- * Handles the signals of the process. `stopped` resolves with the signal that ends it. SIGHUP requests a reload: `onHangup`
- * sets what is called for each from then on, and at once if there was one before. Only if the process's terminal has been
- * closed, which sends the same signal, does SIGHUP end the process.
+ * Handles the signals of the process. `stopped` resolves with the signal that ends it. SIGHUP requests a reload:
+ * `onHangup` sets what is called for each from then on, and at once if there was one before. Only if the process's
+ * terminal has been closed, which sends the same signal, does SIGHUP end the process.
  */
 function heedSignals() {
   const { promise: stopped, resolve } = Promise.withResolvers<string>();

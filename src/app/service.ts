@@ -31,19 +31,7 @@ import { topicsOf } from './stores.ts';
 const DRAIN_DEADLINE_MS = 8_000;
 
 /** A running Portcullis process. */
-export interface Service extends AsyncDisposable {
-  context: Context;
-  /** The URL of the public listener; undefined for a worker. */
-  baseUrl: string | undefined;
-  adminUrl: string;
-  /** The demo of an embedded run; undefined with a database server. */
-  demo: Demo | undefined;
-  /**
-   * Reads `gateway.yaml` and the persisted operations again and puts them in force. Resolves when this is done, or when
-   * an issue has been logged and nothing has changed.
-   */
-  reload(): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 interface ServiceInput {
   config: Config;
@@ -59,13 +47,7 @@ interface ServiceInput {
  * then stops everything in reverse order.
  * @throws ConfigError if the configuration is wrong, StartError if its surroundings prevent the start.
  */
-export async function startService({
-  config,
-  secrets,
-  log: given,
-  overrides = {},
-  variables = {},
-}: ServiceInput): Promise<Service> {
+export async function startService({ config, secrets, log: given, overrides = {}, variables = {} }: ServiceInput) {
   await using stack = new AsyncDisposableStack();
   const log = keyedLog(given);
   const { path, source } = await readTableText(config.gatewayConfigPath);
@@ -121,13 +103,19 @@ export async function startService({
   const running = stack.move();
   return {
     context,
+    /** The URL of the public listener; undefined for a worker. */
     baseUrl,
     adminUrl: baseUrlOf(config.host, adminPort),
+    /** The demo of an embedded run; undefined with a database server. */
     demo,
-    reload: async () => {
+    /**
+     * Reads `gateway.yaml` and the persisted operations again and puts them in force. Resolves when this is done, or
+     * when an issue has been logged and nothing has changed.
+     */
+    async reload(): Promise<void> {
       await Promise.all([reloads.reload(), persisted.reload()]);
     },
-    [Symbol.asyncDispose]: () => {
+    [Symbol.asyncDispose](): Promise<void> {
       isDraining = true;
       return running.disposeAsync();
     },
