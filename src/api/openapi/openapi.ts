@@ -1,13 +1,14 @@
 import type { oas31 } from 'zod-openapi';
 import type { Permission } from '../../access/identity/permissions.rules.ts';
+import { IDEMPOTENCY_KEY } from '../../domain/idempotency/idempotent-responses.ts';
 import type { Endpoint, GatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
+import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/request-head.ts';
 import { VERSION } from '../../platform/health.ts';
 import { described } from './descriptions.ts';
 import { inputSchemas, schemaOf, withExactNumbers } from './input-schemas.ts';
 import { headers } from './openapi-headers.ts';
-import { parameters, pathParameters, targetServer } from './openapi-parameters.ts';
 import { errorSchemas, responses } from './openapi-responses.ts';
-import { type DescribedRoute, type Operation, parameterOf, responseOf } from './operation.ts';
+import { type DescribedRoute, type JsonSchema, type Operation, parameterOf, responseOf } from './operation.ts';
 import { outputSchemas } from './output-schemas.ts';
 
 /** The groups of operations, in the order in which they are shown. */
@@ -39,6 +40,41 @@ const SCOPES: Record<Permission, string> = {
   'clients:manage': 'Manage clients and supervisors.',
   'audit:read': 'Read the audit log.',
 };
+
+const TEXT: JsonSchema = { type: 'string' };
+
+/** The descriptions and schemas of the header fields that operations share, by name. */
+const HEADER_PARAMETERS: Readonly<Record<string, readonly [description: string, schema: JsonSchema]>> = {
+  'X-Correlation-ID': [
+    'A correlation id, forwarded and echoed unchanged. If it is absent or empty, the gateway generates a UUID.',
+    { type: 'string', maxLength: MAX_CORRELATION_ID_BYTES },
+  ],
+  'Idempotency-Key': [
+    'Makes a retry safe. For a day, the same request by the same caller with the same key returns the first response; a different body returns 409. Successful responses and documented migration errors are stored; any other error leaves the key unused.',
+    { type: 'string', pattern: IDEMPOTENCY_KEY.source },
+  ],
+  'If-Match': [
+    'Replaces the rule only if it still has this version: the ETag of an earlier response, or `*` for any.',
+    TEXT,
+  ],
+  'webhook-id': ['Standard Webhooks: the id of the message. Send all three `webhook-` headers or none.', TEXT],
+  'webhook-timestamp': [
+    'Standard Webhooks: when it was sent, in seconds since 1970; at most 300 seconds from now.',
+    TEXT,
+  ],
+  'webhook-signature': [
+    'Standard Webhooks: `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; of several, separated by spaces, one must be valid. The three headers are checked if the operator has set a signing secret.',
+    TEXT,
+  ],
+};
+
+/** The parameters that operations share, by name. */
+const parameters: Record<string, oas31.ParameterObject> = Object.fromEntries(
+  Object.entries(HEADER_PARAMETERS).map(([name, [description, schema]]) => [
+    name,
+    { name, in: 'header', description, schema },
+  ]),
+);
 
 const INTRODUCTION = [
   'The integration gateway of a custody and tokenization platform.',
@@ -196,6 +232,29 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
     webhookBasic: { type: 'http', scheme: 'basic', description: 'The credentials of the chain processor.' },
     clientSecret: { type: 'http', scheme: 'bearer', description: 'The secret of a client.' },
   } satisfies Record<string, oas31.SecuritySchemeObject>;
+}
+
+/**
+ * Returns the OpenAPI parameters of a path from the schema that its handler parses them with; none without a schema.
+ */
+function pathParameters(path: Operation['pathParameters']): oas31.ParameterObject[] {
+  return Object.entries(path?.shape ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: schemaOf(schema, 'input'),
+  }));
+}
+
+/** Returns the OpenAPI parameter `X-Target-Server`, whose value is the name of one of these services. */
+function targetServer(services: readonly string[]): oas31.ParameterObject {
+  return {
+    name: 'X-Target-Server',
+    in: 'header',
+    description:
+      'The service that the request is for. If it is absent or empty, the gateway selects the service. Another name returns 404.',
+    schema: { type: 'string', enum: [...services, ''] },
+  };
 }
 
 /**
