@@ -10,24 +10,13 @@ import type { createGraphqlRuntime, GraphqlDependencies } from './runtime.ts';
 type GraphqlRuntime = ReturnType<typeof createGraphqlRuntime>;
 
 /** Serves GraphQL behind the gateway. */
-export interface GraphqlServer {
-  /**
-   * Answers a request over HTTP, with JSON or an event stream.
-   * @throws Refusal 401 without a valid token; nothing has been sent then. No page of another site can forge a request,
-   * since it can send an Authorization header only after a preflight (Fetch standard, CORS-safelisted request headers).
-   */
-  handle(exchange: Exchange): void;
-  /** Takes over the socket of an upgrade request, with or without a token. */
-  upgrade(exchange: Exchange): void;
-  /** Ends event streams without `complete` and closes WebSockets with 1012, so that clients reconnect. */
-  stop(): Promise<void>;
-}
+export type GraphqlServer = ReturnType<typeof createGraphqlServer>;
 
 /**
  * Creates the GraphQL server. Its runtime takes 40 MB, so it is loaded with the first operation, except in production,
  * where it is loaded at once.
  */
-export function createGraphqlServer(deps: GraphqlDependencies): GraphqlServer {
+export function createGraphqlServer(deps: GraphqlDependencies) {
   const { log, production } = deps;
   const graphiql = deps.graphiql && graphiqlFiles(deps.graphiql);
   let loading: Promise<GraphqlRuntime> | undefined;
@@ -43,10 +32,23 @@ export function createGraphqlServer(deps: GraphqlDependencies): GraphqlServer {
   if (production) runtime().catch(() => undefined);
 
   return {
-    handle(exchange) {
-      const { req } = exchange;
+    /**
+     * Answers a request over HTTP, with JSON or an event stream, or takes over the socket of an upgrade request, with or
+     * without a token.
+     * @throws Refusal 401 without a valid token; nothing has been sent then. No page of another site can forge a
+     * request, since it can send an Authorization header only after a preflight (Fetch standard, CORS-safelisted request
+     * headers).
+     */
+    handle(exchange: Exchange): void {
+      const { req, upgrade } = exchange;
       const { principal } = exchange.found;
       const failed = (error: unknown) => refuse(exchange, error, log);
+      if (upgrade) {
+        runtime()
+          .then((running) => running.accept(exchange))
+          .catch(failed);
+        return;
+      }
       // Lets the client receive a response that is sent before the upload has been read.
       if (bringsForm(req)) lingerOnClose(exchange);
       if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
@@ -62,12 +64,8 @@ export function createGraphqlServer(deps: GraphqlDependencies): GraphqlServer {
         .then((running) => running.answer(exchange, principal))
         .catch(failed);
     },
-    upgrade(exchange) {
-      runtime()
-        .then((running) => running.accept(exchange))
-        .catch((error: unknown) => refuse(exchange, error, log));
-    },
-    async stop() {
+    /** Ends event streams without `complete` and closes WebSockets with 1012, so that clients reconnect. */
+    async stop(): Promise<void> {
       await (await loading)?.stop();
     },
   };

@@ -65,7 +65,8 @@ export interface GraphqlDependencies extends ContextDependencies {
 }
 
 /**
- * Creates the runtime for a schema, which runs operations over HTTP and WebSockets: Yoga with the plugins of this service. Yoga's own masking and CORS are off.
+ * Creates the runtime for a schema, which runs operations over HTTP and WebSockets: Yoga with the plugins of this
+ * service. Yoga's own masking and CORS are off.
  */
 export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDependencies) {
   const { services, log, introspection, jit, production, durations, tracer, uploadLimits = UPLOAD_LIMITS } = deps;

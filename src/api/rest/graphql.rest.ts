@@ -7,13 +7,7 @@ function graphqlRoute(method: 'GET' | 'POST') {
     method,
     path: '/graphql',
     flags: { batch: true },
-    handlers: ({ graphql }: { graphql: Pick<GraphqlServer, 'handle' | 'upgrade'> }) => [
-      (req) => {
-        const exchange = exchangeOf(req);
-        if (exchange.upgrade) graphql.upgrade(exchange);
-        else graphql.handle(exchange);
-      },
-    ],
+    handlers: ({ graphql }: { graphql: Pick<GraphqlServer, 'handle'> }) => [(req) => graphql.handle(exchangeOf(req))],
   });
 }
 

@@ -168,7 +168,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
   });
   door.on('upgrade', (req, socket, head) => {
     const exchange = new Exchange(req, new ServerResponse(req), { socket, head });
-    server.upgrade(exchange);
+    server.handle(exchange);
   });
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/graphql`;

@@ -72,14 +72,6 @@ function parsed(path: string, text: string, known: KnownMembers): unknown {
   );
 }
 
-/** The limits of a multipart request. */
-export interface UploadLimits {
-  /** The maximum size of the whole request, in bytes. */
-  maxBytes: number;
-  /** The longest time without a byte from the sender, in ms. */
-  maxPauseMs: number;
-}
-
 /** What an upload depends on. */
 export interface UploadDependencies {
   limits: UploadLimits;
@@ -87,7 +79,9 @@ export interface UploadDependencies {
   watch(onEnd: (end: AccessEnd) => void): () => void;
 }
 
-export const UPLOAD_LIMITS: UploadLimits = { maxBytes: 1024 ** 3, maxPauseMs: 60_000 };
+/** The maximum size of a multipart request, in bytes, and the longest time without a byte from the sender, in ms. */
+export const UPLOAD_LIMITS = { maxBytes: 1024 ** 3, maxPauseMs: 60_000 };
+export type UploadLimits = typeof UPLOAD_LIMITS;
 
 const MAX_FIELD_BYTES = 1024 ** 2;
 /** The maximum size of what precedes the file, in bytes: both fields and the headers of the parts. */

@@ -158,8 +158,8 @@ type TypeFor<Value> = [Extract<Value, null | undefined>] extends [never]
   : `${ScalarFor<NonNullable<Value>>}?`;
 
 /**
- * The members of a row that fields show, each with its type and description. A scalar has a `?` if it may be null, another
- * type `nullable`.
+ * The members of a row that fields show, each with its type and description. A scalar that may be null has a `?`; after
+ * another type stands `nullable`.
  */
 type Columns<Row> = {
   readonly [Name in keyof Row]?:
@@ -199,7 +199,10 @@ export function enumOf<Value extends string>(
   return builder.enumType(name, { description, values: Object.fromEntries(named) as Record<string, { value: Value }> });
 }
 
-/** The members of an input, each with its type and description. A scalar has a `!` if it is required, another type `required`. */
+/**
+ * The members of an input, each with its type and description. A scalar that is required has a `!`; after another type
+ * stands `required`.
+ */
 type Members = Readonly<
   Record<string, readonly [type: string | InputRef | [InputRef], description: string, required?: 'required']>
 >;

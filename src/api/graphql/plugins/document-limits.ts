@@ -109,28 +109,6 @@ function costOf(measured: Measure, maxCost: number): number {
   return cost;
 }
 
-/** The size of an operation, with its fragments unfolded. */
-interface Measure {
-  /** The number of levels of fields; a root field is at level 1. */
-  depth: number;
-  /** The number of fields with an alias, including `__typename`. */
-  aliases: number;
-  /** The number of directives on the operation and on everything in it. */
-  directives: number;
-  /** The number of the fields `__schema` and `__type`. */
-  introspections: number;
-  /**
-   * The maximum number of objects in the result, in which a list counts as many as its `first` or `last`, plus one for
-   * every four members of the lists in a variable, wherever the variable is used.
-   */
-  cost: number;
-  /** The number of `totalCount` fields. Below a list a field counts once, because one statement counts for all rows. */
-  counts: number;
-  /** The largest `first` or `last`, and the smallest. */
-  largestPage: number;
-  smallestPage: number;
-}
-
 const MEMBERS_OF_AN_OBJECT = 4;
 
 const INTROSPECTION: ReadonlySet<string> = new Set(['__schema', '__type']);
@@ -147,16 +125,30 @@ interface Walk {
   measured: Map<string, Measure>;
 }
 
-const NOTHING: Measure = {
+/** The size of nothing. */
+const NOTHING = {
+  /** The number of levels of fields; a root field is at level 1. */
   depth: 0,
+  /** The number of fields with an alias, including `__typename`. */
   aliases: 0,
+  /** The number of directives on the operation and on everything in it. */
   directives: 0,
+  /** The number of the fields `__schema` and `__type`. */
   introspections: 0,
+  /**
+   * The maximum number of objects in the result, in which a list counts as many as its `first` or `last`, plus one for
+   * every four members of the lists in a variable, wherever the variable is used.
+   */
   cost: 0,
+  /** The number of `totalCount` fields. Below a list a field counts once, because one statement counts for all rows. */
   counts: 0,
+  /** The largest `first` or `last`, and the smallest. */
   largestPage: 0,
   smallestPage: 0,
 };
+
+/** The size of an operation, with its fragments unfolded. */
+type Measure = Readonly<typeof NOTHING>;
 
 /**
  * Measures an operation. The document need not be valid: unknown fields count as scalars or objects by their form, and a
