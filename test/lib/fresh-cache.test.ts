@@ -8,16 +8,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function counting(freshMs = 1_000, maxEntries = 10) {
+function counting(maxEntries?: number) {
   const loads: string[] = [];
-  const cache = new FreshCache<string>({
-    freshMs,
-    maxEntries,
-    load: async (key) => {
-      loads.push(key);
-      return `${key}${loads.length}`;
-    },
-  });
+  const cache = new FreshCache(async (key) => {
+    loads.push(key);
+    return `${key}${loads.length}`;
+  }, maxEntries);
   return { cache, loads };
 }
 
@@ -59,13 +55,9 @@ it('a value that was being loaded when it was forgotten is not kept', async () =
 
 it('a load that fails is told to those who asked, and tried again by the next', async () => {
   let isDown = true;
-  const cache = new FreshCache<string>({
-    freshMs: 1_000,
-    maxEntries: 10,
-    load: async () => {
-      if (isDown) throw new Error('down');
-      return 'up';
-    },
+  const cache = new FreshCache(async () => {
+    if (isDown) throw new Error('down');
+    return 'up';
   });
   await expect(cache.get('a')).rejects.toThrow('down');
   isDown = false;
@@ -73,7 +65,7 @@ it('a load that fails is told to those who asked, and tried again by the next', 
 });
 
 it('the oldest entry goes when there are too many', async () => {
-  const { cache, loads } = counting(1_000, 2);
+  const { cache, loads } = counting(2);
   for (const key of ['a', 'b', 'c']) await cache.get(key);
   cache.get('b');
   cache.get('c');

@@ -17,50 +17,24 @@ interface Follow {
 }
 
 /** A subscriber to revocations, with its position in the table. */
-interface Follower {
-  readonly mayLag: boolean;
+interface Follower extends Follow {
+  /** The `seq` after which the next read begins; `NOWHERE` before the first row. */
+  position: string;
+  /** The sum of the generations in which that position was reached. */
+  begunIn: number;
   /** When its last successful read began, by the monotonic clock. */
   readTick: number;
   /** The read that is running; it never rejects. */
   reading: Promise<void>;
   /** The read that begins after the running one, for all that have asked meanwhile. */
   next: Promise<void> | undefined;
-  tell(changes: readonly AccessChange[]): Promise<void>;
-  /**
-   * Returns the `seq` after which the next read begins, and the time before which a first read ignores rows (ISO 8601).
-   */
-  place(nowMs: number): { position: string; since: string | undefined };
-  reached(position: string): void;
 }
 
-/** Creates a subscriber that has read no revocation yet. */
-function accessFollower({ kinds, sinceMs, mayLag = false, apply }: Follow, generation: () => number): Follower {
-  let position = '0';
-  let isFirst = true;
-  let begunIn = generation();
-  return {
-    mayLag,
-    readTick: Number.NEGATIVE_INFINITY,
-    reading: Promise.resolve(),
-    next: undefined,
-    async tell(changes) {
-      const wanted = changes.filter(({ kind }) => kinds.includes(kind));
-      if (wanted.length > 0) await apply(wanted);
-    },
-    place(nowMs) {
-      const current = generation();
-      if (current !== begunIn) {
-        begunIn = current;
-        position = '0';
-        isFirst = true;
-      }
-      return { position, since: isFirst ? new Date(nowMs - sinceMs).toISOString() : undefined };
-    },
-    reached(reached) {
-      position = reached;
-      isFirst = isFirst && reached === '0';
-    },
-  };
+const NOWHERE = '0';
+
+async function tell({ kinds, apply }: Follow, changes: readonly AccessChange[]): Promise<void> {
+  const wanted = changes.filter(({ kind }) => kinds.includes(kind));
+  if (wanted.length > 0) await apply(wanted);
 }
 
 /**
@@ -117,8 +91,14 @@ export class AccessChanges {
    * repeated by the next poll.
    */
   follow(follow: Follow): void {
-    const generation = () => (follow.generation?.() ?? 0) + (this.#deps.generation?.() ?? 0);
-    this.#followers.push(accessFollower(follow, generation));
+    this.#followers.push({
+      ...follow,
+      position: NOWHERE,
+      begunIn: this.#generationOf(follow),
+      readTick: Number.NEGATIVE_INFINITY,
+      reading: Promise.resolve(),
+      next: undefined,
+    });
   }
 
   /**
@@ -131,7 +111,7 @@ export class AccessChanges {
       try {
         const result = await this.#commitOnce(work, changes);
         // A subscriber that fails here is called again by the next poll.
-        await Promise.allSettled(this.#followers.map((follower) => follower.tell(changes)));
+        await Promise.allSettled(this.#followers.map((follower) => tell(follower, changes)));
         return result;
       } catch (error) {
         if (sqlState(error) !== DEADLOCK || attempt === MAX_ATTEMPTS) throw error;
@@ -177,6 +157,10 @@ export class AccessChanges {
     this.#isFailing = failed !== undefined;
   }
 
+  #generationOf({ generation }: Follow): number {
+    return (generation?.() ?? 0) + (this.#deps.generation?.() ?? 0);
+  }
+
   #commitOnce<Result>(
     work: (ended: (change: AccessChange) => void) => Promise<Result>,
     changes: AccessChange[],
@@ -202,19 +186,27 @@ export class AccessChanges {
     const unscoped = this.#deps.db.unscoped('revocations of all nodes');
     for (;;) {
       const readTick = performance.now();
-      const { position, since } = follower.place(this.#deps.nowMs());
+      const generation = this.#generationOf(follower);
+      if (generation !== follower.begunIn) Object.assign(follower, { position: NOWHERE, begunIn: generation });
+      const { position, sinceMs } = follower;
+      const since = new Date(this.#deps.nowMs() - sinceMs).toISOString();
       const rows = await unscoped.run((k) =>
         k
           .selectFrom('access_changes')
           .select(['seq', 'kind', 'node_id', 'subject', 'item'])
           .where('seq', '>', position)
-          .$if(since !== undefined, (query) => query.where('created_at', '>', since ?? ''))
+          .$if(position === NOWHERE, (query) => query.where('created_at', '>', since))
           .orderBy('seq')
           .limit(BATCH),
       );
       const last = rows.at(-1);
-      if (last) await follower.tell(rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })));
-      follower.reached(last?.seq ?? position);
+      if (last) {
+        await tell(
+          follower,
+          rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })),
+        );
+        follower.position = last.seq;
+      }
       if (rows.length === BATCH) continue;
       follower.readTick = readTick;
       return;

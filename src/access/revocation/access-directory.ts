@@ -9,32 +9,21 @@ import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { AccessChange } from './access-changes.ts';
 
-interface Entry<Value> {
-  value: Value;
-  loadedAtMs: number;
-}
-
-interface FreshCacheOptions<Value> {
-  load(key: string): Promise<Value>;
-  /** How long, in ms, a value may be used after its load began. */
-  freshMs: number;
-  maxEntries: number;
-}
-
-const LIMITS = { freshMs: 1_000, maxEntries: 10_000 };
+/** How long, in ms, a loaded value may be used after its load began. */
+const FRESH_MS = 1_000;
 
 /**
  * Caches loaded values for a short time. A value in steady use is reloaded before it is stale, so that no caller waits;
  * concurrent callers share a load.
  */
 export class FreshCache<Value> {
-  readonly #options: FreshCacheOptions<Value>;
-  readonly #entries: BoundedMap<string, Entry<Value>>;
+  readonly #loaded: (key: string) => Promise<Value>;
+  readonly #entries: BoundedMap<string, { value: Value; loadedAtMs: number }>;
   readonly #loads = new Map<string, Promise<Value>>();
 
-  constructor(options: FreshCacheOptions<Value>) {
-    this.#options = options;
-    this.#entries = new BoundedMap(options.maxEntries);
+  constructor(load: (key: string) => Promise<Value>, maxEntries = 10_000) {
+    this.#loaded = load;
+    this.#entries = new BoundedMap(maxEntries);
   }
 
   /** Returns the value of a key. Rejects when it cannot be loaded. */
@@ -42,8 +31,8 @@ export class FreshCache<Value> {
     const entry = this.#entries.get(key);
     if (!entry) return this.#load(key);
     const age = performance.now() - entry.loadedAtMs;
-    if (age >= this.#options.freshMs) return this.#load(key);
-    if (age >= this.#options.freshMs / 2 && !this.#loads.has(key)) this.#load(key).catch(() => undefined);
+    if (age >= FRESH_MS) return this.#load(key);
+    if (age >= FRESH_MS / 2 && !this.#loads.has(key)) this.#load(key).catch(() => undefined);
     return entry.value;
   }
 
@@ -57,7 +46,7 @@ export class FreshCache<Value> {
     const before = this.#loads.get(key);
     if (before) return before;
     const loadedAtMs = performance.now();
-    const loading: Promise<Value> = this.#options.load(key).then(
+    const loading: Promise<Value> = this.#loaded(key).then(
       (value) => {
         if (this.#loads.get(key) === loading) {
           this.#loads.delete(key);
@@ -76,15 +65,7 @@ export class FreshCache<Value> {
 }
 
 /** The claims of a token that decide whether it is revoked. */
-interface IssuedToken {
-  nodeId: string;
-  subject: string;
-  sessionId: string | undefined;
-  tokenId: string | undefined;
-  familyId: string | undefined;
-  /** The time of issue in seconds since 1970; undefined when the token does not carry it. */
-  issuedAt: number | undefined;
-}
+type IssuedToken = Pick<Principal, 'nodeId' | 'subject' | 'sessionId' | 'tokenId' | 'familyId' | 'issuedAt'>;
 
 /** A condition that selects rows of `revoked_tokens`. */
 type RowSelection = (eb: ExpressionBuilder<Tables, 'revoked_tokens'>) => Expression<SqlBool>;
@@ -113,7 +94,7 @@ export class DenyList {
   readonly #maxEntries: number;
   /** The expiry of each entry, in ms since 1970; Infinity for a token without expiry. */
   readonly #denied = new Map<string, number>();
-  readonly #stored = new FreshCache<boolean>({ ...LIMITS, load: (key) => this.#isStored(key) });
+  readonly #stored = new FreshCache((key) => this.#isStored(key));
   /** When the last dropped entry expires, in ms since 1970. */
   #droppedUntilMs = 0;
   #prunedAtMs = 0;
@@ -247,14 +228,11 @@ export class AccessDirectory {
   constructor(sources: Sources) {
     const { db, clients } = sources;
     this.#sources = sources;
-    this.#clients = new FreshCache({ ...LIMITS, load: (id) => clients.find(id) });
-    this.#secrets = new FreshCache({ ...LIMITS, load: (hash) => this.#loadSecret(hash) });
-    this.#nodes = new FreshCache({
-      ...LIMITS,
-      load: async (id) => {
-        const unscoped = db.unscoped('whether a node exists');
-        return (await unscoped.run((k) => k.selectFrom('nodes').select('id').where('id', '=', id))).length > 0;
-      },
+    this.#clients = new FreshCache((id) => clients.find(id));
+    this.#secrets = new FreshCache((hash) => this.#loadSecret(hash));
+    this.#nodes = new FreshCache(async (id) => {
+      const unscoped = db.unscoped('whether a node exists');
+      return (await unscoped.run((k) => k.selectFrom('nodes').select('id').where('id', '=', id))).length > 0;
     });
   }
 
