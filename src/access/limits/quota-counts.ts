@@ -173,10 +173,12 @@ interface UsesDependencies {
   onError(error: unknown): void;
 }
 
-interface Asked {
-  use: QuotaCount;
-  monthAt: number;
-  answer: PromiseWithResolvers<number>;
+/** Counts that are saved by one statement, for calls of `sync`. */
+interface Batch {
+  /** The counts, each with the month that is asked for. */
+  readonly asked: Map<QuotaCount, number>;
+  /** Resolves with the numbers of requests in that month. */
+  readonly counts: Promise<ReadonlyMap<QuotaCount, number>>;
 }
 
 /** Counts the requests of all clients in memory, and saves the counts every two seconds and when it stops. */
@@ -185,7 +187,8 @@ export class QuotaCounts {
   readonly #uses = new Map<string, QuotaCount>();
   /** A mutex, so that saves run one at a time and no count is saved twice. */
   readonly #saving = new Semaphore({ permits: 1 });
-  #asked = new Map<QuotaCount, Asked>();
+  /** The batch that has not begun. */
+  #batch: Batch | undefined;
   #isSaving = false;
   #isFailing = false;
   #timer: NodeJS.Timeout | undefined;
@@ -237,34 +240,27 @@ export class QuotaCounts {
    * Saves the counts of a client and returns its number of requests in the month. Concurrent calls share one statement.
    * @throws what the database throws.
    */
-  sync(use: QuotaCount, monthAt: number): Promise<number> {
-    const known = this.#asked.get(use);
-    if (known?.monthAt === monthAt) return known.answer.promise;
-    const asked = { use, monthAt, answer: Promise.withResolvers<number>() };
-    if (known) void this.#next(() => this.#answer([asked]));
-    else this.#ask(asked);
-    return asked.answer.promise;
+  async sync(use: QuotaCount, monthAt: number): Promise<number> {
+    let batch = this.#batch;
+    // When a month ends, a batch may have the client with the month before.
+    if (!batch || (batch.asked.get(use) ?? monthAt) !== monthAt) batch = this.#newBatch();
+    batch.asked.set(use, monthAt);
+    return (await batch.counts).get(use) ?? 0;
   }
 
-  #ask(asked: Asked): void {
-    this.#asked.set(asked.use, asked);
-    if (this.#asked.size > 1) return;
-    void this.#next(async () => {
+  #newBatch(): Batch {
+    const asked: Batch['asked'] = new Map();
+    const counts = this.#next(async () => {
       // Waits one microtask, so that all calls in this tick share the statement.
       await undefined;
-      const all = [...this.#asked.values()];
-      this.#asked.clear();
-      return this.#answer(all);
+      if (this.#batch === batch) this.#batch = undefined;
+      const uses = [...asked].map(([use, monthAt]) => ({ use, monthAt }));
+      await this.#saveThese(uses);
+      return new Map(uses.map(({ use, monthAt }) => [use, use.known(monthAt) ?? 0]));
     });
-  }
-
-  async #answer(asked: readonly Asked[]): Promise<void> {
-    try {
-      await this.#saveThese(asked);
-      for (const { use, monthAt, answer } of asked) answer.resolve(use.known(monthAt) ?? 0);
-    } catch (error) {
-      for (const { answer } of asked) answer.reject(error);
-    }
+    const batch = { asked, counts };
+    this.#batch = batch;
+    return batch;
   }
 
   async #saveThese(uses: readonly { use: QuotaCount; monthAt?: number }[]): Promise<void> {
@@ -285,7 +281,7 @@ export class QuotaCounts {
     }
   }
 
-  #next(work: () => Promise<void>): Promise<void> {
+  #next<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#saving.run(undefined, work);
   }
 
