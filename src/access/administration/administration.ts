@@ -6,6 +6,7 @@ import { type Permission, permissionsOfRole } from '../identity/permissions.rule
 import type { Principal } from '../identity/principal.ts';
 import { plainFingerprint } from '../limits/guards.ts';
 import { areAllNetworksWithin } from '../limits/ip-allowlist.ts';
+import type { SupervisorRow } from '../supervisors/supervisors.service.ts';
 
 const LIMITS = [
   { name: 'requests_per_second', text: 'a limit on requests per second' },
@@ -92,6 +93,9 @@ export type AdministrativeChange =
   | 'unlock'
   | 'revoke_sessions';
 
+/** The operations that give nobody control of a client or supervisor. */
+const GIVES_NO_HOLD: ReadonlySet<AdministrativeChange> = new Set(['disable', 'revoke_sessions']);
+
 /** The client or supervisor that an operation concerns. */
 interface AdministeredTarget {
   /** The id of a client that exists; undefined for a new client and for a supervisor. */
@@ -113,7 +117,8 @@ export function administrationRefusal(
   { clientId, scopes, bounds }: AdministeredTarget,
   maker?: ClientBounds,
 ): Refusal | undefined {
-  const needed = givesHold(change) ? [NEEDED, ...scopes] : [NEEDED];
+  const givesHold = !GIVES_NO_HOLD.has(change);
+  const needed = givesHold ? [NEEDED, ...scopes] : [NEEDED];
   const missing = needed.find((scope) => !by.holds(scope));
   if (missing !== undefined) {
     return new Refusal('forbidden', { permission: missing, message: `the permission ${missing} is missing` });
@@ -122,7 +127,7 @@ export function administrationRefusal(
     const message = 'an API token cannot change the client that it was issued to';
     return new Refusal('forbidden', { permission: NEEDED, message });
   }
-  const wanting = maker && givesHold(change) ? freerThanMaker(maker, bounds ?? UNBOUND) : [];
+  const wanting = maker && givesHold ? freerThanMaker(maker, bounds ?? UNBOUND) : [];
   if (wanting.length === 0) return undefined;
   const way = bounds ? wanting.join('; ') : 'use a login token';
   const message = `an API token cannot create or change a client or supervisor with fewer restrictions than its own client: ${way}`;
@@ -135,11 +140,7 @@ export function isRole(name: string): boolean {
 }
 
 /** The role and status of a supervisor. */
-export interface Standing {
-  id: string;
-  role: string;
-  status: 'active' | 'disabled';
-}
+export type Standing = Pick<SupervisorRow, 'id' | 'role' | 'status'>;
 
 /** Checks whether a supervisor can administer its tenant. */
 function isActiveAdmin({ role, status }: Standing): boolean {
@@ -157,24 +158,6 @@ export function lastAdminRefusal(after: Standing, all: readonly Standing[]): Ref
   return new Refusal('precondition_failed', {
     message: 'the last active admin of a tenant cannot be disabled or get another role',
   });
-}
-
-function givesHold(change: AdministrativeChange): boolean {
-  switch (change) {
-    case 'create':
-    case 'replace':
-    case 'rotate':
-    case 'enable':
-    case 'set_password':
-    case 'set_role':
-    case 'unlock':
-      return true;
-    case 'disable':
-    case 'revoke_sessions':
-      return false;
-    default:
-      return change satisfies never;
-  }
 }
 
 /**

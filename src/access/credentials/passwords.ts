@@ -1,4 +1,4 @@
-import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { passwordsAtOnce } from '../../lib/thread-pool.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
@@ -11,13 +11,8 @@ const SALT_BYTES = 16;
 const QUEUE = 64;
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-interface Parameters {
-  memory: number;
-  passes: number;
-  parallelism: number;
-  salt: Buffer;
-  tagBytes: number;
-}
+/** The parameters of a computation; the salt is the `nonce`. */
+type Parameters = Pick<Argon2Parameters, 'memory' | 'passes' | 'parallelism' | 'nonce' | 'tagLength'>;
 
 /**
  * Hashes and verifies passwords with Argon2id (RFC 9106) outside the event loop: on all cores but one, with a bounded
@@ -43,8 +38,8 @@ export class Passwords {
    */
   async hash(password: string, nodeId?: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    const parameters = { memory: MEMORY_KIB, passes: PASSES, parallelism: PARALLELISM, salt, tagBytes: TAG_BYTES };
-    return phc(salt, await this.#run(nodeId, password, parameters));
+    const cost = { memory: MEMORY_KIB, passes: PASSES, parallelism: PARALLELISM };
+    return phc(salt, await this.#run(nodeId, password, { ...cost, nonce: salt, tagLength: TAG_BYTES }));
   }
 
   /**
@@ -62,8 +57,8 @@ export class Passwords {
       memory: Number(memory),
       passes: Number(passes),
       parallelism: Number(parallelism),
-      salt: Buffer.from(salt, 'base64'),
-      tagBytes: expected.length,
+      nonce: Buffer.from(salt, 'base64'),
+      tagLength: expected.length,
     });
     return timingSafeEqual(expected, actual) && known !== null;
   }
@@ -76,12 +71,10 @@ export class Passwords {
   }
 }
 
-function derive(password: string, { memory, passes, parallelism, salt, tagBytes }: Parameters): Promise<Buffer> {
+function derive(password: string, parameters: Parameters): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    argon2(
-      'argon2id',
-      { message: Buffer.from(password, 'utf8'), nonce: salt, parallelism, tagLength: tagBytes, memory, passes },
-      (error, tag) => (error ? reject(error) : resolve(Buffer.from(tag))),
+    argon2('argon2id', { message: Buffer.from(password, 'utf8'), ...parameters }, (error, tag) =>
+      error ? reject(error) : resolve(Buffer.from(tag)),
     );
   });
 }

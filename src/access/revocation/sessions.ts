@@ -3,6 +3,7 @@ import { type Cache, CacheUnavailableError, type NodeSessions } from '../../plat
 import type { Db } from '../../platform/database/database.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { Principal } from '../identity/principal.ts';
+import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
 
 interface NewSession {
@@ -11,12 +12,6 @@ interface NewSession {
   supervisorId: string;
   clientId: string;
   expiresAtMs: number;
-}
-
-/** The supervisor's password hash and role when a login was accepted. */
-interface SeenSupervisor {
-  passwordHash: string;
-  role: string;
 }
 
 /** A selection of sessions: all of a supervisor, all of a client, or a single one. */
@@ -29,14 +24,8 @@ const REBUILD_LOCK_MS = 10_000;
  */
 const CACHE_SURPLUS = 100;
 
-interface SessionKey {
-  nodeId: string;
-  subject: string;
-  sessionId: string;
-}
-
-/** A session as the cache holds it. */
-type CachedLogin = Omit<NewSession, 'clientId'>;
+/** The supervisor when a login was accepted. */
+type SeenSupervisor = Pick<SupervisorRecord, 'passwordHash' | 'role'>;
 
 interface SessionsDependencies {
   db: Db;
@@ -68,7 +57,7 @@ export class Sessions {
     const ask = () => withCache(async () => cache.sessionState(nodeId, subject, sessionId, nowMs()));
     const state = await ask();
     if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
-    if (state === 'absent') return this.#isLiveInDatabase({ nodeId, subject, sessionId });
+    if (state === 'absent') return this.#isLiveInDatabase(nodeId, subject, sessionId);
     await this.#rebuilt(nodeId);
     const rebuilt = await ask();
     if (rebuilt === 'unready') throw serviceUnavailable();
@@ -223,7 +212,7 @@ export class Sessions {
   }
 
   /** Adds a session to the cache. The sessions that were ended for it have usually left the cache before. */
-  async #cache({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
+  async #cache({ nodeId, supervisorId, sessionId, expiresAtMs }: Omit<NewSession, 'clientId'>): Promise<void> {
     const { cache, maxSessions, nowMs } = this.#deps;
     await withCache(() =>
       cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS),
@@ -231,7 +220,7 @@ export class Sessions {
   }
 
   /** Looks up a session in the database, because one created by another process is not in this process's own cache. */
-  async #isLiveInDatabase({ nodeId, subject, sessionId }: SessionKey): Promise<boolean> {
+  async #isLiveInDatabase(nodeId: string, subject: string, sessionId: string): Promise<boolean> {
     if (!isUuid(subject) || !isUuid(sessionId)) return false;
     const { db, nowMs } = this.#deps;
     const [row] = await db

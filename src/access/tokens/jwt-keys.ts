@@ -11,36 +11,23 @@ export interface JwtKey {
   secret: KeyObject;
 }
 
-/**
- * The imported keys: those that sign, by class, and all that verify (the current and the previous one of each class),
- * by key id.
- */
+/** The imported keys. */
 export interface JwtKeys {
-  signing: Record<TokenClass, JwtKey>;
+  /** The key that signs; services issue user tokens alone. */
+  signing: JwtKey;
+  /** The keys that verify, by key id: the current and the previous one of each class. */
   byKeyId: ReadonlyMap<string, JwtKey>;
 }
 
 /** Imports the secrets as HMAC-SHA256 keys; the bytes of a key are the UTF-8 text of the secret. */
 export async function importJwtKeys(secrets: Record<TokenClass, RotatingSecret>): Promise<JwtKeys> {
-  const [user, discover, legacy] = await Promise.all([
-    importClass('user', secrets.user),
-    importClass('discover', secrets.discover),
-    importClass('legacy', secrets.legacy),
-  ]);
-  const all = [...user.all, ...discover.all, ...legacy.all];
-  return {
-    signing: { user: user.signing, discover: discover.signing, legacy: legacy.signing },
-    byKeyId: new Map(all.map((key) => [key.keyId, key])),
-  };
-}
-
-async function importClass(
-  tokenClass: TokenClass,
-  secret: RotatingSecret,
-): Promise<{ signing: JwtKey; all: JwtKey[] }> {
-  const signing = await importKey(tokenClass, secret.current);
-  const previous = secret.previous === undefined ? [] : [await importKey(tokenClass, secret.previous)];
-  return { signing, all: [signing, ...previous] };
+  const imported = (['user', 'discover', 'legacy'] as const).flatMap((tokenClass) => {
+    const { current, previous } = secrets[tokenClass];
+    return [current, ...(previous === undefined ? [] : [previous])].map((secret) => importKey(tokenClass, secret));
+  });
+  const [signing, ...others] = await Promise.all(imported);
+  if (!signing) throw new Error('the class user has a key');
+  return { signing, byKeyId: new Map([signing, ...others].map((key) => [key.keyId, key])) };
 }
 
 async function importKey(tokenClass: TokenClass, secret: string): Promise<JwtKey> {

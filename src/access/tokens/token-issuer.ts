@@ -41,12 +41,11 @@ interface PairPlan {
    * refresh token.
    */
   kinship: { sid: string } | { family: string | undefined };
-  /** The value of `expires_in`, in seconds. */
-  expiresIn: number;
-  /** The lifetime of the access token in seconds; undefined if it has no `exp`. */
-  accessSeconds: number | undefined;
-  /** The lifetime of the refresh token in seconds; undefined if it has no `exp`. */
-  refreshSeconds: number | undefined;
+  /** The lifetimes of the tokens, in seconds. */
+  accessSeconds: number;
+  refreshSeconds: number;
+  /** Whether the tokens have an `exp`. */
+  expire: boolean;
 }
 
 /** Signs pairs of access and refresh tokens (docs/contract.md, D3-01). */
@@ -56,7 +55,7 @@ export class TokenIssuer {
 
   constructor(deps: IssuerDependencies) {
     this.#deps = deps;
-    this.#sign = jwtSigner(deps.keys.signing.user);
+    this.#sign = jwtSigner(deps.keys.signing);
   }
 
   /** Returns when the refresh token of a login that begins now will expire, in ms since 1970. */
@@ -72,9 +71,9 @@ export class TokenIssuer {
       scopes: permissions,
       accessUse: 'login',
       kinship: { sid: sessionId },
-      expiresIn: LOGIN_ACCESS_SECONDS,
       accessSeconds: LOGIN_ACCESS_SECONDS,
       refreshSeconds: LOGIN_REFRESH_SECONDS,
+      expire: true,
     });
   }
 
@@ -84,16 +83,15 @@ export class TokenIssuer {
    */
   forClient(client: ClientRecord, family?: string): Promise<TokenResponse> {
     const { enabled, durationSeconds } = client.tokenExpiry;
-    const lifetime = enabled ? durationSeconds : undefined;
     return this.#pair({
       client,
       subject: client.clientId,
       scopes: client.scopes,
       accessUse: 'api',
       kinship: { family },
-      expiresIn: durationSeconds,
-      accessSeconds: lifetime,
-      refreshSeconds: lifetime,
+      accessSeconds: durationSeconds,
+      refreshSeconds: durationSeconds,
+      expire: enabled,
     });
   }
 
@@ -114,7 +112,7 @@ export class TokenIssuer {
       client_id: clientId,
       ...kinship,
     };
-    const until = (seconds: number | undefined) => (seconds === undefined ? { iat } : { iat, exp: iat + seconds });
+    const until = (seconds: number) => (plan.expire ? { iat, exp: iat + seconds } : { iat });
     const access = await this.#sign({
       ...common,
       ...until(plan.accessSeconds),
@@ -130,7 +128,7 @@ export class TokenIssuer {
     return {
       access_token: access,
       refresh_token: refresh,
-      expires_in: plan.expiresIn,
+      expires_in: plan.accessSeconds,
       token_type: 'Bearer',
       scope,
       created_at: iat,

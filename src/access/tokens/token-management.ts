@@ -1,6 +1,6 @@
 import type { ClientRecord } from '../identity/client-record.ts';
 import { unlessInvalid } from '../identity/invalid-token.ts';
-import type { Principal, SignedToken, TokenUse } from '../identity/principal.ts';
+import type { Principal, SignedToken } from '../identity/principal.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { Supervisors } from '../supervisors/supervisors.service.ts';
 
@@ -16,26 +16,8 @@ interface ManagementDependencies {
   revocations: Revocations;
 }
 
-/** The response to an introspection request (RFC 7662 section 2.2). */
-type Introspection = { active: false } | ActiveToken;
-
-interface ActiveToken {
-  active: true;
-  scope: string | undefined;
-  /** The supervisor's username; undefined unless it is a token of a login. */
-  username: string | undefined;
-  token_type?: 'Bearer';
-  client_id: string | undefined;
-  exp: number | undefined;
-  iat: number | undefined;
-  sub: string | undefined;
-  aud: string | undefined;
-  iss: string | undefined;
-  jti: string | undefined;
-  token_use: TokenUse;
-}
-
-const INACTIVE: Introspection = { active: false };
+/** What introspection says of a token that would not be accepted (RFC 7662 section 2.2). */
+const INACTIVE = { active: false };
 
 const CLASSES = ['user', 'legacy'] as const;
 
@@ -70,7 +52,7 @@ export class TokenManagement {
    * Returns the content of a token of this client's tenant if it would be accepted now; `active: false` for every other
    * token (RFC 7662 section 2.2).
    */
-  async introspect(token: string, client: ClientRecord): Promise<Introspection> {
+  async introspect(token: string, client: ClientRecord) {
     const { authenticator } = this.#deps;
     const signed = await unlessInvalid(() => authenticator.checkSignature(token, CLASSES));
     if (!signed) return INACTIVE;
@@ -84,7 +66,7 @@ export class TokenManagement {
     return principal.nodeId === client.nodeId ? this.#introspectAccess(signed, principal) : INACTIVE;
   }
 
-  async #introspectAccess(signed: SignedToken, principal: Principal): Promise<Introspection> {
+  async #introspectAccess(signed: SignedToken, principal: Principal) {
     const { nodeId, tokenUse, subject, permissions } = principal;
     const isLogin = tokenUse === 'login';
     return {
@@ -98,7 +80,7 @@ export class TokenManagement {
   }
 
   /** Introspects a refresh token. The response has no `token_type`, since a refresh token is not a Bearer token. */
-  async #introspectRefresh(token: string, signed: SignedToken, { nodeId }: ClientRecord): Promise<Introspection> {
+  async #introspectRefresh(token: string, signed: SignedToken, { nodeId }: ClientRecord) {
     const { directory, refreshTokens } = this.#deps;
     const { client_id: clientId, scope } = signed.claims;
     const owner = typeof clientId === 'string' ? await directory.client(clientId) : undefined;
