@@ -2,37 +2,26 @@ import type { Db } from '../platform/database/database.ts';
 import type { SqlTag } from '../platform/database/tenant-db.ts';
 import type { AuditSeals } from './seals.ts';
 
-/** A calendar month in UTC; `month` is 1 to 12. */
+/** A calendar month in UTC: the name of its partition, and its times, of which `from` is inclusive and `to` exclusive. */
 interface Month {
-  year: number;
-  month: number;
+  name: string;
+  from: string;
+  to: string;
 }
 
-/** Returns the UTC month of a time in ms since 1970. */
-function monthOf(ms: number): Month {
+/** Returns the month that is `later` months after that of a time in ms since 1970. */
+function monthOf(ms: number, later = 0): Month {
   const date = new Date(ms);
-  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1 };
-}
-
-/** Returns the month that is `count` months later. */
-function addMonths({ year, month }: Month, count: number): Month {
-  return monthOf(Date.UTC(year, month - 1 + count));
-}
-
-/** Returns the table name of a month's partition and its range of times: `from` is inclusive, `to` exclusive. */
-function partitionOf(month: Month): { name: string; from: string; to: string } {
-  const name = `audit_records_${month.year}_${String(month.month).padStart(2, '0')}`;
-  return { name, from: startOf(month), to: startOf(addMonths(month, 1)) };
+  const startOf = (count: number) =>
+    new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + count)).toISOString();
+  const from = startOf(later);
+  return { name: `audit_records_${from.slice(0, 7).replace('-', '_')}`, from, to: startOf(later + 1) };
 }
 
 /** Returns the month of the partition with this table name; undefined when the table is no monthly partition. */
 function monthOfPartition(name: string): Month | undefined {
   const [, year, month] = /^audit_records_(\d{4})_(\d\d)$/.exec(name) ?? [];
-  return year === undefined || month === undefined ? undefined : { year: Number(year), month: Number(month) };
-}
-
-function startOf({ year, month }: Month): string {
-  return new Date(Date.UTC(year, month - 1)).toISOString();
+  return year === undefined || month === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1));
 }
 
 /** The records of a chain with indices from `from` to `to`, or all of those without a chain. */
@@ -93,8 +82,7 @@ export class AuditRetention {
    */
   async keep(): Promise<void> {
     const { nowMs, retentionDays } = this.#deps;
-    const current = monthOf(nowMs());
-    for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) await this.#makePartition(addMonths(current, ahead));
+    for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) await this.#makePartition(monthOf(nowMs(), ahead));
     const asked = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
     const [kept] = await this.#unscoped().raw(
       (sql) => sql<{ oldest: string }>`
@@ -102,25 +90,23 @@ export class AuditRetention {
           'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as oldest`,
     );
     const oldest = kept?.oldest ?? asked;
-    await this.#dropBefore(monthOf(Date.parse(oldest)));
+    await this.#dropBefore(monthOf(Date.parse(oldest)).from);
     await this.#deleteBefore(oldest);
   }
 
-  async #makePartition(month: Month): Promise<void> {
-    const { name, from } = partitionOf(month);
+  async #makePartition({ name, from }: Month): Promise<void> {
     if ((await this.#partitions()).includes(name)) return;
     await this.#alone(async () => {
       await this.#unscoped().raw((sql) => sql`select audit_make_month(${from}::date)`);
     });
   }
 
-  async #dropBefore(oldest: Month): Promise<void> {
-    const { from } = partitionOf(oldest);
+  async #dropBefore(oldest: string): Promise<void> {
     for (const name of await this.#partitions()) {
       const month = monthOfPartition(name);
-      if (!month || partitionOf(month).to > from) continue;
-      const { from: first, to } = partitionOf(month);
-      const dropped = await this.#dropped(to, (sql) => sql`at >= ${first} and at < ${to}`);
+      if (!month || month.to > oldest) continue;
+      const { from, to } = month;
+      const dropped = await this.#dropped(to, (sql) => sql`at >= ${from} and at < ${to}`);
       const stated = async () => {
         await this.#waitBriefly();
         return (await this.#partitions()).includes(name) ? dropped : undefined;
