@@ -12,15 +12,20 @@ const LOCAL = 'local';
 /** Matches an http or https URL without user, query and fragment. */
 const PLAIN_URL = /^https?:\/\/[^\s?#@]+$/;
 
-const url = z
-  .string()
-  .regex(PLAIN_URL, {
-    error: 'must be local, or an http or https URL without user and query',
-    abort: true,
-  })
-  .refine((text) => URL.canParse(text), 'must be a URL');
+function urlInput(error: string): z.ZodString {
+  return z
+    .string()
+    .regex(PLAIN_URL, { error, abort: true })
+    .refine((text) => URL.canParse(text), 'must be a URL');
+}
+
+function withoutSlash(text: string): string {
+  return text.replace(/\/+$/, '');
+}
+
+const url = urlInput('must be local, or an http or https URL without user and query');
 const remotePlace = url
-  .transform((text) => text.replace(/\/+$/, ''))
+  .transform(withoutSlash)
   .meta({ description: 'URL of the service; its path is prefixed to the path of every request.' });
 
 const localSchema = z.strictObject({
@@ -89,11 +94,8 @@ export function remoteService(at: string): RemoteService {
  * The schema of `transactions_lookup` in `gateway.yaml`: the service that says which tenant a transaction belongs to.
  */
 const lookupSchema = z.strictObject({
-  url: z
-    .string()
-    .regex(PLAIN_URL, { error: 'must be an http or https URL without user and query', abort: true })
-    .refine((text) => URL.canParse(text), 'must be a URL')
-    .transform((text) => text.replace(/\/+$/, ''))
+  url: urlInput('must be an http or https URL without user and query')
+    .transform(withoutSlash)
     .meta({ description: 'GET {url}/{id} returns the owner of a transaction; the id is percent-encoded.' }),
   timeout_ms: z.int().min(1).max(60_000).default(5_000).meta({
     description: 'Milliseconds until the last byte of the response.',

@@ -8,29 +8,15 @@ import type { Log } from '../../lib/log.ts';
 import { ConfigError } from '../../platform/config/config.ts';
 import { type GatewayConfig, parseGatewayConfig, unreadable } from './gateway-config.ts';
 
-/** The number of endpoints, and how two endpoint tables differ; the members are fields of the log. */
-interface TableChanges {
-  endpoints: number;
-  endpoints_added: number;
-  endpoints_removed: number;
-  endpoints_changed: number;
-  services_added: number;
-  services_removed: number;
-  services_changed: number;
-}
-
-/** Compares two endpoint tables. Identifies an endpoint by its methods and path, a service by its name. */
-export function tableChanges(before: GatewayConfig, after: GatewayConfig): TableChanges {
-  const endpoints = difference(endpointsOf(before), endpointsOf(after));
-  const services = difference(new Map(Object.entries(before.services)), new Map(Object.entries(after.services)));
+/**
+ * Compares two endpoint tables. Identifies an endpoint by its methods and path, a service by its name. The members of the
+ * result are fields of the log.
+ */
+export function tableChanges(before: GatewayConfig, after: GatewayConfig) {
   return {
     endpoints: after.endpoints.length,
-    endpoints_added: endpoints.added,
-    endpoints_removed: endpoints.removed,
-    endpoints_changed: endpoints.changed,
-    services_added: services.added,
-    services_removed: services.removed,
-    services_changed: services.changed,
+    ...difference('endpoints', endpointsOf(before), endpointsOf(after)),
+    ...difference('services', new Map(Object.entries(before.services)), new Map(Object.entries(after.services))),
   };
 }
 
@@ -38,14 +24,15 @@ function endpointsOf({ endpoints }: GatewayConfig): ReadonlyMap<string, unknown>
   return new Map(endpoints.map((endpoint) => [`${endpoint.methods.join()} ${endpoint.path}`, endpoint]));
 }
 
-function difference(before: ReadonlyMap<string, unknown>, after: ReadonlyMap<string, unknown>) {
+function difference(name: string, before: ReadonlyMap<string, unknown>, after: ReadonlyMap<string, unknown>) {
   let added = 0;
   let changed = 0;
   for (const [key, value] of after) {
     if (!before.has(key)) added += 1;
     else if (!isDeepStrictEqual(before.get(key), value)) changed += 1;
   }
-  return { added, changed, removed: before.size + added - after.size };
+  const removed = before.size + added - after.size;
+  return { [`${name}_added`]: added, [`${name}_removed`]: removed, [`${name}_changed`]: changed };
 }
 
 /**

@@ -3,14 +3,18 @@ import type { Span, Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { methodOf } from '../exchange/request-metrics.ts';
 
-type Label = 'service' | 'http_request_method' | 'http_response_status_code' | 'error_type';
+/** The labels of a call that begins. */
+interface CallLabels {
+  service: string;
+  http_request_method: string;
+}
 
 /** How a call failed: the upstream was unreachable or timed out, the client left, or the response was cut off. */
 export type CallError = 'unreachable' | 'timeout' | 'left' | 'cut';
 
 /** Measures and traces the calls of upstreams. */
 export class UpstreamCalls {
-  readonly durations = durations<Label>({
+  readonly durations = durations<keyof CallLabels | 'http_response_status_code' | 'error_type'>({
     name: 'http_client_request_duration_seconds',
     help: 'Duration of requests to upstream services, up to the last byte of the response. Each attempt counts separately.',
     labelNames: ['service', 'http_request_method', 'http_response_status_code', 'error_type'],
@@ -35,41 +39,24 @@ export class UpstreamCalls {
           ...(attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {}),
         },
       });
-    return new UpstreamCall(child, (status, error, seconds) =>
-      this.#observe(service, method, { status, error, seconds }),
-    );
-  }
-
-  #observe(
-    service: string,
-    method: string,
-    call: { status: number; error: CallError | undefined; seconds: number },
-  ): void {
-    const { status, error = '', seconds } = call;
-    const labels = {
-      service,
-      http_request_method: method,
-      http_response_status_code: status === 0 ? '' : String(status),
-      error_type: error,
-    };
-    this.durations.observe(labels, seconds);
+    return new UpstreamCall(this.durations, { service, http_request_method: method }, child);
   }
 }
 
-type OnEnd = (status: number, error: CallError | undefined, seconds: number) => void;
-
 /** An attempt to call an upstream. Only the first call of `end` has an effect. */
 export class UpstreamCall {
+  readonly #durations: UpstreamCalls['durations'];
+  readonly #labels: CallLabels;
   readonly #span: Span | undefined;
-  readonly #onEnd: OnEnd;
   readonly #startedTick = performance.now();
   #status = 0;
   #isStream = false;
   #isEnded = false;
 
-  constructor(span: Span | undefined, onEnd: OnEnd) {
+  constructor(durations: UpstreamCalls['durations'], labels: CallLabels, span: Span | undefined) {
+    this.#durations = durations;
+    this.#labels = labels;
     this.#span = span;
-    this.#onEnd = onEnd;
   }
 
   /** The `traceparent` header for the upstream; undefined when the request is not traced. */
@@ -86,7 +73,11 @@ export class UpstreamCall {
   end(error?: CallError): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    if (!this.#isStream) this.#onEnd(this.#status, error, (performance.now() - this.#startedTick) / 1_000);
+    if (!this.#isStream) {
+      const status = this.#status === 0 ? '' : String(this.#status);
+      const labels = { ...this.#labels, http_response_status_code: status, error_type: error ?? '' };
+      this.#durations.observe(labels, (performance.now() - this.#startedTick) / 1_000);
+    }
     if (this.#status > 0) this.#span?.tell({ 'http.response.status_code': this.#status });
     this.#span?.end(error ?? (this.#status >= 400 ? String(this.#status) : undefined));
   }
