@@ -5,7 +5,7 @@ import type { RotatingSecret, Secrets } from '../platform/config/secrets.ts';
 import type { Database, Db } from '../platform/database/database.ts';
 import { ClientAdministration } from './administration/client-administration.service.ts';
 import { SupervisorAdministration } from './administration/supervisor-administration.service.ts';
-import { ClientPages, Clients } from './clients/clients.service.ts';
+import { ClientPages } from './clients/clients.service.ts';
 import { LoginLocks } from './credentials/login-locks.ts';
 import type { Passwords } from './credentials/passwords.ts';
 import { ClientLimits } from './limits/client-limits.ts';
@@ -74,7 +74,6 @@ export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
     locks,
     passwords,
     ...buildAccessPages(db),
-    clients: new Clients(db, pepper),
     clientAdministration: new ClientAdministration({ db, changes, clock, sessions, pepper: pepper.current, nowMs }),
     supervisors: new Supervisors(db),
     supervisorAdministration: new SupervisorAdministration({ db, changes, sessions, passwords, locks, nowMs }),
@@ -107,12 +106,12 @@ export async function buildAccess(
     pepper: secrets.pepper,
     onError: (error) => log.error({ err: error }, 'could not load or prune revoked sessions and tokens'),
   });
-  const { clock, changes, sessions, locks, passwords, clients, supervisors } = administration;
+  const { clock, changes, sessions, locks, passwords, supervisors } = administration;
   stack.defer(() => clock.stop());
   stack.defer(() => changes.stop());
   const verifier = new TokenVerifier(keys);
   const denied = new DenyList({ db, current: () => changes.current(), nowMs });
-  const directory = new AccessDirectory({ db, clients, denied, nowMs });
+  const directory = new AccessDirectory({ db, pepper: secrets.pepper, denied, nowMs });
   const authenticator = new TokenAuthenticator({ verifier, directory, sessions, nowMs });
   const watch = new AccessWatch({
     check: (principal) => authenticator.check(principal),

@@ -23,6 +23,7 @@ import { cors } from '../gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../gateway/gateway.ts';
 import type { Upstreams } from '../gateway/proxy/upstreams.ts';
 import { EndpointTable, Services } from '../gateway/routing.ts';
+import { secretsOf } from '../platform/config/secrets.ts';
 import { inRequest } from '../platform/database/tenant-db.ts';
 import { forbidden } from '../platform/errors.ts';
 import type { Context } from './context.ts';
@@ -144,10 +145,9 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
   if (config.console && !consoleServed) {
     context.log.warn({}, 'the console is not served: install its packages (npm ci --prefix console --omit=peer)');
   }
-  const passwords = password.previous === undefined ? [password.current] : [password.current, password.previous];
   return {
     ...context,
-    webhookCredentials: { username, passwords },
+    webhookCredentials: { username, passwords: secretsOf(password) },
     webhookSignature: { keys, isRequired: config.webhookSignature === 'required' },
     console: consoleServed,
     swagger: swaggerFiles(config.publicUrl, demo),

@@ -139,13 +139,13 @@ async function stopInTime(service: Service, log: FlushableLog): Promise<number> 
 
 async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<void> {
   if (!demo || baseUrl === undefined) return;
-  const { config, secrets, publicUrl, clients, issuer } = context;
+  const { config, secrets, publicUrl, directory, issuer } = context;
   const [{ greeting }, { consoleFiles }] = await Promise.all([
     import('./demo/greeting.ts'),
     import('../api/console/console-files.ts'),
   ]);
   const hasConsole = config.console && consoleFiles() !== undefined;
-  const client = await clients.find(demo.client.client_id);
+  const client = await directory.client(demo.client.client_id);
   const token = client && (await issuer.forClient(client)).access_token;
   const { username, password } = secrets.webhook;
   const webhook = { username, password: password.current };

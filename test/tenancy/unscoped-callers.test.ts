@@ -7,10 +7,10 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Who goes around the tenant's door, and how often. A new line here is a decision: may its statement see every node? */
 const CALLERS = {
   'src/access/administration/client-administration.service.ts': 1,
-  'src/access/clients/clients.service.ts': 2,
+  'src/access/clients/clients.service.ts': 1,
   'src/access/limits/quota-store.ts': 2,
   'src/access/revocation/access-changes.ts': 3,
-  'src/access/revocation/access-directory.ts': 3,
+  'src/access/revocation/access-directory.ts': 4,
   'src/access/revocation/database-clock.ts': 1,
   'src/access/credentials/login-locks.ts': 1,
   'src/access/tokens/revocations.ts': 1,

@@ -1,7 +1,6 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac, type KeyObject } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { isoFromPg } from '../../lib/instants.ts';
-import type { RotatingSecret } from '../../platform/config/secrets.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -10,52 +9,12 @@ import type { ClientRecord } from '../identity/client-record.ts';
 /** The lifetime of access tokens, in seconds, for clients without a configured duration. */
 export const DEFAULT_DURATION_SECONDS = 3600;
 
-/** The client that a secret belongs to, and the secret's expiry in ms since 1970; undefined when it does not expire. */
-export interface ClientSecretRecord {
-  clientId: string;
-  endsAtMs: number | undefined;
-}
-
-/** Reads clients and their secrets. */
-export class Clients {
-  readonly #db: Db;
-  readonly #peppers: readonly KeyObject[];
-
-  constructor(db: Db, pepper: RotatingSecret) {
-    this.#db = db;
-    const { current, previous } = pepper;
-    const peppers = previous === undefined ? [current] : [current, previous];
-    this.#peppers = peppers.map((text) => createSecretKey(text, 'utf8'));
-  }
-
-  /** Returns the client with this id, active or disabled; undefined when there is none. */
-  async find(clientId: string): Promise<ClientRecord | undefined> {
-    const [row] = await this.#db
-      .unscoped('a client is looked up before its node is known')
-      .run((k) => k.selectFrom('clients').selectAll().where('id', '=', clientId));
-    return row && toRecord(row);
-  }
-
-  /**
-   * Returns the client whose secret has this hash; undefined when there is none. Looking it up by hash reveals nothing
-   * by timing.
-   */
-  async findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined> {
-    const [row] = await this.#db
-      .unscoped('a client is looked up before its node is known')
-      .run((k) => k.selectFrom('client_secrets').select(['client_id', 'expires_at']).where('hash', '=', hash));
-    if (!row) return undefined;
-    const endsAtMs = row.expires_at === null ? undefined : Date.parse(isoFromPg(row.expires_at));
-    return { clientId: row.client_id, endsAtMs };
-  }
-
-  /**
-   * Returns the hashes under which a secret may be stored, in base64url: with the current pepper and, if there is one,
-   * the previous.
-   */
-  hashesOf(secret: string): string[] {
-    return this.#peppers.map((pepper) => hashClientSecret(pepper, secret).toString('base64url'));
-  }
+/** Returns the client with this id, active or disabled; undefined when there is none. */
+export async function findClient(db: Db, clientId: string): Promise<ClientRecord | undefined> {
+  const [row] = await db
+    .unscoped('a client is looked up before its node is known')
+    .run((k) => k.selectFrom('clients').selectAll().where('id', '=', clientId));
+  return row && toRecord(row);
 }
 
 /** Returns the hash under which a client secret is stored: HMAC-SHA256 with the pepper as its key. */

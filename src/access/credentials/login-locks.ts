@@ -44,18 +44,7 @@ export class LoginLocks {
 
   /** Checks whether a username is locked now, ignoring case. */
   async isLocked(nodeId: string, username: string): Promise<boolean> {
-    const { db, nowMs } = this.#deps;
-    const rows = await db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .selectFrom('login_failures')
-          .select('failed_at')
-          .where('username', '=', lockName(username))
-          .orderBy('failed_at', 'desc')
-          .limit(FAILURES_TO_LOCK),
-      );
-    return lockedUntilMs(rows.map(failedAtMs), nowMs()) !== undefined;
+    return (await this.lockedUntil(nodeId, [username])).size > 0;
   }
 
   /** Records a failed login. */

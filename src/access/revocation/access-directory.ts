@@ -1,10 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { isUuid } from '../../lib/input.ts';
+import { isoFromPg } from '../../lib/instants.ts';
+import { type RotatingSecret, secretsOf } from '../../platform/config/secrets.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
-import type { ClientSecretRecord } from '../clients/clients.service.ts';
+import { findClient, hashClientSecret } from '../clients/clients.service.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { AccessChange } from './access-changes.ts';
@@ -78,7 +80,8 @@ interface DenyListDependencies {
 }
 
 const MAX_ID_LENGTH = 255;
-const UUID_LENGTH = 36;
+/** Matches the key of a revocation whose owner has a UUID. */
+const KEY = /^(token|session):([\da-f-]{36}):(.*)$/is;
 const PRUNE_EVERY_MS = 60_000;
 const MAX_ENTRIES = 200_000;
 /** How long, in ms, the access tokens of an ended session can be presented: longer than they live. */
@@ -115,7 +118,7 @@ export class DenyList {
   async allows(clientId: string | undefined, token: IssuedToken): Promise<boolean> {
     await this.#deps.current();
     if (this.#denied.size === 0) return true;
-    const keys = keysOf(clientId, token);
+    const keys = endKeysOf(clientId, token);
     if (keys.some((key) => this.#denied.has(key))) return false;
     if (this.#deps.nowMs() >= this.#droppedUntilMs) return true;
     return !(await Promise.all(keys.map((key) => this.#stored.get(key)))).includes(true);
@@ -132,7 +135,7 @@ export class DenyList {
     const untilMs = this.#deps.nowMs() + ENDED_SESSION_MS;
     const ids: string[] = [];
     for (const { kind, subject, item } of changes) {
-      if (kind === 'session' && item !== null) this.#denied.set(keyOf(subject, item), untilMs);
+      if (kind === 'session' && item !== null) this.#denied.set(endKey(kind, subject, item), untilMs);
       if (kind === 'token' && item !== null) ids.push(item);
     }
     this.#prune();
@@ -140,10 +143,9 @@ export class DenyList {
   }
 
   async #isStored(key: string): Promise<boolean> {
-    const [owner, id] = [key.slice(0, UUID_LENGTH), key.slice(UUID_LENGTH + 1)];
-    if (!isUuid(owner)) return false;
-    const tokens = await this.#tokens((eb) => eb.and({ client_id: owner, token_id: id }));
-    if (tokens.length > 0 || !isUuid(id)) return tokens.length > 0;
+    const [, kind, owner = '', id = ''] = KEY.exec(key) ?? [];
+    if (kind === 'token') return (await this.#tokens((eb) => eb.and({ client_id: owner, token_id: id }))).length > 0;
+    if (!isUuid(id)) return false;
     const sessions = await this.#deps.db
       .unscoped('sessions of all nodes')
       .run((k) => k.selectFrom('sessions').select('id').where('id', '=', id).where('revoked_at', 'is not', null));
@@ -166,7 +168,7 @@ export class DenyList {
     const rows = await this.#tokens(which);
     for (const { client_id, token_id, expires_at } of rows.reverse()) {
       const endsAtMs = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
-      this.#denied.set(keyOf(client_id, token_id), endsAtMs);
+      this.#denied.set(endKey('token', client_id, token_id), endsAtMs);
     }
     this.#prune();
   }
@@ -193,42 +195,51 @@ export function storedTokenId(id: string): string {
   return id.length <= MAX_ID_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`;
 }
 
-/** Returns the key of a token or family of a client, or of a session of a supervisor. */
-function keyOf(owner: string, id: string): string {
-  return `${owner}:${storedTokenId(id)}`;
+/** Returns the key of a revocation of a session of a supervisor, or of a token or family of a client. */
+export function endKey(kind: 'session' | 'token', subject: string, item: string): string {
+  return `${kind}:${subject}:${storedTokenId(item)}`;
 }
 
-function keysOf(clientId: string | undefined, { subject, sessionId, tokenId, familyId }: IssuedToken): string[] {
+/** Returns the keys of the revocations of a token of a client, its family and its session. */
+export function endKeysOf(
+  clientId: string | undefined,
+  { subject, sessionId, tokenId, familyId }: IssuedToken,
+): string[] {
   const keys: string[] = [];
-  if (clientId !== undefined && tokenId !== undefined) keys.push(keyOf(clientId, tokenId));
-  if (clientId !== undefined && familyId !== undefined) keys.push(keyOf(clientId, familyId));
-  if (sessionId !== undefined) keys.push(keyOf(subject, sessionId));
+  if (clientId !== undefined && tokenId !== undefined) keys.push(endKey('token', clientId, tokenId));
+  if (clientId !== undefined && familyId !== undefined) keys.push(endKey('token', clientId, familyId));
+  if (sessionId !== undefined) keys.push(endKey('session', subject, sessionId));
   return keys;
 }
 
-interface Sources {
+interface DirectoryDependencies {
   db: Db;
-  clients: {
-    find(clientId: string): Promise<ClientRecord | undefined>;
-    findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined>;
-    hashesOf(secret: string): string[];
-  };
+  /** The key of the hashes of client secrets (HMAC), current and previous. */
+  pepper: RotatingSecret;
   denied: DenyList;
   nowMs(): number;
 }
 
+/** The client that a secret belongs to, and the secret's expiry in ms since 1970. */
+interface ClientSecret {
+  clientId: string;
+  endsAtMs: number;
+}
+
 /** Looks up tenants, clients and client secrets. A result is at most one second old. */
 export class AccessDirectory {
-  readonly #sources: Sources;
+  readonly #deps: DirectoryDependencies;
+  readonly #peppers: readonly KeyObject[];
   readonly #clients: FreshCache<ClientRecord | undefined>;
   readonly #nodes: FreshCache<boolean>;
-  readonly #secrets: FreshCache<ClientSecretRecord | undefined>;
+  readonly #secrets: FreshCache<ClientSecret | undefined>;
   readonly #hashesOfClient = new Map<string, Set<string>>();
 
-  constructor(sources: Sources) {
-    const { db, clients } = sources;
-    this.#sources = sources;
-    this.#clients = new FreshCache((id) => clients.find(id));
+  constructor(deps: DirectoryDependencies) {
+    const { db, pepper } = deps;
+    this.#deps = deps;
+    this.#peppers = secretsOf(pepper).map((text) => createSecretKey(text, 'utf8'));
+    this.#clients = new FreshCache((id) => findClient(db, id));
     this.#secrets = new FreshCache((hash) => this.#loadSecret(hash));
     this.#nodes = new FreshCache(async (id) => {
       const unscoped = db.unscoped('whether a node exists');
@@ -246,7 +257,7 @@ export class AccessDirectory {
     const [isNode, client] = await Promise.all([this.#nodes.get(nodeId), loading]);
     if (!isNode) return false;
     if (client) return this.isInForce(client, principal, principal.tokenUse === 'login');
-    return (tokenClass !== 'user' || clientId === undefined) && this.#sources.denied.allows(undefined, principal);
+    return (tokenClass !== 'user' || clientId === undefined) && this.#deps.denied.allows(undefined, principal);
   }
 
   /**
@@ -257,7 +268,7 @@ export class AccessDirectory {
     if (!client.active || client.nodeId !== token.nodeId) return false;
     const goodFrom = isLogin ? client.tokensFromSeconds : client.ownTokensFromSeconds;
     if (goodFrom > 0 && (token.issuedAt ?? 0) < goodFrom) return false;
-    return this.#sources.denied.allows(client.clientId, token);
+    return this.#deps.denied.allows(client.clientId, token);
   }
 
   /** Returns the client with this id, active or not; undefined when there is none. */
@@ -273,9 +284,9 @@ export class AccessDirectory {
 
   /** Returns the active client that has this valid secret; undefined when there is none. */
   async clientOfSecret(secret: string): Promise<ClientRecord | undefined> {
-    for (const hash of this.#sources.clients.hashesOf(secret)) {
-      const found = await this.#secrets.get(hash);
-      if (!found || (found.endsAtMs !== undefined && found.endsAtMs <= this.#sources.nowMs())) continue;
+    for (const pepper of this.#peppers) {
+      const found = await this.#secrets.get(hashClientSecret(pepper, secret).toString('base64url'));
+      if (!found || found.endsAtMs <= this.#deps.nowMs()) continue;
       const client = await this.#clients.get(found.clientId);
       return client?.active ? client : undefined;
     }
@@ -289,11 +300,16 @@ export class AccessDirectory {
     this.#hashesOfClient.delete(clientId);
   }
 
-  async #loadSecret(hash: string): Promise<ClientSecretRecord | undefined> {
-    const found = await this.#sources.clients.findBySecret(Buffer.from(hash, 'base64url'));
-    if (!found) return undefined;
-    const hashes = this.#hashesOfClient.get(found.clientId) ?? new Set();
-    this.#hashesOfClient.set(found.clientId, hashes.add(hash));
-    return found;
+  /** Loads a secret by its hash, which reveals nothing of it by timing. */
+  async #loadSecret(hash: string): Promise<ClientSecret | undefined> {
+    const bytes = Buffer.from(hash, 'base64url');
+    const [row] = await this.#deps.db
+      .unscoped('a client is looked up before its node is known')
+      .run((k) => k.selectFrom('client_secrets').select(['client_id', 'expires_at']).where('hash', '=', bytes));
+    if (!row) return undefined;
+    const { client_id: clientId, expires_at: end } = row;
+    const hashes = this.#hashesOfClient.get(clientId) ?? new Set();
+    this.#hashesOfClient.set(clientId, hashes.add(hash));
+    return { clientId, endsAtMs: end === null ? Number.POSITIVE_INFINITY : Date.parse(isoFromPg(end)) };
   }
 }

@@ -4,7 +4,7 @@ import type { Cache } from '../../platform/cache/cache.ts';
 import { InvalidTokenError } from '../identity/invalid-token.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
-import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, storedTokenId } from './access-directory.ts';
+import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, endKey, endKeysOf } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';
 
 /** How a token has ended; `unknown` when it could not be checked, which counts as an end too. */
@@ -155,21 +155,14 @@ export class AccessWatch {
   }
 }
 
-function keysOf({ clientId, sessionId, tokenId, familyId, subject }: Principal): string[] {
-  const client = clientId?.toLowerCase() ?? '';
-  const session = sessionId === undefined ? undefined : `session:${subject}:${sessionId}`;
+function keysOf(principal: Principal): string[] {
+  const client = principal.clientId?.toLowerCase();
   // A token without a client gets an empty client id, so that it can be removed like all others.
-  return [`client:${client}`, session, tokenKey(client, tokenId), tokenKey(client, familyId)].filter(
-    (key) => key !== undefined,
-  );
+  return [`client:${client ?? ''}`, ...endKeysOf(client, principal)];
 }
 
 function keyOf({ kind, subject, item }: AccessChange): string {
-  return item === null ? `${kind}:${subject}` : `${kind}:${subject}:${item}`;
-}
-
-function tokenKey(client: string, id: string | undefined): string | undefined {
-  return id === undefined ? undefined : `token:${client}:${storedTokenId(id)}`;
+  return kind === 'client' ? `client:${subject}` : endKey(kind, subject, item ?? '');
 }
 
 interface EndFollowers {

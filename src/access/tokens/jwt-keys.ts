@@ -1,5 +1,5 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
-import type { RotatingSecret, TokenClass } from '../../platform/config/secrets.ts';
+import { type RotatingSecret, secretsOf, type TokenClass } from '../../platform/config/secrets.ts';
 
 /** A key of a token class. `keyId` identifies class and key, so that verification needs to try no other. */
 export interface JwtKey {
@@ -21,10 +21,9 @@ export interface JwtKeys {
 
 /** Imports the secrets as HMAC-SHA256 keys; the bytes of a key are the UTF-8 text of the secret. */
 export async function importJwtKeys(secrets: Record<TokenClass, RotatingSecret>): Promise<JwtKeys> {
-  const imported = (['user', 'discover', 'legacy'] as const).flatMap((tokenClass) => {
-    const { current, previous } = secrets[tokenClass];
-    return [current, ...(previous === undefined ? [] : [previous])].map((secret) => importKey(tokenClass, secret));
-  });
+  const imported = (['user', 'discover', 'legacy'] as const).flatMap((tokenClass) =>
+    secretsOf(secrets[tokenClass]).map((secret) => importKey(tokenClass, secret)),
+  );
   const [signing, ...others] = await Promise.all(imported);
   if (!signing) throw new Error('the class user has a key');
   return { signing, byKeyId: new Map([signing, ...others].map((key) => [key.keyId, key])) };

@@ -13,6 +13,11 @@ export interface RotatingSecret {
   previous: string | undefined;
 }
 
+/** Returns the values of a secret that are accepted, the current one first. */
+export function secretsOf({ current, previous }: RotatingSecret): string[] {
+  return previous === undefined ? [current] : [current, previous];
+}
+
 export type TokenClass = 'user' | 'discover' | 'legacy';
 
 export interface Secrets {
