@@ -22,7 +22,7 @@ interface MonthUse {
 /** The requests of one client, and which of them are not yet saved in the database. */
 export class QuotaCount {
   readonly clientId: string;
-  readonly nodeId: string;
+  readonly #nodeId: string;
   /** The generation of the cache to which the database's count was last given; undefined when it never was. */
   generation: number | undefined;
   /** The read of the count in the database, while it is in progress. */
@@ -37,7 +37,7 @@ export class QuotaCount {
 
   constructor({ clientId, nodeId }: ClientRecord) {
     this.clientId = clientId;
-    this.nodeId = nodeId;
+    this.#nodeId = nodeId;
   }
 
   /** Records the time of a request, in ms since 1970. */
@@ -107,7 +107,7 @@ export class QuotaCount {
     return {
       quotas,
       lastUses:
-        lastUsedAtMs > this.#savedLastUsedAtMs ? [{ clientId: this.clientId, nodeId: this.nodeId, lastUsedAtMs }] : [],
+        lastUsedAtMs > this.#savedLastUsedAtMs ? [{ ...this.#ids, at: new Date(lastUsedAtMs).toISOString() }] : [],
       done: (used) => {
         this.#savedLastUsedAtMs = lastUsedAtMs;
         for (const [at, month] of months.entries()) this.#isSaved(month, quotas[at]?.seen ?? 0, used[at]);
@@ -141,8 +141,12 @@ export class QuotaCount {
     return this.#month;
   }
 
+  get #ids() {
+    return { client_id: this.clientId, node_id: this.#nodeId };
+  }
+
   #row({ monthAt, seen, saving }: MonthUse): QuotaRow {
-    return { clientId: this.clientId, nodeId: this.nodeId, month: monthText(monthAt), seen, own: saving };
+    return { ...this.#ids, month: monthText(monthAt), seen, own: saving };
   }
 }
 

@@ -2,8 +2,8 @@ import type { Db } from '../../platform/database/database.ts';
 
 /** The number of requests of a client in a month (`YYYY-MM`, UTC), as far as a process knows it. */
 export interface QuotaRow {
-  clientId: string;
-  nodeId: string;
+  client_id: string;
+  node_id: string;
   month: string;
   /** The largest count that the cache or the database has returned. */
   seen: number;
@@ -11,10 +11,11 @@ export interface QuotaRow {
   own: number;
 }
 
+/** The time of the last request of a client, in ISO 8601. */
 export interface LastUseRow {
-  clientId: string;
-  nodeId: string;
-  lastUsedAtMs: number;
+  client_id: string;
+  node_id: string;
+  at: string;
 }
 
 /** Stores the counts and last uses of clients in the database, which keeps them when the cache is lost. */
@@ -38,15 +39,7 @@ export class QuotaStore {
 
   async #saveQuotas(rows: readonly QuotaRow[]): Promise<(number | undefined)[]> {
     const unscoped = this.#db.unscoped('quota counters of all nodes are saved together');
-    const json = JSON.stringify(
-      rows.map(({ clientId, nodeId, month, seen, own }) => ({
-        client_id: clientId,
-        node_id: nodeId,
-        month,
-        seen,
-        own,
-      })),
-    );
+    const json = JSON.stringify(rows);
     // The rows are written in the same order by every process, so that no deadlock arises.
     let saved = await unscoped.raw<{ client_id: string; month: string; used: string }>(
       (sql) => sql`
@@ -69,17 +62,11 @@ export class QuotaStore {
       saved = [...saved, ...added];
     }
     const used = new Map(saved.map((row) => [`${row.client_id} ${row.month}`, Number(row.used)]));
-    return rows.map(({ clientId, month }) => used.get(`${clientId} ${month}`));
+    return rows.map(({ client_id, month }) => used.get(`${client_id} ${month}`));
   }
 
   async #saveLastUses(rows: readonly LastUseRow[]): Promise<void> {
-    const json = JSON.stringify(
-      rows.map(({ clientId, nodeId, lastUsedAtMs }) => ({
-        client_id: clientId,
-        node_id: nodeId,
-        at: new Date(lastUsedAtMs).toISOString(),
-      })),
-    );
+    const json = JSON.stringify(rows);
     await this.#db.unscoped('last uses of clients of all nodes are saved together').raw(
       (sql) => sql`
         update clients set last_used_at = t.at
