@@ -1,5 +1,6 @@
 import { hash, randomFillSync } from 'node:crypto';
 import { type AuditRecord, ERASABLE_COLUMNS, erasableColumnsOf, fixedColumnsOf } from './audit-record.ts';
+import type { AuditSpool } from './spool.ts';
 
 /** The format of records and their hashes, which the first seal of a chain states. */
 export const CHAIN_FORMAT = 2;
@@ -75,11 +76,6 @@ export interface ChainHead {
   hash: string;
 }
 
-/** A store for lines, whose `append` stores all lines of a call or, when it throws, none. */
-interface LineSpool {
-  append(...lines: string[]): void;
-}
-
 interface ChainHandlers {
   /** Called with each record that cannot be stored, and the error. */
   onLost(error: unknown, record: UnchainedRecord): void;
@@ -96,7 +92,7 @@ const MAX_CHARACTERS = 1024 * 1024;
  */
 export class AuditChain {
   readonly id: string;
-  readonly #spool: LineSpool;
+  readonly #spool: Pick<AuditSpool, 'append'>;
   readonly #handlers: Partial<ChainHandlers>;
   #head: ChainHead = { index: -1, hash: NO_HASH };
   #records: UnchainedRecord[] = [];
@@ -104,7 +100,7 @@ export class AuditChain {
   #characters = 0;
   #end: NodeJS.Immediate | undefined;
 
-  constructor(id: string, spool: LineSpool, handlers: Partial<ChainHandlers> = {}) {
+  constructor(id: string, spool: Pick<AuditSpool, 'append'>, handlers: Partial<ChainHandlers> = {}) {
     this.id = id;
     this.#spool = spool;
     this.#handlers = handlers;

@@ -1,5 +1,5 @@
 import type { Principal } from '../../access/identity/principal.ts';
-import { type UnchainedRecord, unchained } from '../../audit/audit-chain.ts';
+import { type AuditChain, unchained } from '../../audit/audit-chain.ts';
 import type { AuditRecord } from '../../audit/audit-record.ts';
 import { maskBody } from '../../audit/mask.ts';
 import { cut, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
@@ -113,14 +113,6 @@ export function recordedHead(
 /** The name under which the headers of a record have the reason of a refusal; no real header has it. */
 const REASON = ':reason';
 
-/** A store for audit records. */
-interface RecordSpool {
-  /** Adds a record. Calls `kept` when the record survives the end of this process. */
-  add(record: UnchainedRecord, kept?: () => void): void;
-  /** Stores at once all records added so far. */
-  commit(): void;
-}
-
 /** A WebSocket operation that has ended; it is recorded like a request. */
 interface EndedOperation {
   /** The exchange of the upgrade that opened the WebSocket. */
@@ -136,11 +128,11 @@ interface EndedOperation {
  * Records every request once when it ends, or each of its operations if it has several, in the spool and in the log.
  */
 export class AuditLog {
-  readonly #spool: RecordSpool;
+  readonly #chain: Pick<AuditChain, 'add' | 'commit'>;
   readonly #log: Log;
 
-  constructor(spool: RecordSpool, log: Log) {
-    this.#spool = spool;
+  constructor(chain: Pick<AuditChain, 'add' | 'commit'>, log: Log) {
+    this.#chain = chain;
     this.#log = log;
   }
 
@@ -149,15 +141,20 @@ export class AuditLog {
    * stored.
    */
   record(exchange: Exchange, aborted: boolean, kept: () => void): void {
-    const records = this.#recordsOf(exchange, aborted);
+    const records = this.#masked(
+      exchange,
+      () => (exchange.audit.operations?.() ?? [WHOLE]).map((operation) => recordOf(exchange, aborted, operation)),
+      () => [recordOf(exchange, aborted, undefined)],
+    );
     for (const record of records) this.#keep(record, record === records.at(-1) ? kept : undefined);
     if (records.length === 0) kept();
   }
 
   /** Records a WebSocket operation, with the method `WS`, before its last message is sent. */
   recordOperation(operation: EndedOperation): void {
-    this.#keep(this.#recordOfOperation(operation));
-    this.#spool.commit();
+    const bare = () => recordOfOperation({ ...operation, audited: undefined });
+    this.#keep(this.#masked(operation.exchange, () => recordOfOperation(operation), bare));
+    this.#chain.commit();
   }
 
   /** Records the response to bytes that are not valid HTTP. Calls `kept` once the record is stored. */
@@ -165,32 +162,19 @@ export class AuditLog {
     this.#keep(recordOfUnparsed(unparsed, atMs), kept);
   }
 
-  /** Returns the audit records of a request, without bodies if they cannot be masked: the response is sent anyway. */
-  #recordsOf(exchange: Exchange, aborted: boolean): AuditRecord[] {
+  /** Returns what `full` makes of a request, or what `bare` makes without bodies if these cannot be masked. */
+  #masked<Made>({ correlationId }: Exchange, full: () => Made, bare: () => Made): Made {
     try {
-      const operations = exchange.audit.operations?.() ?? [WHOLE];
-      return operations.map((operation) => recordOf(exchange, aborted, operation));
+      return full();
     } catch (error) {
-      this.#logUnmasked(exchange, error);
-      return [recordOf(exchange, aborted, undefined)];
+      // The response is sent anyway.
+      this.#log.error({ correlation_id: correlationId, err: error }, 'could not mask bodies');
+      return bare();
     }
-  }
-
-  #recordOfOperation(operation: EndedOperation): AuditRecord {
-    try {
-      return recordOfOperation(operation);
-    } catch (error) {
-      this.#logUnmasked(operation.exchange, error);
-      return recordOfOperation({ ...operation, audited: undefined });
-    }
-  }
-
-  #logUnmasked({ correlationId }: Exchange, error: unknown): void {
-    this.#log.error({ correlation_id: correlationId, err: error }, 'could not mask bodies');
   }
 
   #keep(record: AuditRecord, kept?: () => void): void {
-    this.#spool.add(unchained(record), kept);
+    this.#chain.add(unchained(record), kept);
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
     this.#log.info(

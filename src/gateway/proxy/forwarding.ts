@@ -17,23 +17,8 @@ import { openTunnel } from './tunnel.ts';
 import type { CallError, UpstreamCall, UpstreamCalls } from './upstream-call.ts';
 import { UpstreamResponse } from './upstream-response.ts';
 
-/** An attempt to forward a request that failed before any of its response arrived. */
-export interface FailedAttempt {
-  /** The number of the attempt, from 1. */
-  attempt: number;
-  /** Whether any byte of the request was written to a connection. */
-  wasSent: boolean;
-}
-
+/** The most attempts of a request. Repeating one that the upstream may have processed is for the client to decide. */
 const MAX_ATTEMPTS = 2;
-
-/**
- * Checks whether a failed request is retried: once, and only if nothing was sent. Repeating one that the upstream may
- * have processed is for the client to decide.
- */
-export function mayRetry({ attempt, wasSent }: FailedAttempt): boolean {
-  return attempt < MAX_ATTEMPTS && !wasSent;
-}
 
 type Controller = Dispatcher.DispatchController;
 
@@ -204,7 +189,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
-    if (!this.#isOver && !this.#wasAnswered && mayRetry({ attempt: this.#attempts, wasSent: this.#wasSent })) {
+    if (!this.#isOver && !this.#wasAnswered && !this.#wasSent && this.#attempts < MAX_ATTEMPTS) {
       this.#upstream.counts.retried += 1;
       this.#call?.end('unreachable');
       // The pool is still removing the connection that failed.
