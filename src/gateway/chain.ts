@@ -49,10 +49,6 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     found.principal = await tokens.checkClaims(token);
   }
 
-  async function checkSession(principal: Principal): Promise<void> {
-    await tokens.checkSession(principal);
-  }
-
   async function guard(exchange: Exchange, principal: Principal): Promise<void> {
     const { req, found } = exchange;
     try {
@@ -100,7 +96,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     function revocation({ found }) {
       if (!found.principal) return undefined;
       found.recheck = recheck;
-      return checkSession(found.principal);
+      return tokens.checkSession(found.principal);
     },
     function permission({ found: { principal, endpoint } }) {
       const missing = principal && endpoint ? missingPermissions(principal, endpoint.permissions) : [];

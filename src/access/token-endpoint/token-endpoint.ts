@@ -1,6 +1,7 @@
 import { isObject } from '../../lib/json.ts';
 import { BASIC_CHALLENGE, invalidRequest, parsed, Refusal } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
+import type { ClientGuards, GuardedRequest } from '../limits/guards.ts';
 import type { Throttle } from '../limits/throttle.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { TokenResponse } from '../tokens/token-issuer.ts';
@@ -18,8 +19,8 @@ import {
 export interface ClientCall extends ClientRequest {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
-  /** Runs the client guards (docs/contract.md, 5.3). */
-  guard(client: ClientRecord): Promise<void>;
+  /** What the client guards look at (docs/contract.md, 5.3). */
+  readonly request: GuardedRequest;
 }
 
 /**
@@ -34,6 +35,7 @@ export interface AuditedClient {
 interface TokenEndpointDependencies {
   directory: Pick<AccessDirectory, 'authenticate'>;
   throttle: Pick<Throttle, 'failed'>;
+  guards: Pick<ClientGuards, 'check'>;
   grants: readonly Grant[];
 }
 
@@ -84,7 +86,7 @@ export async function tokenToManage(
  * wrong before.
  */
 async function authenticateClient(
-  { directory, throttle }: TokenEndpointDependencies,
+  { directory, throttle, guards }: TokenEndpointDependencies,
   call: ClientCall,
   audited: AuditedClient,
 ): Promise<ClientRecord> {
@@ -97,7 +99,7 @@ async function authenticateClient(
     throw invalidClient(call.basic !== undefined);
   }
   audited.client = client;
-  await call.guard(client);
+  await guards.check(call.request, client);
   return client;
 }
 

@@ -35,15 +35,17 @@ export class TokenAuthenticator {
    * @throws InvalidTokenError when a step refuses the token.
    */
   async authenticate(token: string, accepted: readonly TokenClass[]): Promise<Principal> {
-    return this.checkSession(await this.checkClaims(await this.checkSignature(token, accepted)));
+    const principal = await this.checkClaims(await this.checkSignature(token, accepted));
+    await this.checkSession(principal);
+    return principal;
   }
 
   /**
    * Checks that a token that was valid still is: not expired, its tenant and client admitted, its session live.
    * @throws InvalidTokenError when it is not.
    */
-  async check(principal: Principal): Promise<Principal> {
-    return this.checkSession(await this.#admitted(principal));
+  async check(principal: Principal): Promise<void> {
+    await this.checkSession(await this.#admitted(principal));
   }
 
   /**
@@ -76,12 +78,11 @@ export class TokenAuthenticator {
   }
 
   /**
-   * Checks that the session of a login is live and returns the principal. API and forgot-password tokens have no
-   * session.
+   * Checks that the session of a login is live. API and forgot-password tokens have no session.
    */
-  async checkSession(principal: Principal): Promise<Principal> {
-    if (principal.tokenUse !== 'login' || (await this.#deps.sessions.isLive(principal))) return principal;
-    throw new InvalidTokenError('revoked');
+  async checkSession(principal: Principal): Promise<void> {
+    const isLogin = principal.tokenUse === 'login';
+    if (isLogin && !(await this.#deps.sessions.isLive(principal))) throw new InvalidTokenError('revoked');
   }
 
   async #admitted(principal: Principal): Promise<Principal> {

@@ -60,7 +60,8 @@ export class TokenManagement {
       const claimed = await authenticator.checkClaims(signed);
       // Another tenant's session is not looked up: an error while the cache is down would reveal that the token is
       // valid.
-      return claimed.nodeId === client.nodeId ? authenticator.checkSession(claimed) : claimed;
+      if (claimed.nodeId === client.nodeId) await authenticator.checkSession(claimed);
+      return claimed;
     });
     if (!principal) return this.#introspectRefresh(token, signed, client);
     return principal.nodeId === client.nodeId ? this.#introspectAccess(signed, principal) : INACTIVE;

@@ -73,19 +73,18 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
  * @throws Refusal 400 for a body that cannot be read, else what `work` throws.
  */
 async function withClient<Result>(
-  { directory, guards }: OAuthServices,
+  { directory }: OAuthServices,
   req: Request,
   work: (call: ClientCall, audited: AuditedClient) => Promise<Result>,
 ): Promise<Result> {
   const exchange = exchangeOf(req);
-  const request = clientRequestOf(req.headers, bytesOf(req));
+  const named = clientRequestOf(req.headers, bytesOf(req));
   const audited: AuditedClient = { client: undefined, isApi: true };
   try {
-    const guard = (client: ClientRecord) => guards.check(exchange, client);
-    return await work({ ...request, realIp: exchange.realIp, guard }, audited);
+    return await work({ ...named, realIp: exchange.realIp, request: exchange }, audited);
   } finally {
     // The request has its own error to report, if this lookup fails.
-    const client = audited.client ?? (await directory.client(request.namedId ?? '').catch(() => undefined));
+    const client = audited.client ?? (await directory.client(named.namedId ?? '').catch(() => undefined));
     if (client) exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: audited.isApi };
   }
 }
