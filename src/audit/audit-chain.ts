@@ -94,7 +94,8 @@ export class AuditChain {
   readonly id: string;
   readonly #spool: Pick<AuditSpool, 'append'>;
   readonly #handlers: Partial<ChainHandlers>;
-  #head: ChainHead = { index: -1, hash: NO_HASH };
+  /** The last record in the spool. */
+  head: ChainHead = { index: -1, hash: NO_HASH };
   #records: UnchainedRecord[] = [];
   #waiting: (() => void)[] = [];
   #characters = 0;
@@ -104,11 +105,6 @@ export class AuditChain {
     this.id = id;
     this.#spool = spool;
     this.#handlers = handlers;
-  }
-
-  /** The last record in the spool. */
-  get head(): ChainHead {
-    return this.#head;
   }
 
   /**
@@ -161,14 +157,14 @@ export class AuditChain {
    * @throws the spool's errors; then none of them is stored, or has a place in the chain.
    */
   append(...records: readonly UnchainedRecord[]): void {
-    let head = this.#head;
+    let head = this.head;
     const lines = records.map(({ fixed, erasable, salts, digests }) => {
       const place = { chain: this.id, index: head.index + 1, previous: head.hash };
       head = { index: place.index, hash: recordHash(place, fixed, digests) };
       return `${place.chain}\t${place.index}\t\\\\x${place.previous}\t\\\\x${head.hash}\t\\\\x${salts}\t${fixed}\t${erasable}`;
     });
     this.#spool.append(...lines);
-    this.#head = head;
+    this.head = head;
   }
 }
 

@@ -87,16 +87,12 @@ export type BatchLimits = { maxLines: number; maxBytes: number };
 export class SegmentChain {
   readonly #segments: Segment[] = [];
   #offset = 0;
-  #bytesOnDisk = 0;
+  bytesOnDisk = 0;
   #reader: { path: string; fd: number } | undefined;
-
-  get bytesOnDisk(): number {
-    return this.#bytesOnDisk;
-  }
 
   /** The bytes of lines that have not been consumed yet. */
   get bytesLeft(): number {
-    return this.#bytesOnDisk - this.#offset;
+    return this.bytesOnDisk - this.#offset;
   }
 
   /**
@@ -106,7 +102,7 @@ export class SegmentChain {
   add(segment: Segment): void {
     if (segment.bytes <= 0) throw new RangeError('an empty segment cannot be part of the chain');
     this.#segments.push(segment);
-    this.#bytesOnDisk += segment.bytes;
+    this.bytesOnDisk += segment.bytes;
   }
 
   /**
@@ -117,7 +113,7 @@ export class SegmentChain {
     const last = this.#segments.at(-1);
     if (last === undefined) throw new RangeError('no segment to grow');
     last.bytes += bytes;
-    this.#bytesOnDisk += bytes;
+    this.bytesOnDisk += bytes;
   }
 
   /**
@@ -142,12 +138,12 @@ export class SegmentChain {
    * @throws the system's error when a file cannot be removed; it still counts as consumed.
    */
   advance(bytes: number): void {
-    this.#offset = Math.min(this.#offset + bytes, this.#bytesOnDisk);
+    this.#offset = Math.min(this.#offset + bytes, this.bytesOnDisk);
     const finished: Segment[] = [];
     for (let first = this.#segments[0]; first !== undefined && this.#offset >= first.bytes; first = this.#segments[0]) {
       this.#segments.shift();
       this.#offset -= first.bytes;
-      this.#bytesOnDisk -= first.bytes;
+      this.bytesOnDisk -= first.bytes;
       finished.push(first);
     }
     if (finished.length > 0) this.closeReader();
@@ -204,7 +200,8 @@ export class SpoolLog extends SegmentChain {
   // The active segment is in the chain too, once it has a line.
   #active: ActiveSegment | undefined;
   #sequence = 0;
-  #pendingLines = 0;
+  /** The number of lines that have not been consumed yet. */
+  pendingLines = 0;
   // Memory holds the oldest lines. It accepts new ones only while every unconsumed line is in memory.
   #memory: Buffer[] = [];
   #memoryBytes = 0;
@@ -212,10 +209,6 @@ export class SpoolLog extends SegmentChain {
   constructor(options: SpoolLogOptions) {
     super();
     this.#options = options;
-  }
-
-  get pendingLines(): number {
-    return this.#pendingLines;
   }
 
   /**
@@ -229,7 +222,7 @@ export class SpoolLog extends SegmentChain {
     if (this.bytesOnDisk + encoded.length > maxBytesOnDisk) return false;
     const isAllInMemory = this.#memoryBytes === this.bytesLeft;
     this.#write(encoded);
-    this.#pendingLines += lines.length;
+    this.pendingLines += lines.length;
     if (isAllInMemory) this.#remember(kept);
     return true;
   }
@@ -298,7 +291,7 @@ export class SpoolLog extends SegmentChain {
     try {
       this.advance(bytes);
     } finally {
-      this.#pendingLines = this.bytesLeft > 0 ? this.#pendingLines - lines : 0;
+      this.pendingLines = this.bytesLeft > 0 ? this.pendingLines - lines : 0;
       // The chain has removed the file of its last line.
       if (this.bytesLeft === 0) this.#closeActive();
     }

@@ -125,7 +125,8 @@ export class AuditSpool {
   #leftovers: Leftover[] = [];
   #isDiskFull = false;
   #isClosed = false;
-  #damagedLines = 0;
+  /** The number of lines that were skipped because a crash or damage made them unreadable. */
+  damagedLines = 0;
   #waitingSinceTick = 0;
   readonly #draining = new Semaphore({ permits: 1 });
   #listener: () => void = () => {};
@@ -176,11 +177,6 @@ export class AuditSpool {
   /** The number of this process's lines that have not been written to the database yet. */
   get pendingLines(): number {
     return this.#log.pendingLines;
-  }
-
-  /** The number of lines that were skipped because a crash or damage made them unreadable. */
-  get damagedLines(): number {
-    return this.#damagedLines;
   }
 
   /**
@@ -259,7 +255,7 @@ export class AuditSpool {
       if (this.#isClosed) break;
       batch.done();
       this.#waitingSinceTick = performance.now();
-      this.#damagedLines += batch.damaged;
+      this.damagedLines += batch.damaged;
       count += batch.lines.length;
     }
     return count;

@@ -43,15 +43,11 @@ export class AccessWatch {
   /** The watchers whose token has ended and that have not been called back yet. */
   readonly #ending = new Map<Watcher, AccessEnd>();
   #isEnding = false;
-  #size = 0;
+  /** The number of current watchers. */
+  size = 0;
 
   constructor(deps: WatchDependencies) {
     this.#deps = deps;
-  }
-
-  /** The number of current watchers. */
-  get size(): number {
-    return this.#size;
   }
 
   /**
@@ -105,7 +101,7 @@ export class AccessWatch {
   }
 
   #add(watcher: Watcher): void {
-    this.#size += 1;
+    this.size += 1;
     for (const key of watcher.keys) {
       const others = this.#watchers.get(key);
       if (others) others.add(watcher);
@@ -149,7 +145,7 @@ export class AccessWatch {
       if (others.size === 0) this.#watchers.delete(key);
     }
     if (!isRemoved) return false;
-    this.#size -= 1;
+    this.size -= 1;
     watcher.cancelExpiry?.();
     return true;
   }

@@ -9,14 +9,10 @@ const MOST_FINDINGS = 20;
 /** Collects findings; `count` counts those that are too many to keep, too. */
 export class FindingList {
   readonly kept: Finding[] = [];
-  #count = 0;
-
-  get count(): number {
-    return this.#count;
-  }
+  count = 0;
 
   add(kind: Finding['kind'], message: string): void {
-    this.#count += 1;
+    this.count += 1;
     if (this.kept.length < MOST_FINDINGS) this.kept.push({ kind, message });
   }
 }

@@ -55,9 +55,10 @@ export class Upstream {
   readonly counts: UpstreamCounts;
   readonly #deps: UpstreamDependencies;
   readonly #origin: string;
-  #circuit: Circuit = CLOSED;
+  circuit: Circuit = CLOSED;
   #pool: Pool | undefined;
-  #isRetired = false;
+  /** Whether the current endpoint table no longer contains this upstream. */
+  isRetired = false;
 
   constructor(deps: UpstreamDependencies) {
     const { service } = deps;
@@ -79,17 +80,12 @@ export class Upstream {
     return this.#pool;
   }
 
-  /** Whether the current endpoint table no longer contains this upstream. */
-  get isRetired(): boolean {
-    return this.#isRetired;
-  }
-
   /**
    * Marks the upstream as removed from the endpoint table. Its earlier requests proceed, however late; its connections
    * are closed whenever it has no requests.
    */
   retire(): void {
-    this.#isRetired = true;
+    this.isRetired = true;
     this.#closeDrained();
   }
 
@@ -99,31 +95,27 @@ export class Upstream {
     this.#closeDrained();
   }
 
-  get circuit(): Circuit {
-    return this.#circuit;
-  }
-
   /**
    * Asks the circuit breaker whether a request may be sent now. The caller must call `settle` once for each request
    * admitted.
    */
   admit(): Admission {
-    const admission = admit(this.#circuit, this.#deps.nowMs());
+    const admission = admit(this.circuit, this.#deps.nowMs());
     if (admission.isAdmitted) this.#moveTo(admission.circuit);
     return admission;
   }
 
   /** How long the circuit breaker still refuses requests, in ms; undefined when it accepts them. */
   get retryAfterMs(): number | undefined {
-    if (this.#circuit.kind === 'closed') return undefined;
-    const admission = admit(this.#circuit, this.#deps.nowMs());
+    if (this.circuit.kind === 'closed') return undefined;
+    const admission = admit(this.circuit, this.#deps.nowMs());
     return admission.isAdmitted ? undefined : admission.retryAfterMs;
   }
 
   /** Gives the circuit breaker the outcome of an admitted request. If it opens, waiting requests are refused. */
   settle(outcome: Outcome, isTrial: boolean): void {
     const { failures, open_ms: openMs } = this.service.breaker;
-    this.#moveTo(settle(this.#circuit, { outcome, isTrial }, this.#deps.nowMs(), { failures, openMs }));
+    this.#moveTo(settle(this.circuit, { outcome, isTrial }, this.#deps.nowMs(), { failures, openMs }));
   }
 
   /** Closes event streams and WebSockets. */
@@ -149,7 +141,7 @@ export class Upstream {
   }
 
   #closeDrained(): void {
-    if (!this.#isRetired || this.requests.held() > 0 || this.sockets.held() > 0) return;
+    if (!this.isRetired || this.requests.held() > 0 || this.sockets.held() > 0) return;
     const pool = this.#pool;
     this.#pool = undefined;
     // The pool is idle, and an error while closing its connections does not matter.
@@ -158,8 +150,8 @@ export class Upstream {
   }
 
   #moveTo(circuit: Circuit): void {
-    const { kind } = this.#circuit;
-    this.#circuit = circuit;
+    const { kind } = this.circuit;
+    this.circuit = circuit;
     if (circuit.kind === kind) return;
     this.#deps.onCircuit(this);
     if (circuit.kind === 'open') this.requests.refuseAll();
