@@ -131,7 +131,10 @@ it.each(EACH)(
     const n = randomUUID();
     const longest = `${'ö'.repeat(512 - n.length)}${n}`;
     const users: [Sent, string][] = [
-      [{ email: `\u00a0JU\u0308rgen-${n}@x.y `, external_id: `1-${n}`, name: ' Ju\u0308rgen ', surname: 'A\u030a' }, 'created'],
+      [
+        { email: `\u00a0JU\u0308rgen-${n}@x.y `, external_id: `1-${n}`, name: ' Ju\u0308rgen ', surname: 'A\u030a' },
+        'created',
+      ],
       [{ email: `jürgen-${n}@x.y` }, 'duplicate_email'],
       [{ email: `  ${longest.normalize('NFD')}  `, external_id: `2-${n}` }, 'created'],
       [{ email: '\u3000', external_id: '\ufeff' }, 'missing_email_and_external_id'],

@@ -103,7 +103,7 @@ export const DEFECTS: readonly Defect[] = [
     file: 'src/audit/spool-log.ts',
     find: 'if (sum === sumOf(crc32(line)))',
     replacement: 'if (sum.length === SUM_LENGTH)',
-    caughtBy: ['test/audit/spool-crash.test.ts'],
+    caughtBy: ['test/audit/spool.test.ts'],
   },
   {
     name: 'grants: a client may use any',
