@@ -1,41 +1,48 @@
 import { createPublicKey, hash, type KeyObject, sign } from 'node:crypto';
+import { z } from 'zod';
 import type { Db } from '../platform/database/database.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
-import { type CHAIN_FORMAT, NO_HASH } from './audit-chain.ts';
+import { CHAIN_FORMAT, NO_HASH } from './audit-chain.ts';
 
+const chain = z.guid();
+const index = z.int();
+const hexHash = z.string();
+const time = z.iso.datetime().regex(/^[1-9]/);
 /** The records of a chain with these indices, both inclusive. */
-export interface ChainRange {
-  chain: string;
-  from: number;
-  to: number;
-}
+const range = z.object({ chain, from: index, to: index });
+
+export type ChainRange = z.output<typeof range>;
 
 /**
  * What a seal states. `index` and `hash` belong to the last record of a chain that is in the database, -1 and
  * `NO_HASH` where there is none.
  */
-export type Statement =
-  | { kind: 'opened'; chain: string; format: typeof CHAIN_FORMAT }
-  /** The spool has had records up to the index `spooled`. */
-  | { kind: 'checkpoint'; chain: string; index: number; hash: string; spooled: number }
-  | { kind: 'closed'; chain: string; index: number; hash: string }
-  /** Records that are not in the database, and why. One that was refused can come later, with this hash. */
-  | ({ kind: 'gap'; reason: 'lost' | 'refused'; hash?: string | undefined } & ChainRange)
-  /** A user is erased, and with it parts of the records that have noted it. */
-  | { kind: 'erasure'; user: string }
-  /** Records before a time that are older than the retention. `unchained` counts those without a chain. */
-  | { kind: 'dropped'; before: string; ranges: ChainRange[]; unchained: number };
+const anyStatement = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('opened'), chain, format: z.literal(CHAIN_FORMAT) }),
+  // The spool has had records up to the index `spooled`.
+  z.object({ kind: z.literal('checkpoint'), chain, index, hash: hexHash, spooled: index }),
+  z.object({ kind: z.literal('closed'), chain, index, hash: hexHash }),
+  // Records that are not in the database, and why. One that was refused can come later, with this hash.
+  range.extend({ kind: z.literal('gap'), reason: z.enum(['lost', 'refused']), hash: hexHash.optional() }),
+  // A user is erased, and with it parts of the records that have noted it.
+  z.object({ kind: z.literal('erasure'), user: z.guid() }),
+  // Records before a time that are older than the retention. `unchained` counts those without a chain.
+  z.object({ kind: z.literal('dropped'), before: time, ranges: z.array(range), unchained: index }),
+]);
 
-/** The body of a seal: the signed JSON. */
-export type SealBody = Statement & {
-  /** The number of the seal, from 1 on, without gaps. */
-  position: number;
-  /** The hash of the seal before, or `NO_HASH`. */
-  previous: string;
-  at: string;
-  /** The id of the key that has signed it; null without one. */
-  key: string | null;
-};
+export type Statement = z.output<typeof anyStatement>;
+
+/**
+ * The body of a seal: the signed JSON. Whoever may write to the database can have written it. `position` counts
+ * seals from 1 on, without gaps; `previous` is the hash of the seal before, or `NO_HASH`; `key` is the id of the key that
+ * has signed it, or null.
+ */
+export const sealBody = z.intersection(
+  z.object({ position: index, previous: hexHash, at: time, key: z.string().nullable() }),
+  anyStatement,
+);
+
+export type SealBody = z.output<typeof sealBody>;
 
 /** A seal as it is stored, and as a line of a sink has it. The signature is in hexadecimal digits. */
 export interface Seal {
@@ -118,8 +125,8 @@ export class AuditSeals {
     const content: SealBody = { position, previous, at, key: key ? keyId(key) : null, ...statement };
     const body = JSON.stringify(content);
     const signature = key ? sign(null, Buffer.from(body), key).toString('hex') : null;
-    const chain = 'chain' in statement ? statement.chain : null;
-    const row = { position, chain_id: chain, kind: statement.kind, body, signature: signature && `\\x${signature}` };
+    const chain_id = 'chain' in statement ? statement.chain : null;
+    const row = { position, chain_id, kind: statement.kind, body, signature: signature && `\\x${signature}` };
     await write(JSON.stringify(row));
     return { body, signature };
   }

@@ -5,15 +5,7 @@ import type { Tables } from '../../tables/tables.ts';
 import { permissionsOfRole } from '../identity/permissions.rules.ts';
 
 /** A supervisor as used by the token endpoint. */
-export interface SupervisorRecord {
-  supervisorId: string;
-  nodeId: string;
-  username: string;
-  passwordHash: string;
-  role: string;
-  permissions: readonly string[];
-  active: boolean;
-}
+export type SupervisorRecord = ReturnType<typeof toRecord>;
 
 /** Reads the supervisors of a tenant. */
 export class Supervisors {
@@ -43,7 +35,7 @@ export class Supervisors {
   }
 }
 
-function toRecord(row: Selectable<Tables['supervisors']>): SupervisorRecord {
+function toRecord(row: Selectable<Tables['supervisors']>) {
   return {
     supervisorId: row.id,
     nodeId: row.node_id,

@@ -1,29 +1,9 @@
 import { type KeyObject, verify } from 'node:crypto';
-import { z } from 'zod';
 import type { SqlTag, UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { CHAIN_FORMAT, NO_HASH } from '../audit-chain.ts';
-import { type ChainRange, keyId, type Seal, type SealBody, sealHash } from '../seals.ts';
+import { NO_HASH } from '../audit-chain.ts';
+import { type ChainRange, keyId, type Seal, type SealBody, sealBody, sealHash } from '../seals.ts';
 import type { FindingList } from './findings.ts';
-
-const chain = z.guid();
-const index = z.int();
-const hash = z.string();
-const time = z.iso.datetime().regex(/^[1-9]/);
-const range = { chain, from: index, to: index };
-
-/** The body of a seal, which anyone with write access to the database may have forged. */
-const sealBody: z.ZodType<SealBody> = z.intersection(
-  z.object({ position: index, previous: hash, at: time, key: z.string().nullable() }),
-  z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('opened'), chain, format: z.literal(CHAIN_FORMAT) }),
-    z.object({ kind: z.literal('checkpoint'), chain, index, hash, spooled: index }),
-    z.object({ kind: z.literal('closed'), chain, index, hash }),
-    z.object({ kind: z.literal('gap'), ...range, reason: z.enum(['lost', 'refused']), hash: hash.optional() }),
-    z.object({ kind: z.literal('erasure'), user: z.guid() }),
-    z.object({ kind: z.literal('dropped'), before: time, ranges: z.array(z.object(range)), unchained: index }),
-  ]),
-);
 
 type Database = UnscopedDatabase<Tables>;
 
