@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { backoffMs } from '../lib/backoff.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
+import { WorkLoop } from '../lib/work-loop.ts';
 import type { Db } from '../platform/database/database.ts';
 import { sqlState } from '../platform/database/sql-state.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
@@ -153,8 +153,6 @@ export type AuditWriterOptions = {
   batchSize?: number;
   /** The interval at which segments of dead processes are looked for, in ms. */
   adoptIntervalMs?: number;
-  minBackoffMs?: number;
-  maxBackoffMs?: number;
 };
 
 /**
@@ -163,107 +161,89 @@ export type AuditWriterOptions = {
  */
 export class AuditWriter {
   readonly #options: Required<AuditWriterOptions>;
-  readonly #abort = new AbortController();
+  readonly #loop: WorkLoop;
+  readonly #end = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  #adoptTimer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
-  #failures = 0;
+  #isWriting = false;
+  #adoptedTick = performance.now();
+  /** Whether the last attempt to write a batch failed. */
+  isFailing = false;
 
   constructor(options: AuditWriterOptions) {
-    const defaults = {
-      intervalMs: 200,
-      batchSize: 500,
-      adoptIntervalMs: 30_000,
-      minBackoffMs: 100,
-      maxBackoffMs: 5_000,
-    };
-    this.#options = { ...defaults, ...options };
+    this.#options = { intervalMs: 200, batchSize: 500, adoptIntervalMs: 30_000, ...options };
+    const { onError, adoptIntervalMs } = this.#options;
+    const iterate = (signal: AbortSignal) => this.#iterate(signal);
+    this.#loop = new WorkLoop({ iterate, onFailure: onError, pollMs: adoptIntervalMs });
   }
 
-  /** Whether the last attempt to write a batch failed. */
-  get isFailing(): boolean {
-    return this.#failures > 0;
-  }
-
-  /** Starts the write loop, with the lines that the spool already holds. */
+  /** Starts to write, with the lines that the spool already holds. */
   start(): void {
-    const { spool, adoptIntervalMs } = this.#options;
-    spool.onAppend(() => this.#appended());
-    this.#adoptTimer = setInterval(() => this.#adopt(), adoptIntervalMs);
-    this.#run();
+    this.#options.spool.onAppend(() => this.#appended());
+    this.#loop.start();
   }
 
   /** Tries to write all lines of the spool, and resolves when that has succeeded or failed. */
   async flush(): Promise<void> {
-    await this.#running;
-    if (this.#running === undefined) this.#run();
-    await this.#running;
+    await this.#write(this.#end.signal).catch(() => undefined);
   }
 
   /**
-   * Stops the write loop after a last attempt, of at most `deadlineMs`, to write everything. Returns whether the spool
-   * is empty now; otherwise the remaining lines stay in it.
+   * Stops after a last attempt, of at most `deadlineMs`, to write everything. Returns whether the spool is empty now;
+   * otherwise the remaining lines stay in it.
    */
   async stop(deadlineMs: number): Promise<boolean> {
     const { spool } = this.#options;
-    clearInterval(this.#adoptTimer);
-    this.#clearTimer();
     spool.onAppend(() => {});
-    await withTimeout(this.#lastDrain(), deadlineMs).catch(() => undefined);
-    this.#abort.abort();
-    this.#clearTimer();
+    const written = this.#loop.stop().then(() => this.#write(this.#end.signal));
+    await withTimeout(written, deadlineMs).catch(() => undefined);
+    this.#end.abort();
+    clearTimeout(this.#timer);
     return spool.pendingBytes === 0;
-  }
-
-  async #lastDrain(): Promise<void> {
-    await this.#running;
-    this.#clearTimer();
-    await this.#drain();
   }
 
   #appended(): void {
     // After a run or a backoff, the next run writes this line.
-    if (this.#running !== undefined || this.#failures > 0) return;
-    if (this.#options.spool.pendingLines >= this.#options.batchSize) this.#run();
-    else if (this.#timer === undefined) this.#runIn(this.#options.intervalMs);
+    if (this.#isWriting || this.isFailing) return;
+    if (this.#options.spool.pendingLines >= this.#options.batchSize) this.#loop.notify();
+    else this.#runLater();
+  }
+
+  async #iterate(signal: AbortSignal): Promise<boolean> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#adopt();
+    this.#isWriting = true;
+    await this.#write(signal).finally(() => {
+      this.#isWriting = false;
+    });
+    const { spool } = this.#options;
+    if (!signal.aborted && (spool.pendingBytes > 0 || spool.isFull)) this.#runLater();
+    return false;
   }
 
   #adopt(): void {
+    const { spool, adoptIntervalMs, onError } = this.#options;
+    if (performance.now() - this.#adoptedTick < adoptIntervalMs) return;
+    this.#adoptedTick = performance.now();
     try {
-      if (this.#options.spool.adopt() > 0 && this.#running === undefined && this.#failures === 0) this.#run();
+      spool.adopt();
     } catch (error) {
-      this.#options.onError(error);
+      onError(error);
     }
   }
 
-  #run(): void {
-    this.#clearTimer();
-    this.#running = this.#drain().then(() => {
-      this.#running = undefined;
-      const { spool, intervalMs, minBackoffMs, maxBackoffMs } = this.#options;
-      if (this.#abort.signal.aborted) return;
-      if (this.#failures > 0) this.#runIn(backoffMs(this.#failures, { minMs: minBackoffMs, maxMs: maxBackoffMs }));
-      else if (spool.pendingBytes > 0 || spool.isFull) this.#runIn(intervalMs);
-    });
-  }
-
-  async #drain(): Promise<void> {
-    const { spool, insert, batchSize, onError } = this.#options;
+  async #write(signal: AbortSignal): Promise<void> {
+    const { spool, insert, batchSize } = this.#options;
     try {
-      await spool.drain(insert, { batchSize, signal: this.#abort.signal });
-      this.#failures = 0;
+      await spool.drain(insert, { batchSize, signal });
+      this.isFailing = false;
     } catch (error) {
-      this.#failures += 1;
-      if (this.#failures === 1) onError(error);
+      this.isFailing = true;
+      throw error;
     }
   }
 
-  #runIn(delayMs: number): void {
-    this.#timer = setTimeout(() => this.#run(), delayMs);
-  }
-
-  #clearTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+  #runLater(): void {
+    this.#timer ??= setTimeout(() => this.#loop.notify(), this.#options.intervalMs);
   }
 }
