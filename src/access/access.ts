@@ -10,6 +10,7 @@ import { LoginLocks } from './credentials/login-locks.ts';
 import type { Passwords } from './credentials/passwords.ts';
 import { ClientLimits } from './limits/client-limits.ts';
 import { ClientGuards } from './limits/guards.ts';
+import { QuotaCounts } from './limits/quota-counts.ts';
 import { QuotaStore } from './limits/quota-store.ts';
 import { Throttle } from './limits/throttle.ts';
 import { AccessChanges } from './revocation/access-changes.ts';
@@ -120,9 +121,10 @@ export async function buildAccess(
     onError: (error) => log.error({ err: error }, 'could not check the token of a connection; closing the connection'),
   });
   followEnds({ cache, changes, denied, directory, sessions, watch });
-  const limits = new ClientLimits({ cache, usage: new QuotaStore(db), log, nowMs });
-  limits.start();
-  stack.defer(() => limits.stop());
+  const counts = new QuotaCounts({ usage: new QuotaStore(db), log });
+  counts.start();
+  stack.defer(() => counts.stop());
+  const limits = new ClientLimits({ cache, counts, log, nowMs });
   const guards = new ClientGuards({ limits, clients: directory });
   const throttle = new Throttle({ cache, nowMs });
   const issuer = new TokenIssuer({ keys, issuer: issuerUrl, clock });

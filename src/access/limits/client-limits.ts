@@ -7,15 +7,14 @@ import { MemoryRequestCounts } from '../../platform/cache/memory-cache.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import { type LimitVerdict, verdictOf } from './limits.rules.ts';
-import { type QuotaCount, QuotaCounts } from './quota-counts.ts';
-import type { QuotaStore } from './quota-store.ts';
+import type { QuotaCount, QuotaCounts } from './quota-counts.ts';
 
 /** The longest time, in ms, that a request waits for the count in the database when this process also has one. */
 const SYNC_WAIT_MS = 1_000;
 
 interface LimitsDependencies {
   cache: Pick<Cache, 'countRequest' | 'generation'>;
-  usage: Pick<QuotaStore, 'save'>;
+  counts: Pick<QuotaCounts, 'of' | 'sync'>;
   log: Log;
   nowMs(): number;
 }
@@ -39,31 +38,11 @@ export class ClientLimits {
     registers: [],
   });
   readonly #deps: LimitsDependencies;
-  readonly #uses: QuotaCounts;
   readonly #alone = new MemoryRequestCounts();
   #isAlone = false;
 
   constructor(deps: LimitsDependencies) {
     this.#deps = deps;
-    this.#uses = new QuotaCounts({
-      usage: deps.usage,
-      onError: (error) => deps.log.warn({ err: error }, 'could not save quota counters; retrying'),
-    });
-  }
-
-  /** Starts saving the counts every two seconds. */
-  start(): void {
-    this.#uses.start();
-  }
-
-  /** Stops the saving, after saving a last time. */
-  stop(): Promise<void> {
-    return this.#uses.stop();
-  }
-
-  /** Saves the counts now; never rejects. */
-  save(): Promise<void> {
-    return this.#uses.save();
   }
 
   /**
@@ -71,9 +50,9 @@ export class ClientLimits {
    * @throws Refusal `service_unavailable` when neither the cache nor the database can return the quota's count.
    */
   async check(client: ClientRecord): Promise<LimitVerdict> {
-    const { cache } = this.#deps;
+    const { cache, counts } = this.#deps;
     const nowMs = this.#deps.nowMs();
-    const use = this.#uses.of(client);
+    const use = counts.of(client);
     const { limits } = client;
     if (limits.perSecond + limits.perMinute + limits.perHour + limits.perMonth === 0) {
       use.used(nowMs);
@@ -125,7 +104,7 @@ export class ClientLimits {
    * @throws Refusal `service_unavailable` when the database fails and this process has no count.
    */
   async #savedCount(use: QuotaCount, monthAt: number): Promise<number> {
-    const saved = this.#uses.sync(use, monthAt);
+    const saved = this.#deps.counts.sync(use, monthAt);
     if (use.known(monthAt) === undefined) {
       return saved.catch((error: unknown) => {
         throw serviceUnavailable(error);

@@ -1,3 +1,4 @@
+import type { Log } from '../../lib/log.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { monthText } from '../../platform/cache/counts.rules.ts';
@@ -171,10 +172,9 @@ const LAST_SAVE_MS = 5_000;
 const MAX_IN_ONE_SAVE = 1_000;
 const MAX_CLIENTS = 10_000;
 
-interface UsesDependencies {
+interface CountsDependencies {
   usage: Pick<QuotaStore, 'save'>;
-  /** Called with the first error of each outage of saving. */
-  onError(error: unknown): void;
+  log: Log;
 }
 
 /** Counts that are saved by one statement, for calls of `sync`. */
@@ -187,7 +187,7 @@ interface Batch {
 
 /** Counts the requests of all clients in memory, and saves the counts every two seconds and when it stops. */
 export class QuotaCounts {
-  readonly #deps: UsesDependencies;
+  readonly #deps: CountsDependencies;
   readonly #uses = new Map<string, QuotaCount>();
   /** A mutex, so that saves run one at a time and no count is saved twice. */
   readonly #saving = new Semaphore({ permits: 1 });
@@ -197,7 +197,7 @@ export class QuotaCounts {
   #isFailing = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(deps: UsesDependencies) {
+  constructor(deps: CountsDependencies) {
     this.#deps = deps;
   }
 
@@ -234,7 +234,7 @@ export class QuotaCounts {
       this.#isFailing = false;
       this.#forgetSome();
     }).catch((error: unknown) => {
-      if (!this.#isFailing) this.#deps.onError(error);
+      if (!this.#isFailing) this.#deps.log.warn({ err: error }, 'could not save quota counters; retrying');
       this.#isFailing = true;
     });
     this.#isSaving = false;

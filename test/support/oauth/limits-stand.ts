@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientRecord } from '../../../src/access/identity/client-record.ts';
 import { ClientLimits } from '../../../src/access/limits/client-limits.ts';
+import { QuotaCounts } from '../../../src/access/limits/quota-counts.ts';
 import { QuotaStore } from '../../../src/access/limits/quota-store.ts';
 import type { Cache } from '../../../src/platform/cache/cache.ts';
 import { MemoryCache } from '../../../src/platform/cache/memory-cache.ts';
@@ -27,18 +28,14 @@ export function counter(db: Db, { cache = new MemoryCache(), save = (real) => re
   const log = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
   const clock = { nowMs: MONTHS_END - 60_000 };
   const usage = new QuotaStore(db);
-  const limits = new ClientLimits({
-    cache,
-    usage: { save: save((quotas, lastUses) => usage.save(quotas, lastUses)) },
-    log,
-    nowMs: () => clock.nowMs,
-  });
+  const counts = new QuotaCounts({ usage: { save: save((quotas, lastUses) => usage.save(quotas, lastUses)) }, log });
+  const limits = new ClientLimits({ cache, counts, log, nowMs: () => clock.nowMs });
   const headers = async (client: ClientRecord) => {
     const { headers: given } = await limits.check(client);
     return Object.fromEntries(given.flatMap((name, at) => (at % 2 === 0 ? [[name, given[at + 1] ?? '']] : [])));
   };
   return {
-    limits,
+    limits: counts,
     /** What it has logged: `warn: …`. */
     logged,
     clock,
