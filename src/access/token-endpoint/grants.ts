@@ -52,12 +52,6 @@ interface PasswordGrantDependencies {
   issuer: TokenIssuer;
 }
 
-interface Login {
-  nodeId: string;
-  username: string;
-  password: string;
-}
-
 /**
  * Creates the password grant (RFC 6749 section 4.3) for supervisors of the client's tenant. An unknown username, one of
  * another tenant, a wrong password and a lockout give the same response.
@@ -69,20 +63,15 @@ export function passwordGrant(deps: PasswordGrantDependencies): Grant {
     async handle(request, client) {
       if (request.grant_type !== 'password') return undefined;
       const { username, password } = request;
-      const attempt = { nodeId: client.nodeId, username, password };
       // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
       // would evade the lockout.
       const key = `${client.nodeId} ${lockName(username)}`;
-      const supervisor = await guesses.run(key, () => authenticate(deps, attempt));
+      const supervisor = await guesses.run(key, () => authenticate(deps, client.nodeId, username, password));
       if (!supervisor) return undefined;
-      const { supervisorId, nodeId, permissions } = supervisor;
-      const { clientId } = client;
       const sessionId = uuidV7();
-      const expiresAtMs = deps.issuer.loginEndsAtMs();
-      const session = { sessionId, nodeId, supervisorId, clientId, expiresAtMs };
-      if (!(await deps.sessions.open(session, supervisor))) return undefined;
-      const login = { supervisorId, permissions, sessionId };
-      return { response: await deps.issuer.forLogin(login, client), isApi: false };
+      if (!(await deps.sessions.open(sessionOf(deps.issuer, supervisor, sessionId, client), supervisor)))
+        return undefined;
+      return { response: await deps.issuer.forLogin(supervisor, sessionId, client), isApi: false };
     },
   };
 }
@@ -93,7 +82,9 @@ export function passwordGrant(deps: PasswordGrantDependencies): Grant {
  */
 async function authenticate(
   { supervisors, passwords, locks }: PasswordGrantDependencies,
-  { nodeId, username, password }: Login,
+  nodeId: string,
+  username: string,
+  password: string,
 ): Promise<SupervisorRecord | undefined> {
   const supervisor = await supervisors.findByUsername(nodeId, username);
   // The database may fold case differently, so failures are counted under the stored username.
@@ -108,6 +99,16 @@ async function authenticate(
   if (isCounted) await locks.recordFailure(nodeId, name);
   else await locks.isLocked(nodeId, name);
   return undefined;
+}
+
+/** Returns the session of a login that begins or goes on now. */
+function sessionOf(
+  issuer: TokenIssuer,
+  { supervisorId, nodeId }: SupervisorRecord,
+  sessionId: string,
+  { clientId }: ClientRecord,
+) {
+  return { sessionId, nodeId, supervisorId, clientId, expiresAtMs: issuer.loginEndsAtMs() };
 }
 
 interface RefreshGrantDependencies {
@@ -138,15 +139,11 @@ export function refreshTokenGrant(deps: RefreshGrantDependencies): Grant {
       const claims = await deps.refreshTokens.claimsOf(token, client);
       if (!claims) return undefined;
       const redemption = { token, claims, client };
-      return isOfClient(claims) ? refreshClient(deps, redemption) : refreshLogin(deps, redemption);
+      if (!isOfClient(claims)) return refreshLogin(deps, redemption);
+      if (!(await isStillGood(deps, redemption))) return undefined;
+      return { response: await deps.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
     },
   };
-}
-
-async function refreshClient(deps: RefreshGrantDependencies, redemption: Redemption): Promise<Granted | undefined> {
-  const { claims, client } = redemption;
-  if (!(await isStillGood(deps, redemption))) return undefined;
-  return { response: await deps.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
 }
 
 async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redemption): Promise<Granted | undefined> {
@@ -155,14 +152,7 @@ async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redempti
   const supervisor = await refreshTokens.supervisorOf(claims, client);
   const { sessionId } = claims;
   if (!supervisor || sessionId === undefined || !isUuid(sessionId)) return undefined;
-  const { supervisorId, nodeId, permissions } = supervisor;
-  const session = {
-    sessionId,
-    nodeId,
-    supervisorId,
-    clientId: client.clientId,
-    expiresAtMs: issuer.loginEndsAtMs(),
-  };
+  const session = sessionOf(issuer, supervisor, sessionId, client);
   // A token without `iat` was issued before sessions existed: it creates one, unless a concurrent redemption has done
   // so.
   const isLive =
@@ -171,7 +161,7 @@ async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redempti
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
   // The token is redeemed last, so that it still can be when the cache has refused the refresh.
   if (!isLive || !(await isStillGood(deps, redemption))) return undefined;
-  return { response: await issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
+  return { response: await issuer.forLogin(supervisor, sessionId, client), isApi: false };
 }
 
 /**

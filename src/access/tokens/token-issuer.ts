@@ -1,6 +1,7 @@
 import { jwtSigner } from '../../lib/fast/jwt-signer.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
+import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { JwtKeys } from './jwt-keys.ts';
 
 const LOGIN_ACCESS_SECONDS = 15 * 60;
@@ -14,13 +15,6 @@ export interface TokenResponse {
   token_type: 'Bearer';
   scope: string;
   created_at: number;
-}
-
-/** A login of a supervisor through a client. */
-interface Login {
-  supervisorId: string;
-  permissions: readonly string[];
-  sessionId: string;
 }
 
 interface IssuerDependencies {
@@ -64,7 +58,11 @@ export class TokenIssuer {
   }
 
   /** Issues the pair of tokens of a login: an access token for 15 minutes and a refresh token for 30 days. */
-  forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): Promise<TokenResponse> {
+  forLogin(
+    { supervisorId, permissions }: SupervisorRecord,
+    sessionId: string,
+    client: ClientRecord,
+  ): Promise<TokenResponse> {
     return this.#pair({
       client,
       subject: supervisorId,
