@@ -86,36 +86,31 @@ export class AuditStore {
     for (const { error, line } of refusals) (isBadValue(error) ? onBadValue : onRefused)(error, line);
   }
 
-  /** Inserts the records, halving refused batches until the refused records are known, and returns those. */
+  /**
+   * Inserts the records, halving refused batches until the refused records are known, and returns those. A single one is
+   * tried twice, because a temporary failure may have refused it: one that waited while the partition of its month was
+   * made is refused as a bad value by the default partition.
+   */
   async #refusals(lines: readonly Buffer[], onGap: (line: Buffer) => Promise<void>): Promise<Refusal[]> {
     try {
       await this.insertAll(lines);
       return [];
     } catch (error) {
-      const [line = Buffer.alloc(0)] = lines;
       if (!isBadValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
-      if (lines.length <= 1) {
-        const refusals = await this.#refusalOfOne(line);
-        for (const refusal of refusals) await onGap(refusal.line);
-        return refusals;
-      }
-      const half = Math.ceil(lines.length / 2);
-      const first = await this.#refusals(lines.slice(0, half), onGap);
-      return [...first, ...(await this.#refusals(lines.slice(half), onGap))];
     }
-  }
-
-  /**
-   * Retries a single refused record once, because a temporary failure may have refused it; returns it if it is refused
-   * again. One that waited while the partition of its month was made is refused as a bad value by the default partition.
-   */
-  async #refusalOfOne(line: Buffer): Promise<Refusal[]> {
-    try {
-      await this.insertAll([line]);
-      return [];
-    } catch (again) {
-      return [{ error: again, line }];
+    if (lines.length <= 1) {
+      const [line = Buffer.alloc(0)] = lines;
+      const refusal = await this.insertAll(lines).then(
+        () => undefined,
+        (error: unknown) => ({ error, line }),
+      );
+      if (!refusal) return [];
+      await onGap(line);
+      return [refusal];
     }
+    const half = Math.ceil(lines.length / 2);
+    const first = await this.#refusals(lines.slice(0, half), onGap);
+    return [...first, ...(await this.#refusals(lines.slice(half), onGap))];
   }
 }
 
