@@ -269,7 +269,12 @@ describeReal('postgres', 'audit verify', () => {
       ['a chain is renamed', `update audit_records set chain_id = '${OTHER_CHAIN}'`, 'changed', /^record 0 of/],
       ['a seal is deleted', 'delete from audit_seals where position = 2', 'missing', /^seal 2 is missing/],
       ['the first seal is deleted', 'delete from audit_seals where position = 1', 'missing', /^seal 1 is missing/],
-      ['all seals are deleted', 'truncate audit_seals', 'forged', /^record 19 of .* in a chain that no valid seal/],
+      [
+        'all seals are deleted',
+        'truncate audit_seals',
+        'forged',
+        /^record 19 of .* belongs to a chain that no valid seal/,
+      ],
       [
         'a body is changed',
         seal(`body = replace(body, '"index":9', '"index":8')`),
@@ -328,7 +333,7 @@ describeReal('postgres', 'audit verify', () => {
       await forge(0, 'status_code = 200', OTHER_CHAIN);
       const { findings } = await verified(database.db);
       expect(findings).toMatchObject([{ kind: 'forged' }]);
-      expect(findings[0]?.message).toMatch(/in a chain that no valid seal opened/);
+      expect(findings[0]?.message).toMatch(/belongs to a chain that no valid seal opened/);
     });
 
     describe('seals', () => {
