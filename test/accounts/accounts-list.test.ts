@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
@@ -16,13 +16,11 @@ interface Account {
   deleted_at: string | null;
 }
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function list(query = '', bearer = token): Promise<Answer> {
   return p.call('GET', `/v1/accounts${query}`, { token: bearer, headers: { 'x-target-server': 'accounts' } });

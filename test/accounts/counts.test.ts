@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { AccountPages, Accounts } from '../../src/domain/accounts/accounts.service.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -138,11 +139,7 @@ const SPREADS: [name: string, us: bigint][] = [
 ];
 
 function countsSuite(open: () => Promise<Database>, spreads = SPREADS): void {
-  let database: Database;
-  beforeAll(async () => {
-    database = await open();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(open);
 
   it('4.8-02 D5-01 D5-08: a node without accounts, and one with a single one', async () => {
     const nodeId = await newNode(database);
@@ -259,11 +256,7 @@ describe('the counts of accounts on the embedded database', () =>
 describeReal('postgres', 'the counts of accounts on PostgreSQL', () => {
   countsSuite(realDatabase);
 
-  let database: RealDatabase;
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(realDatabase);
 
   const insertion = (nodeId: string) => {
     const { id, created_at } = accountRow(nodeId, 5n);

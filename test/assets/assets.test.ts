@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const FIELDS = 'id name symbol type nodeId networkId contractAddress status createdAt updatedAt';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 let foreignId: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   foreignId = randomUUID();
   const [own] = await rows(p).run((k) => k.selectFrom('assets').selectAll().where('id', '=', p.demo.asset_id));
@@ -22,7 +21,6 @@ beforeAll(async () => {
     k.insertInto('assets').values({ ...own, id: foreignId, node_id: p.demo.other_node.node_id }),
   );
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function get(id: string, bearer: string | undefined = token): Promise<Answer> {
   return p.call('GET', `/v2/admin/tokens/${id}`, bearer === undefined ? {} : { token: bearer });

@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache, type RedisCacheOptions } from '../../src/platform/cache/redis-cache.ts';
 import { slotOf } from '../../src/platform/cache/redis-topology.rules.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { describeReal } from '../support/services/real.ts';
-import {
-  type ClusterMember,
-  moveSlot,
-  type RedisCluster,
-  startRedisCluster,
-} from '../support/services/redis-cluster.ts';
+import { type ClusterMember, moveSlot, startRedisCluster } from '../support/services/redis-cluster.ts';
 import { cacheContract } from './cache.contract.ts';
 import { countingContract } from './counting.contract.ts';
 
@@ -19,11 +15,7 @@ const LIMITS = { perSecond: 0, perMinute: 0, perHour: 50, perMonth: 0 };
 const LATER = 60_000;
 
 describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => {
-  let cluster: RedisCluster;
-  beforeAll(async () => {
-    cluster = await startRedisCluster();
-  });
-  afterAll(() => cluster[Symbol.asyncDispose]());
+  const cluster = beforeTests(startRedisCluster);
 
   const urlOf = (index: number) => cluster.masters[index]?.url ?? '';
   const openAt = (index: number) => openWhole({ url: urlOf(index), keyPrefix: 'contract:' });

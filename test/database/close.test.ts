@@ -1,16 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 describeReal('postgres', 'closing a database', () => {
-  let empty: RealDatabase;
-  beforeAll(async () => {
-    empty = await realDatabase();
-  });
-  afterAll(() => empty[Symbol.asyncDispose]());
+  const empty = beforeTests(realDatabase);
 
   it('D1-13: a statement whose connection is being opened is answered, and its connection is closed with the others', async () => {
     const { db, [Symbol.asyncDispose]: close } = await openDatabase({ url: empty.url });

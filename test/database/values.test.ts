@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -44,12 +45,7 @@ const ARRAY_COLUMNS = `
   where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and a.attnum > 0 and t.typcategory = 'A'`;
 
 function readsValues(open: () => Promise<Database>): void {
-  let database: Database;
-
-  beforeAll(async () => {
-    database = await open();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(open);
 
   const read = (text: string) =>
     database.db.unscoped('test').raw<Record<string, unknown>>((sql) => sql(Object.assign([text], { raw: [text] })));

@@ -1,35 +1,22 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
-import {
-  type EmbeddedDatabase,
-  embeddedDatabase,
-  type RealDatabase,
-  realDatabase,
-} from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { eventBusContract } from './event-bus.contract.ts';
 
 /** Messages of each of two instances. */
 const CROSSING = inject('isThorough') ? 300 : 80;
 
-let database: EmbeddedDatabase;
+const database = beforeTests(embeddedDatabase);
 const open = () => new EmbeddedBus(database.db, () => undefined);
-
-beforeAll(async () => {
-  database = await embeddedDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
 
 describe('the embedded bus', () => eventBusContract(() => ({ open }), inject('isThorough')));
 
 describeReal('postgres', 'the embedded bus on PostgreSQL', () => {
-  let real: RealDatabase;
-  beforeAll(async () => {
-    real = await realDatabase();
-  });
-  afterAll(() => real[Symbol.asyncDispose]());
+  const real = beforeTests(realDatabase);
   const openReal = () => new EmbeddedBus(real.db, () => undefined);
 
   eventBusContract(() => ({ open: openReal }), inject('isThorough'));

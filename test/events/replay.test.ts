@@ -1,17 +1,13 @@
 import { createRequire } from 'node:module';
 import { KafkaJSNonRetriableError } from 'kafkajs';
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { describe, expect, inject, it, vi } from 'vitest';
 import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { KafkaLogReader } from '../../src/events/bus/kafka-log-reader.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
-import {
-  type EmbeddedDatabase,
-  embeddedDatabase,
-  type RealDatabase,
-  realDatabase,
-} from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal } from '../support/services/real.ts';
 import { replayContract } from './replay.contract.ts';
@@ -24,11 +20,7 @@ const GROUP_LOAD_IN_PROGRESS = 14;
 const quiet = () => undefined;
 
 describe('replay on the embedded bus', () => {
-  let database: EmbeddedDatabase;
-  beforeAll(async () => {
-    database = await embeddedDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(embeddedDatabase);
 
   const embedded = () => ({
     open: () => new EmbeddedBus(database.db, quiet),
@@ -60,11 +52,7 @@ describe('replay on the embedded bus', () => {
 
 describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
   const prefix = topicPrefix();
-  let database: RealDatabase;
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(realDatabase);
   const connection = () => kafkaConnection(prefix);
   const fixture = () => ({
     open: () => new KafkaBus(connection(), quiet),

@@ -1,27 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import {
   IdempotentResponses,
   type KeyedRequest,
   type StoredResponse,
 } from '../../src/domain/idempotency/idempotent-responses.ts';
 import type { Db } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const NODE = randomUUID();
 const CREATED: StoredResponse = { status: 201, headers: { Location: '/there', ETag: '"1"' }, body: null };
 
 describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   let db: Db;
 
   beforeAll(async () => {
-    database = await realDatabase();
     db = database.db;
     await db.unscoped('test').run((k) => k.insertInto('nodes').values({ id: NODE, name: 'Node' }));
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   const answers = (maxWaitMs?: number) => {
     const given = { db, nowMs: Date.now };

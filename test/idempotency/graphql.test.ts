@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { print } from 'graphql';
 import { createClient } from 'graphql-ws';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
 import {
@@ -12,7 +12,7 @@ import {
   ReplaceWalletRuleDocument,
 } from '../graphql/generated/graphql.ts';
 import { browserForm, sendRaw } from '../support/graphql/upload-requests.ts';
-import { type Answer, type Portcullis, startEmbedded, startPortcullis } from '../support/harness.ts';
+import { type Answer, startEmbedded, usePortcullis } from '../support/harness.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 import { literal } from '../support/wallet-rules/rules.ts';
 
@@ -22,14 +22,12 @@ interface Operation {
   operationName?: string;
 }
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 

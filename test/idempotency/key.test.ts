@@ -1,26 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { scopeHash } from '../../src/domain/idempotency/idempotent-responses.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { renameTable } from '../support/harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 import { BULK, migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 const START = Date.parse('2026-11-21T10:00:00Z');
 const DAY_MS = 24 * 3_600_000;
 
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => nowMs } }));
 let nowMs = START;
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;
 
-beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => nowMs } });
-});
 beforeEach(async () => {
   nowMs = START;
   migrate = await migrationsOf(p);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 

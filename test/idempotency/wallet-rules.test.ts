@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { autoTransfer } from '../support/wallet-rules/rules.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function create(json: unknown, key: string, walletId = p.demo.wallet_id) {
   const headers = { 'idempotency-key': key };

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 
@@ -20,11 +21,7 @@ function terminateUnheard(pid: number): void {
 }
 
 describeReal('postgres', 'connections that die', () => {
-  let database: RealDatabase;
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(realDatabase);
 
   const session = () => database.db.unscoped('test').raw((sql) => sql<{ pid: number }>`select pg_backend_pid() as pid`);
 

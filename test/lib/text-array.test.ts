@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { textArray } from '../../src/platform/database/row-sets.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -29,11 +30,7 @@ it('an array of any texts is read by the embedded database as it was', async () 
 });
 
 describeReal('postgres', 'on PostgreSQL', () => {
-  let database: Database;
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(realDatabase);
 
   it('an array of any texts is read as it was', () => expectSame(database));
 });

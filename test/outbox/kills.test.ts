@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import { randomInt, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const CHILD = join(import.meta.dirname, '../support/outbox/killed-child.ts');
@@ -39,11 +40,7 @@ async function runChild(url: string, role: 'migrate' | 'relay', nodeId: string, 
 }
 
 describeReal('postgres', 'users and their events, whatever dies between', () => {
-  let database: RealDatabase;
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(realDatabase);
 
   const test = () => database.db.unscoped('test');
   const addNode = async () => {

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BusUnavailableError, type OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { uuidV7 } from '../../src/lib/uuid-v7.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const TOPIC = 'users.kyc-token';
@@ -42,17 +43,13 @@ function paperBus() {
 }
 
 function contract(open: () => Promise<Database>, isAlone: boolean): void {
-  let database: Database;
+  const database = beforeTests(open);
   const relays: OutboxRelay[] = [];
 
-  beforeAll(async () => {
-    database = await open();
-  });
   afterEach(async () => {
     await Promise.all(relays.splice(0).map((relay) => relay.stop()));
     await database.db.unscoped('test').run((k) => k.deleteFrom('outbox'));
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   const relayTo = (bus: ReturnType<typeof paperBus>) => {
     const relay = new OutboxRelay({ db: database.db, bus, isAlone, log: silentLog });
@@ -156,11 +153,7 @@ describe('the relay, alone on an embedded database', () => contract(embeddedData
 describeReal('postgres', 'the relay, on PostgreSQL', () => contract(realDatabase, false));
 
 describeReal('postgres', 'several relays', () => {
-  let database: RealDatabase;
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(realDatabase);
 
   it('D7-08: of several one relays at a time, so that nothing comes twice or out of order', async () => {
     const bus = paperBus();

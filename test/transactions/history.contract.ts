@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { TransactionCollection } from '../../src/domain/transactions/type-codes.rules.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
@@ -19,14 +19,12 @@ import {
 } from '../support/transactions/stand.ts';
 
 /** What a transaction comes to does not depend on how it was told, on any database. */
-export function historyContract(open: () => Promise<Database>, runs: number): void {
+export function historyContract(database: Database, runs: number): void {
   let stand: Stand;
 
   beforeAll(async () => {
-    stand = await standOn(await open());
+    stand = await standOn(database);
   });
-
-  afterAll(() => stand.database[Symbol.asyncDispose]());
 
   it('3-03 D6-02 D6-03 D6-04 D6-06 D6-21: any order, batches and repeats, before or after registration, end in one row, one asset', async () => {
     await fc.assert(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/domain/transactions/type-codes.rules.ts';
 import { PoisonError } from '../../src/events/bus/dead-letters.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -19,14 +19,12 @@ import {
 } from '../support/transactions/stand.ts';
 
 /** What applying promises on every database. */
-export function mirrorContract(open: () => Promise<Database>): void {
+export function mirrorContract(database: Database): void {
   let stand: Stand;
 
   beforeAll(async () => {
-    stand = await standOn(await open());
+    stand = await standOn(database);
   });
-
-  afterAll(() => stand.database[Symbol.asyncDispose]());
 
   describe('applying', () => {
     it.each(TRANSACTION_COLLECTIONS)(

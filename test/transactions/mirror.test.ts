@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, inject } from 'vitest';
+import { describe, inject } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { historyContract } from './history.contract.ts';
@@ -10,16 +11,11 @@ const RUNS = inject('isThorough') ? 15 : 4;
 
 /** The contracts share a database, in which each has nodes of its own. */
 function mirrorSuite(open: () => Promise<Database>, runs: number): void {
-  let database: Database;
-  beforeAll(async () => {
-    database = await open();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
-  const shared = async () => ({ ...database, [Symbol.asyncDispose]: async () => undefined });
+  const database = beforeTests(open);
 
-  describe('notifications', () => mirrorContract(shared));
-  describe('registrations', () => registrationContract(shared));
-  describe('histories', () => historyContract(shared, runs));
+  describe('notifications', () => mirrorContract(database));
+  describe('registrations', () => registrationContract(database));
+  describe('histories', () => historyContract(database, runs));
 }
 
 describe('the mirror on the embedded database', () => mirrorSuite(embeddedDatabase, 2 * RUNS));

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startOnRealServers, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -16,13 +17,11 @@ const QUERY = `mutation ($input: RegisterTransactionInput!) { result: registerTr
   __typename ... on Transaction { id status transactionHash } ... on Error { message } ... on ForbiddenError { permission } } }`;
 
 function promises(start: () => Promise<Portcullis>): void {
-  let p: Portcullis;
+  const p = beforeTests(start);
   let token: string;
   beforeAll(async () => {
-    p = await start();
     token = await p.clientToken();
   });
-  afterAll(() => p[Symbol.asyncDispose]());
 
   async function registered(id: string, settings: object = {}) {
     const input = { id, collection: 'OTC_TRANSACTIONS', type: 1, ...settings };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,
@@ -15,14 +15,12 @@ import {
 } from '../support/transactions/stand.ts';
 
 /** What parking and registering promise on every database. */
-export function registrationContract(open: () => Promise<Database>): void {
+export function registrationContract(database: Database): void {
   let stand: Stand;
 
   beforeAll(async () => {
-    stand = await standOn(await open());
+    stand = await standOn(database);
   });
-
-  afterAll(() => stand.database[Symbol.asyncDispose]());
 
   it('D6-06: notifications of an unknown id are parked once and applied when it is registered', async () => {
     const transaction = transactionOf(stand);

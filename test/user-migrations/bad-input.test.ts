@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { BULK, migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   migrate = await migrationsOf(p);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 const KINDS = ['5', '1234567890123456789012345678901234567890', '1e999', 'true', '["w"]', '{"w":1}'];
 const UNSTORABLE = ['"a\\u0000b"', '"w\\ud800"'];

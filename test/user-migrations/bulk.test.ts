@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { eventsOf, migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   migrate = await migrationsOf(p);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 describe('a bulk migration', () => {
   it('2.9-01 2.9-02 4.7-01 4.7-03 7.5-02 D7-04: tells of every row in order, with what the row had', async () => {
@@ -83,7 +81,7 @@ describe('a bulk migration', () => {
 
   it('D7-03: letters beyond ASCII are compared as the unique index compares them', async () => {
     const id = randomUUID();
-    const spellings = ['ÄÖÜ', 'äöü', 'ΣΑΣ', 'σας', 'σασ', 'İ', 'i̇', 'ẞ', 'ß', 'ss', 'K', 'k', 'ﬀ', 'ff'];
+    const spellings = 'ÄÖÜ äöü ΣΑΣ σας σασ İ i̇ ẞ ß ss K k ﬀ ff Σ σ ς I ı Å å Ω ω Ǆ ǅ ǆ'.split(' ');
     const users = spellings.map((name, index) =>
       newUser({ email: `${name}-${id}@x.y`, wallet_address: `${index}-${id}` }),
     );

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
 import { steppedDb } from '../support/user-migrations/stepped-db.ts';
@@ -27,11 +27,7 @@ const ATTACK = [
 const APPLIED = 6_500;
 const REASON = `line ${APPLIED + 1}: the migration stopped here: its failed rows and rows without an identifier would take more than 10 times the bytes read of the file`;
 
-let database: Database;
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = beforeTests(scratchDatabase);
 
 /** That a node has what the attack may leave, and nothing else. */
 async function expectEnded(nodeId: string): Promise<void> {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { MigrationJobs } from '../../src/domain/user-migrations/migration-jobs.ts';
 import { MigrationPages } from '../../src/domain/user-migrations/migration-pages.service.ts';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import {
   csvOf,
@@ -20,11 +20,7 @@ import {
 const HEADER = 'wallet_address,email,external_id,name,surname,kyc_sent';
 const KNOWN = 'wallet_address, email, external_id, name, surname, kyc_sent';
 
-let database: Database;
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = beforeTests(scratchDatabase);
 
 /** Migrates a file to the end, for a new node. */
 async function migrated(content: string | Buffer) {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { UserStore } from '../../src/domain/users/user-store.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { newNode } from '../support/user-migrations/files-stand.ts';
 
@@ -8,12 +9,10 @@ const USERS = 5_000;
 const ROWS = 500;
 
 describeReal('postgres', 'the look-up of duplicates', () => {
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   beforeAll(async () => {
-    database = await realDatabase();
     await database.db.unscoped('test').raw((sql) => sql`alter table users set (autovacuum_enabled = off)`);
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   const addUsers = async () => {
     const { nodeId } = await newNode(database.db);

@@ -162,35 +162,4 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
     expect(kept).toHaveLength(60);
     expect(await eventsOf(kept.map(({ id }) => id))).toHaveLength(60);
   });
-
-  it('D7-03: letters beyond ASCII are compared by the database, never by this process', async () => {
-    const id = randomUUID();
-    const emails = [
-      'ÄÖÜ',
-      'äöü',
-      'Σ',
-      'σ',
-      'ς',
-      'İ',
-      'i̇',
-      'I',
-      'ı',
-      'ẞ',
-      'ß',
-      'K',
-      'k',
-      'Å',
-      'å',
-      'Ω',
-      'ω',
-      'Ǆ',
-      'ǅ',
-      'ǆ',
-    ];
-    const rows = emails.map((name, index) => user({ email: `${name}-${id}`, wallet_address: `${id}-${index}` }));
-    const done = await migrationsOn(database.db).migrateMany(CALLER, rows);
-    expect(done.failed).toBe(0);
-    expect(await usersOf(rows)).toHaveLength(done.success);
-    expect(logged).toEqual([]);
-  });
 });

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { renameTable } from '../support/harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { eventsOf, migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 const NOW = '2026-11-21T10:30:00.123Z';
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => Date.parse(NOW) } }));
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => Date.parse(NOW) } });
   migrate = await migrationsOf(p);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 describe('a single migration', () => {
   it('4.6-01 2.8-01 2.8-02 2.8-03: answers 201 with the user, exactly as documented', async () => {

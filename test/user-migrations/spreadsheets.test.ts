@@ -1,17 +1,13 @@
 import { deflateRawSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/platform/database/database.ts';
+import { describe, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
 
 const HEADER = 'wallet_address,email,name';
 const NBSP = '\u00a0';
 
-let database: Database;
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = beforeTests(scratchDatabase);
 
 /** Migrates a file for a new tenant. Returns the status of each row, with its reason, and the users created. */
 async function migrated(content: string | Buffer, partBytes?: number) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { autoTransfer, leaf, limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
 interface Bad {
@@ -11,16 +11,14 @@ interface Bad {
 const JSON_TYPE = { 'content-type': 'application/json' };
 const DEEP = 10_000;
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 let rule: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   rule = await rulesOf(p, token).created();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function send(method: 'POST' | 'PUT', bad: Bad): Promise<Answer> {
   const { body = JSON.stringify(limit()), headers = JSON_TYPE } = bad;

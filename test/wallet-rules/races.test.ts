@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Networks } from '../../src/domain/networks/networks.service.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import { Refusal } from '../../src/platform/errors.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { seedTwoNodes, type TwoNodes } from '../support/tenancy/two-nodes.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
@@ -16,16 +17,14 @@ function picked({ version, name, status, correlation_id }: Awaited<ReturnType<ty
 }
 
 describeReal('postgres', 'several at once', () => {
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   let nodes: TwoNodes;
   let rules: WalletRules;
 
   beforeAll(async () => {
-    database = await realDatabase();
     nodes = await seedTwoNodes(database.db);
     rules = new WalletRules({ db: database.db, nowMs: Date.now });
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   const author = (nodeId: string) => ({ nodeId, subject: 'races', clientId: undefined, correlationId: 'races' });
   const content = (name: string) => walletRuleInput.parse(limit({ name }));

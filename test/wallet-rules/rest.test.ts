@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { renameTable } from '../support/harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { autoTransfer, leaf, limit, literal, rulesOf } from '../support/wallet-rules/rules.ts';
@@ -10,14 +10,12 @@ import { autoTransfer, leaf, limit, literal, rulesOf } from '../support/wallet-r
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const FORTY = '1234567890123456789012345678901234567890';
 
-let p: Portcullis;
+const p = usePortcullis();
 let rules: ReturnType<typeof rulesOf>;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   rules = rulesOf(p, await p.clientToken());
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 async function stored(id: string) {
   const [row] = await rows(p).run((k) => k.selectFrom('wallet_rules').selectAll().where('id', '=', id));

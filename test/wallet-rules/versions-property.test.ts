@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { RULE_STATUSES, type RuleStatus, type WalletRuleContent } from '../../src/tables/wallet-rule-content.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { seedTwoNodes, type TwoNodes } from '../support/tenancy/two-nodes.ts';
@@ -33,16 +34,14 @@ const writes = fc.oneof(
 );
 
 function historySuite(open: () => Promise<Database>): void {
-  let database: Database;
+  const database = beforeTests(open);
   let nodes: TwoNodes;
   let rules: WalletRules;
 
   beforeAll(async () => {
-    database = await open();
     nodes = await seedTwoNodes(database.db);
     rules = new WalletRules({ db: database.db, nowMs: Date.now });
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   const door = () => database.db.unscoped('a test writes as others do');
   /** What the release before sends for a change of the status: it knows nothing of versions that are kept. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
@@ -9,14 +9,12 @@ import { newestOf, versionsOf } from '../support/wallet-rules/versions.ts';
 
 const FORTY = '1234567890123456789012345678901234567890';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** What a way of writing a rule sends: the id of the rule, if it is there already, and the correlation id. */
 interface Sent {
