@@ -32,7 +32,7 @@ describeReal('postgres', 'the faults of a command', () => {
   const rows: [command: string, fault: RegExp, answer?: RegExp][] = [
     ['reference load @no.json', /^line 1: must be JSON, but is malformed at line 1 column 1$/m, /^1 lines: /],
     [`users import @bad.csv --node ${NODE}`, /has 3 fields/, /^1 rows: /],
-    [`users import @other.csv --node ${NODE}`, /the file has the unknown column "colour": name some of wallet_address/],
+    [`users import @other.csv --node ${NODE}`, /the file has the unknown column "colour": use any of wallet_address/],
     [`users import @bad.csv --node ${ABSENT}`, /there is no node/],
     [`users import --node ${NODE} --resume ${ABSENT}`, /the node \S+ has no migration/],
     [`users import @absent --node ${NODE}`, /cannot be read/],

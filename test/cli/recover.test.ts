@@ -27,9 +27,9 @@ describe('recover on the embedded database', () => {
     const { code, out, err } = await portcullis(['recover', '--since', new Date(0).toISOString()], env);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out.split('\n')).toEqual([
-      expect.stringMatching(/^The events of \d+ nodes are numbered past all cursors\.$/),
-      expect.stringMatching(/^The tokens of \d+ clients are revoked\.$/),
-      expect.stringMatching(/^Audit records from .* to .* are lost, except those in spools/),
+      expect.stringMatching(/^New events of \d+ tenants have higher sequence numbers than all cursors\.$/),
+      expect.stringMatching(/^Revoked the tokens of \d+ clients\.$/),
+      expect.stringMatching(/^Audit records from .* to .* are lost, except records in spools/),
       '',
     ]);
   });

@@ -170,7 +170,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     const interrupted = await spawned.kill('SIGINT');
     expect(interrupted.code).toBe(1);
     expect(interrupted.stderr).toMatch(
-      new RegExp(`interrupted after [\\d,]+ of ${ROWS.toLocaleString('en')} rows; they stay`),
+      new RegExp(`interrupted after [\\d,]+ of ${ROWS.toLocaleString('en')} rows, which are kept`),
     );
     expect(interrupted.stderr).toContain(`portcullis users import --node ${nodeId} --resume ${id}`);
     const { jobs } = await stateOf(database.db, nodeId);
