@@ -21,8 +21,9 @@ interface Text {
 }
 
 /**
- * `npx node tools/texts.ts [CONTEXT…]`: prints every text of at least three words in `src`, `console`, the alerts and the
- * headings of pages, as tab-separated lines; with arguments, only texts of these contexts. SQL and imports are left out.
+ * `npx node tools/texts.ts [CONTEXT…]`: prints every text of at least three words in `src`, `console`, `client`, the
+ * alerts and the headings of pages, as tab-separated lines; with arguments, only texts of these contexts. SQL and imports
+ * are left out.
  */
 function main(contexts: readonly string[]): void {
   const texts = [...sourceTexts(), ...alertTexts(), ...headings()].filter(
@@ -34,7 +35,7 @@ function main(contexts: readonly string[]): void {
 }
 
 function sourceTexts(): Text[] {
-  return globSync(['src/**/*.ts', 'console/*.ts'], { cwd: ROOT })
+  return globSync(['src/**/*.ts', 'console/*.ts', 'client/src/*.ts', 'scripts/asyncapi.ts'], { cwd: ROOT })
     .sort()
     .flatMap((file) => {
       const source = readFileSync(join(ROOT, file), 'utf8');

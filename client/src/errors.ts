@@ -7,7 +7,7 @@ export interface Issue {
 export interface ErrorDetails {
   /** The HTTP status; 200 for an error in a GraphQL response. */
   status: number;
-  /** What to decide by: `message` of a REST error (`duplicate_email`), `extensions.code` of a GraphQL error. */
+  /** The code to decide by: `message` of a REST error (`duplicate_email`), `extensions.code` of a GraphQL error. */
   code: string;
   issues?: readonly Issue[];
   /** Identifies the request in the gateway's logs and audit records. */
@@ -37,7 +37,7 @@ export class NotFoundError extends PortcullisError {}
 /** The object has another version than `ifMatch` names. */
 export class PreconditionFailedError extends PortcullisError {}
 
-/** A rate limit or the monthly quota is used up for longer than the client waits; `retryAfter` says for how long. */
+/** A rate limit or the monthly quota was exceeded, and `retryAfter` is longer than the client waits. */
 export class RateLimitedError extends PortcullisError {}
 
 /** The updates after the cursor are no longer stored: read the state by a query, then follow without `after`. */

@@ -15,13 +15,13 @@ export interface HttpRequest extends RequestInit {
 export interface HttpResponse {
   status: number;
   headers: Headers;
-  /** The parsed JSON; undefined if the body is empty or no JSON. */
+  /** The parsed JSON; undefined if the body is empty or not JSON. */
   body: unknown;
 }
 
 /**
  * Sends a request. Repeats it after 429 and 503 when `Retry-After` says, and a repeatable one also after other failures
- * of the gateway or the network, with growing pauses.
+ * of the gateway or the network, with increasing pauses.
  * @throws TypeError if there is no response.
  */
 export async function send(fetcher: typeof fetch, url: string, request: HttpRequest): Promise<HttpResponse> {

@@ -254,7 +254,10 @@ export class Portcullis {
     for await (const { transaction } of this.subscribe(TRANSACTION, () => ({ id: transactionId }), options)) {
       if (transaction.status === 'DONE' || transaction.status === 'ERROR') return transaction;
     }
-    throw new PortcullisError('the subscription ended before the transaction', { status: 200, code: 'INCOMPLETE' });
+    throw new PortcullisError('the subscription ended before the transaction was final', {
+      status: 200,
+      code: 'INCOMPLETE',
+    });
   }
 
   async #get<Body>(path: string, call?: CallOptions): Promise<Body> {

@@ -24,8 +24,8 @@ export type OpenStream = (
 class Interrupted extends Error {}
 
 /**
- * Yields the results of a subscription over server-sent events. Connects again when the connection ends, falls silent or
- * is refused for a while, when the token expires, and after `slow_consumer`.
+ * Yields the results of a subscription over server-sent events. Connects again when the connection ends, stops sending
+ * or is temporarily rejected, when the token expires, and after `slow_consumer`.
  * @throws PortcullisError if a new connection would not help.
  */
 export async function* subscribe<Result>(

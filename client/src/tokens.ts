@@ -2,8 +2,8 @@
 export type TokenSource = (rejected?: string) => Promise<string>;
 
 /**
- * Keeps one token for all callers. Renews it before it expires (by a tenth of its lifetime, at most 30 s), once for all
- * who ask meanwhile.
+ * Keeps one token for all callers. Renews it before it expires (by a tenth of its lifetime, at most 30 s), once for
+ * all concurrent callers.
  * @param issue requests a token with its lifetime in seconds
  */
 export function keptToken(issue: () => Promise<{ access_token: string; expires_in: number }>): TokenSource {
