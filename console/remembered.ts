@@ -12,7 +12,9 @@ export function forget(): void {
 
 const CLIENT_ID = 'portcullis.client_id';
 
-/** The one thing that is kept, if the person wants it and the browser allows it: the id of the client, which is no secret. */
+/**
+ * The client id, the only stored value: not a secret, and stored only if the user wants it and the browser allows it.
+ */
 export const rememberedClient = {
   get: () => inBrowser((kept) => kept.getItem(CLIENT_ID)) ?? '',
   set: (id: string) => inBrowser((kept) => (id === '' ? kept.removeItem(CLIENT_ID) : kept.setItem(CLIENT_ID, id))),

@@ -43,7 +43,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const preview = usePreview(draft, facts);
   const isDirty = !isSame(draft, base.draft);
   useEffect(() => {
-    // A version that differs in its status alone is no conflict with what is typed.
+    // A version that differs only in its status does not conflict with unsaved changes.
     if (rule && rule.version !== base.version && isSame(draftOf(rule), base.draft)) setBase({ ...base, version: rule.version });
   }, [rule?.version]);
   useEffect(() => {

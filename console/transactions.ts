@@ -80,7 +80,7 @@ function updated(rows: readonly Transaction[], update: Transaction, { status }: 
 function useLive(filter: Filter) {
   const [live, setLive] = useState(NOTHING);
   const [round, setRound] = useState(0);
-  /** The latest updates, which are newer than a list that was asked for before they came. */
+  /** The latest updates, which are newer than a list that was requested before them. */
   const changes = useRef(new Map<string, Transaction>());
   const change = useRef((_: (now: Live) => Partial<Live>) => {});
   const { collection = null, status = null, type = null } = filter;

@@ -65,7 +65,7 @@ export function useAsk<Result, Variables>(operation: TypedDocumentString<Result,
 type FailureInput = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
 
 /**
- * What has gone wrong, how to try again, and the way to its audit record. It goes once all of its issues are corrected.
+ * An error, a button to try again, and a link to its audit record. It disappears once all of its issues are corrected.
  */
 export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: FailureInput) {
   if (!failure || (failure.issues.length > 0 && issues.length === 0)) return null;
@@ -143,7 +143,7 @@ interface TableInput<Row> {
 
 type Turn = { first?: number; after?: string; last?: number; before?: string };
 
-/** The page of a list that is asked for, and the way to the others. */
+/** The requested page of a list, and buttons for the other pages. */
 export interface Pages {
   number: number;
   /** Whether the loaded rows belong to another page or list. */

@@ -9,7 +9,7 @@ import { correlationKey } from './mask-keys.ts';
 /** A row of `audit_records`, without its place in a chain. Times are PostgreSQL's text in UTC, to the microsecond. */
 export type AuditRecordRow = Pick<Selectable<Tables['audit_records']>, (typeof RECORD_COLUMNS)[number]>;
 
-/** The conditions that the audit records of a list must meet, all of them; an undefined member is no condition. */
+/** The conditions that the audit records of a list must meet, all of them; an undefined member sets no condition. */
 export interface AuditFilter {
   correlationId?: string | undefined;
   method?: string | undefined;

@@ -18,7 +18,7 @@ function monthOf(ms: number, later = 0): Month {
   return { name: `audit_records_${from.slice(0, 7).replace('-', '_')}`, from, to: startOf(later + 1) };
 }
 
-/** Returns the month of the partition with this table name; undefined when the table is no monthly partition. */
+/** Returns the month of the partition with this table name; undefined when the table is not a monthly partition. */
 function monthOfPartition(name: string): Month | undefined {
   const [, year, month] = /^audit_records_(\d{4})_(\d\d)$/.exec(name) ?? [];
   return year === undefined || month === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1));

@@ -10,8 +10,8 @@ import type { TrustedPeers } from './exchange/request-head.ts';
 const MAX_PENDING = 64;
 
 /**
- * The latest request of a connection. Once it is complete and answered, only whether the connection ends with it, so that
- * an idle connection does not keep a long response in memory.
+ * The latest request of a connection. Once it is complete and answered, only whether the connection ends with it, so
+ * that an idle connection does not keep a long response in memory.
  */
 type LatestRequest = Exchange | 'answered' | 'ending';
 
@@ -127,8 +127,8 @@ interface ConnectionLimit {
 }
 
 /**
- * Closes connections beyond `max`, and beyond half of that for one peer that is no trusted proxy, without reading from
- * them.
+ * Closes connections beyond `max`, and beyond half of that for one peer that is not a trusted proxy, without reading
+ * from them.
  */
 export function limitConnections(server: Server, { max, trusts, metrics }: ConnectionLimit): void {
   const maxOfPeer = Math.ceil(max / 2);

@@ -35,7 +35,7 @@ export class Utf8Error extends JsonError {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-/** Checks whether a media type is that of JSON: `application/json`, or one that ends in `+json` (RFC 6839). */
+/** Checks whether a media type means JSON: `application/json`, or one that ends in `+json` (RFC 6839). */
 export function isJsonType(mediaType: string | undefined): boolean {
   return JSON_TYPE.test(mediaType ?? '');
 }

@@ -186,7 +186,7 @@ export class ClientAdministration {
     const live = secrets
       .map((secret) => ({ ...secret, endsAtMs: msOf(secret.expires_at) ?? Number.POSITIVE_INFINITY }))
       .filter(({ endsAtMs }) => endsAtMs > nowMs);
-    // Of two valid secrets the newest has no expiry. Creation times are no help, since a clock may have been set back.
+    // Of two valid secrets the newest has no expiry. Creation times do not help, since a clock may have been set back.
     const [newest] = live.toSorted((a, b) => b.endsAtMs - a.endsAtMs);
     if (!newest || overlapSeconds === 0) return;
     const endsAtMs = Math.min(newest.endsAtMs, nowMs + overlapSeconds * 1_000);

@@ -26,7 +26,7 @@ export class Passwords {
     mayBorrow: true,
     refusal: serviceUnavailable,
   });
-  /** A hash of no password that anybody knows: its tag is random. */
+  /** A hash of no known password: its tag is random. */
   readonly #unknownUser = phc(randomBytes(SALT_BYTES), randomBytes(TAG_BYTES));
   /** The number of Argon2 computations so far. */
   runs = 0;

@@ -114,7 +114,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     /**
      * Answers an HTTP request of a principal.
      * @throws Refusal 429 when the client has used up its rate or quota, unless the request is a batch; 413 when the
-     * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
+     * body exceeds the endpoint's limit, or an upload its own; 400 when a form is not a valid upload.
      */
     async answer(exchange: Exchange, bearer: Principal): Promise<void> {
       const { req, res } = exchange;

@@ -8,14 +8,17 @@ export function rulesOfWallet({ walletRulePages, walletPages }: Domain) {
   return ofKnownOwner(walletRulePages.ofWallets, (nodeId, id) => walletPages.find(nodeId, id));
 }
 
-/** Returns the versions of a rule, which may be gone; a rule that never was is refused as `not_found`. */
+/** Returns the versions of a rule, which may be deleted; a rule that never existed is refused as `not_found`. */
 export function versionsOfRule({ walletRulePages: { versions } }: Domain) {
   return ofKnownOwner(versions, async (nodeId, id) =>
     isUuid(id) ? (await versions.counts(nodeId, [id])).get(id) : undefined,
   );
 }
 
-/** Returns the list of a single owner, whose id in lower case is the filter; an owner that `find` does not know is refused. */
+/**
+ * Returns the list of a single owner, whose id in lower case is the filter; an owner that `find` does not know is
+ * refused.
+ */
 function ofKnownOwner<Row>(
   lists: NestedList<Row>,
   find: (nodeId: string, id: string) => Promise<unknown>,

@@ -9,7 +9,7 @@ import type { Demo } from './demo.ts';
 
 interface Greeting {
   demo: Demo;
-  /** An access token of the demo's client; undefined if there is no such client any more. */
+  /** An access token of the demo's client; undefined if the client no longer exists. */
   token: string | undefined;
   baseUrl: string;
   adminUrl: string;

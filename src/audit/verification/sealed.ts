@@ -211,7 +211,7 @@ export class SealedAudit {
     if (body.kind === 'dropped') for (const range of body.ranges) this.#noteDropped(body, range);
     const chain = 'chain' in body ? this.chains.get(body.chain) : undefined;
     if (!chain) return;
-    // What a seal has found in the database no process can have lost: somebody has deleted it before another sealed a
+    // A record that a seal has found in the database cannot have been lost: it was deleted before another sealed a
     // gap.
     const after = (from: number, to: number) => chain.gone.push({ from: Math.max(from, chain.last + 1), to });
     if (body.kind === 'closed') after(body.index + 1, Number.MAX_SAFE_INTEGER);

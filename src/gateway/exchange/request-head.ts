@@ -40,7 +40,7 @@ export function compileTrust(peers: readonly string[]): TrustedPeers {
 }
 
 /**
- * Determines the client's address. If the peer is no trusted proxy, removes the header fields that only such a proxy
+ * Determines the client's address. If the peer is not a trusted proxy, removes the header fields that only such a proxy
  * may send.
  */
 export function settleClientAddress(request: Exchange, trusts: TrustedPeers): void {
@@ -57,9 +57,9 @@ export function settleClientAddress(request: Exchange, trusts: TrustedPeers): vo
 }
 
 /**
- * Returns the rightmost address of `X-Forwarded-For` that is no trusted proxy, or the peer's if all are; without that
- * field, the address in `X-Real-IP`, or else the peer's. Returns undefined when an entry on the way is no address, or
- * the last `MAX_HOPS` entries are all trusted proxies, because the rest may be forged.
+ * Returns the rightmost address of `X-Forwarded-For` that is not a trusted proxy, or the peer's if all are; without
+ * that field, the address in `X-Real-IP`, or else the peer's. Returns undefined when an entry on the way is not an
+ * address, or the last `MAX_HOPS` entries are all trusted proxies, because the rest may be forged.
  */
 function clientAddress({ req: { headers }, remoteAddress }: Exchange, trusts: TrustedPeers): string | undefined {
   const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;

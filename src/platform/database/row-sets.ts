@@ -16,7 +16,7 @@ export function textArray(values: readonly (string | null)[]): string {
   return `${text}}`;
 }
 
-/** Returns what rows have in one column as `textArray` writes it, each value as text, and none where a row has none. */
+/** Returns what rows have in one column as `textArray` writes it, each value as text, or none if the row has none. */
 export function textColumn<Row>(rows: readonly Row[], name: keyof Row): string {
   return textArray(rows.map((row) => (row[name] === null || row[name] === undefined ? null : String(row[name]))));
 }
@@ -25,8 +25,8 @@ export function textColumn<Row>(rows: readonly Row[], name: keyof Row): string {
 type Columns<Row> = Readonly<Record<string, readonly (keyof Row & string)[]>>;
 
 /**
- * Returns rows as the source `given` of a statement, in which every column is a text. Each column is a single parameter,
- * so that the statement's text does not depend on the number of rows.
+ * Returns rows as the source `given` of a statement, in which every column is a text. Each column is a single
+ * parameter, so that the statement's text does not depend on the number of rows.
  */
 export function givenRows<Row>(sql: SqlTag, rows: readonly Row[], columns: Columns<Row>) {
   const names = Object.values(columns).flat();

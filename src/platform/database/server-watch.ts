@@ -16,7 +16,7 @@ interface Identity {
   standby: boolean;
   server: string;
   pid: number;
-  /** The backends that work, or have worked until just now, among those that were asked for. */
+  /** The backends that work, or have worked until just now, among the requested ones. */
   busy: readonly number[];
 }
 

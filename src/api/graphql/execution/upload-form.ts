@@ -253,7 +253,7 @@ export class UploadForm {
   #begin(name: string | undefined, file: Readable): void {
     this.#file = file;
     leaveBody(this.#preface, this.#tenant);
-    // The stream fails together with the form, whether anybody reads it or not.
+    // The stream fails together with the form, even if it is not read.
     file.on('error', () => undefined);
     if (this.#next !== 'file' || !this.#map) throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
     if (name !== this.#map.part) throw badPart('map', 'must name the part of the file');

@@ -143,7 +143,7 @@ async function parseParams(body: Buffer): Promise<GraphQLParams | GraphQLParams[
     (fault) => (fault instanceof JsonLimitError ? limitError : badRequest)(`the body ${fault.message}`),
     KNOWN_MEMBERS,
   )) as GraphQLParams | GraphQLParams[];
-  // A number is an object here, which holds it exactly; Yoga refuses all other values that are no objects.
+  // A number is an object here, which holds it exactly; Yoga refuses all other values that are not objects.
   const parts = [params].flat().flatMap((given): unknown[] => [given, given?.variables, given?.extensions]);
   if (parts.some((value) => value instanceof ExactNumber)) {
     throw badRequest('operations, their variables and extensions must be objects');
