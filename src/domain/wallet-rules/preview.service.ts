@@ -42,7 +42,7 @@ export const previewInput = objectInput({
   at: instant.optional(),
 }).refine(({ rule, rule_id }) => (rule === undefined) !== (rule_id === undefined), {
   path: ['rule'],
-  message: 'must be present, or the id of a rule, but not both',
+  message: 'must be a rule, or the id of one, but not both',
 });
 
 /** A preview request as parsed by `previewInput`. */

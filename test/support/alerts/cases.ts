@@ -388,7 +388,7 @@ export const CASES: readonly AlertCase[] = [
     'PortcullisAuditRecordsLost',
     lost,
     { reason: 'spool' },
-    'Audit records of answered requests were not stored, reason spool.',
+    'Audit records of completed requests were not stored (reason: spool).',
   ),
   repeated('PortcullisCountsAlone', 5, `portcullis_requests_counted_alone_total{${GATEWAY_1}}`, {
     labels: onGateway,
