@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -32,64 +33,58 @@ interface Held {
   destroy(): void;
 }
 
-function eventStream(url: string, token: string): Held {
-  const body = JSON.stringify({ query: UPDATES });
-  const socket = openSocket(url).setEncoding('latin1');
-  const held: Held = {
-    kind: 'an event stream of GraphQL',
-    closedAt: undefined,
-    text: '',
-    destroy: () => void socket.destroy(),
-  };
-  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'Content-Type': 'application/json' };
-  socket.write(request('POST', '/graphql', { ...headers, 'Content-Length': `${body.length}` }) + body);
+/** What a connection brings, and when it is closed. */
+function held(kind: string, socket: Socket | WebSocket, destroy: () => void): Held {
+  const held: Held = { kind, closedAt: undefined, text: '', destroy };
   socket.on('error', () => undefined);
-  socket.on('data', (text) => {
-    held.text += text;
-  });
   socket.on('close', () => {
     held.closedAt = performance.now();
   });
   return held;
 }
 
+function eventStream(url: string, token: string): Held {
+  const body = JSON.stringify({ query: UPDATES });
+  const socket = openSocket(url).setEncoding('latin1');
+  const stream = held('an event stream of GraphQL', socket, () => void socket.destroy());
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'Content-Type': 'application/json' };
+  socket.write(request('POST', '/graphql', { ...headers, 'Content-Length': `${body.length}` }) + body);
+  socket.on('data', (text) => {
+    stream.text += text;
+  });
+  return stream;
+}
+
 function socketOf(url: string, token: string, kind: string, queries: readonly string[]): Held {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
-  const held: Held = { kind, closedAt: undefined, text: '', destroy: () => socket.terminate() };
+  const open = held(kind, socket, () => socket.terminate());
   socket.on('open', () => socket.send(INIT(token)));
-  socket.on('error', () => undefined);
   socket.on('message', (data) => {
-    if (held.text === '')
+    if (open.text === '')
       for (const [id, query] of queries.entries())
         socket.send(JSON.stringify({ type: 'subscribe', id: `${id}`, payload: { query } }));
-    held.text += String(data);
+    open.text += String(data);
   });
   socket.on('close', (code, reason) => {
-    held.closedAt = performance.now();
-    held.close = `${code} ${reason}`;
+    open.close = `${code} ${reason}`;
   });
-  return held;
+  return open;
 }
 
 /** A socket whose client never confirms a close. */
 function silentSocket(url: string, token: string): Held {
   const socket = openSocket(url).setEncoding('latin1');
-  const kind = 'a WebSocket of GraphQL that does not answer';
-  const held: Held = { kind, closedAt: undefined, text: '', destroy: () => void socket.destroy() };
+  const silent = held('a WebSocket of GraphQL that does not answer', socket, () => void socket.destroy());
   socket.write(request('GET', '/graphql', { ...UPGRADE, 'Sec-WebSocket-Protocol': 'graphql-transport-ws' }));
   socket.once('data', () => {
     const text = Buffer.from(INIT(token));
     // A text frame with a length of two bytes, under a mask of zeros (RFC 6455, section 5.2).
     socket.write(Buffer.concat([Buffer.from([0x81, 0xfe, text.length >> 8, text.length & 0xff, 0, 0, 0, 0]), text]));
     socket.on('data', (answer) => {
-      held.text += answer;
+      silent.text += answer;
     });
   });
-  socket.on('error', () => undefined);
-  socket.on('close', () => {
-    held.closedAt = performance.now();
-  });
-  return held;
+  return silent;
 }
 
 function local(url: string, token: string): Held[] {

@@ -14,10 +14,8 @@ const SENDERS = 10;
 const BLOCKS = 5;
 const FRESH_MS = 5_000;
 const STALE_MS = 60_000;
-const QUERY =
-  '{ gasFees { networkId chainId baseFee priorityFee { slow standard fast } gasPrice blockNumber updatedAt error } }';
 const IDS = Array.from({ length: 5 }, () => randomUUID());
-const [MAIN = '', SIDE = '', DEAD = '', SLOW = '', STRAY = ''] = IDS;
+const [MAIN = '', SIDE = '', , , STRAY = ''] = IDS;
 
 const hex = (value: bigint | number) => `0x${value.toString(16)}`;
 
@@ -75,19 +73,6 @@ describeAnvil('gas fees of real nodes', () => {
   afterAll(() => stack.disposeAsync());
 
   const fees = async () => (await p.call('GET', '/v2/blockchain/gas-fee')).json.data;
-  const asked = () => ({ main: ways.main.asked.toSorted(), side: ways.side.asked.toSorted() });
-  const ROUND = ['eth_chainId', 'eth_feeHistory'];
-
-  it('4.9-05 D8-03: 1,000 who ask at once cost one round of each network, whatever fails beside it', async () => {
-    ways.slow.set('mute');
-    const answers = await Promise.all(Array.from({ length: 1_000 }, () => p.call('GET', '/v2/blockchain/gas-fee')));
-    expect(asked()).toEqual({ main: ROUND, side: ROUND });
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    const { data } = answers[0]?.json ?? {};
-    expect(data).toMatchObject([{ chain_id: 1 }, { chain_id: 137 }, {}, {}, { chain_id: 1 }]);
-    for (const [at, id] of [DEAD, SLOW].entries())
-      expect(data[2 + at]).toEqual({ network_id: id, error: 'unavailable' });
-  });
 
   it('4.9-05 D8-03: base fee and tips are what eth_feeHistory says of real transactions', async () => {
     const [first] = await fees();
@@ -108,32 +93,6 @@ describeAnvil('gas fees of real nodes', () => {
       block_number: BLOCKS,
       updated_at: new Date(clock.nowMs).toISOString(),
     });
-  });
-
-  it('4.9-05 D8-03: gasFees of GraphQL gives the same', async () => {
-    const json = { query: QUERY };
-    const answer = await p.call('POST', '/graphql', { token: await p.clientToken(), json });
-    const snake = answer.json.data.gasFees.map((fee: Record<string, unknown>) =>
-      Object.fromEntries(
-        Object.entries(fee)
-          .filter(([, value]) => value !== null)
-          .map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]),
-      ),
-    );
-    expect(snake).toEqual(await fees());
-  });
-
-  it('4.9-05 D8-03: for 5 s nobody is asked; then the known price is shown while the next one comes', async () => {
-    const before = asked();
-    await main.rpc('evm_mine');
-    clock.nowMs += FRESH_MS - 1;
-    expect((await fees())[0]).toMatchObject({ block_number: BLOCKS });
-    expect(asked()).toEqual(before);
-    ways.slow.set('passing');
-    clock.nowMs += 1;
-    expect((await fees())[0]).toMatchObject({ block_number: BLOCKS });
-    await expect.poll(fees).toMatchObject([{ block_number: BLOCKS + 1 }, {}, {}, { chain_id: 137 }, {}]);
-    expect(asked().main).toEqual([...ROUND, ...ROUND].sort());
   });
 
   it('4.9-05 D8-03: a network that answers another chain, a redirect or too much is unavailable, the others are not', async () => {

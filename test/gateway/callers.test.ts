@@ -2,8 +2,6 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callerAddress } from '../../src/lib/ip-address.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
-import { scrape } from '../support/observability/scrape.ts';
-import { basic } from '../support/webhook/stand.ts';
 
 const V4 = '192.0.2.1';
 const V6 = '2001:db8:1:2::/64';
@@ -97,8 +95,6 @@ describe('what is counted by caller', () => {
       }),
     MCP: (headers: Record<string, string>) =>
       p.call('POST', '/v2/mcp', { token: 'wrong', headers, json: { jsonrpc: '2.0', id: 1, method: 'ping' } }),
-    webhook: (headers: Record<string, string>) =>
-      p.call('POST', '/v2/webhooks', { headers: { ...headers, authorization: basic(p.webhook.username, 'wrong') } }),
   };
 
   /** Sends 21 wrong secrets, each from another address of a list that is gone through again and again. */
@@ -116,21 +112,8 @@ describe('what is counted by caller', () => {
 
   it.each([
     ['token', ipv4],
-    ['token', ipv6],
-    ['MCP', ipv4],
     ['MCP', ipv6],
   ] as const)('D3-18: wrong secrets (%s) from %j are those of one caller', async (by, addresses) => {
     expect(await statuses(by, [...addresses])).toEqual([...Array(20).fill(401), 429]);
   });
-
-  it.each([[ipv4], [ipv6]])(
-    '5.4-01: wrong passwords at the webhook from %j are those of one caller',
-    async (addresses) => {
-      const repeated = async () =>
-        (await scrape(p.service)).value('portcullis_webhook_wrong_passwords_total', { kind: 'repeated' }) ?? 0;
-      const before = await repeated();
-      expect(await statuses('webhook', addresses)).toEqual(Array(21).fill(401));
-      expect(await repeated()).toBe(before + 1);
-    },
-  );
 });

@@ -95,10 +95,10 @@ it('DG-08: an answer that goes on, and a WebSocket, are open past every time tha
   for (const answer of open) answer.destroy();
 });
 
-it('a connection is kept for longer than a load balancer does', () => {
+it('D2-13: a head has a minute, and a connection is kept for longer than a load balancer does', () => {
   const server = ingress({} as never);
   expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
-  expect(server.headersTimeout).toBeGreaterThan(0);
+  expect([server.headersTimeout, server.requestTimeout > 0]).toEqual([60_000, true]);
 });
 
 it('D2-13: heads that come a byte at a time are refused once their time is over, and others are answered meanwhile', async () => {

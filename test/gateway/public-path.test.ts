@@ -1,5 +1,7 @@
+import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { type StrippingProxy, startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
@@ -140,14 +142,27 @@ describe('other public addresses', () => {
     ['https://api.example.com:8443/', ''],
     ['https://api.example.com/x.y_z-1~', '/x.y_z-1~'],
     ['https://api.example.com/a%20b', '/a%20b'],
-  ])('D1-15: of %s the paths begin with "%s"', async (url, path) => {
+  ])('D1-15 D3-12: of %s the paths begin with "%s"', async (url, path) => {
     await using instance = await startPortcullis({ env: { PUBLIC_URL: url } });
     const known = await instance.call('GET', `${METADATA}${path}`);
-    expect([known.status, known.json?.issuer]).toEqual([200, url.replace(/\/$/, '')]);
+    const issuer = url.replace(/\/$/, '');
+    expect([known.status, known.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    const methods = ['client_secret_basic', 'client_secret_post'];
+    const endpoints = ['revocation', 'introspection'].flatMap((name) => [
+      [`${name}_endpoint`, `${issuer}/v2/oauth/${name === 'revocation' ? 'revoke' : 'introspect'}`],
+      [`${name}_endpoint_auth_methods_supported`, methods],
+    ]);
+    expect(known.json).toEqual({
+      ...{ issuer, token_endpoint: `${issuer}/v2/oauth/token`, token_endpoint_auth_methods_supported: methods },
+      grant_types_supported: ['password', 'client_credentials', 'refresh_token'],
+      ...{ response_types_supported: [], scopes_supported: PERMISSIONS },
+      ...Object.fromEntries(endpoints),
+    });
     const { client, wallet_id, network_id, network_currency_id } = instance.demo;
     const token = await instance.clientToken(client);
     const json = limit({ network_id, network_currency_id });
     const made = await instance.call('POST', `/v1/wallets/${wallet_id}/rules`, { token, json });
+    expect(decodeJwt(token).iss).toBe(issuer);
     expect(made.headers.get('location')).toMatch(new RegExp(`^${path}/v1/wallets/${wallet_id}/rules/[0-9a-f-]{36}$`));
   });
 });

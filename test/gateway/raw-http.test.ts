@@ -1,10 +1,6 @@
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { publicServer } from '../../src/app/public-server.ts';
-import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { Upstreams } from '../../src/gateway/proxy/upstreams.ts';
-import { openSocket, type RawAnswer, request, sendRaw } from '../support/gateway/raw.ts';
+import { openSocket, type RawAnswer, request } from '../support/gateway/raw.ts';
 import { type Conversation, readAnswers } from '../support/gateway/raw-answers.ts';
 import { BODY_ROWS } from '../support/gateway/raw-bodies.ts';
 import { HEAD_ROWS } from '../support/gateway/raw-heads.ts';
@@ -157,31 +153,6 @@ describe('a client that takes its time', () => {
     }
     expect((await read).answers.map(({ status }) => status)).toEqual([200]);
     sent.get('slow')?.statuses.push(200);
-  });
-
-  it('D2-13: has a minute for a head, and the connection ends with a 400', async () => {
-    const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
-    const { server } = publicServer(p.service.context, config, {
-      demo: undefined,
-      persisted: { documents: () => new Map() },
-      upstreams: new Upstreams(config, p.service.context),
-    });
-    expect([server.headersTimeout, server.keepAliveTimeout > 0, server.requestTimeout > 0]).toEqual([
-      60_000,
-      true,
-      true,
-    ]);
-    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
-    server.on('connection', (socket) => socket.once('data', () => server.emit('clientError', late, socket)));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as { port: number };
-    const answer = await sendRaw(`http://127.0.0.1:${port}`, 'GET /health HTTP/1.1\r\nX-Slow: ');
-    server.close();
-    expect([answer.status, answer.headers.connection, JSON.parse(answer.body).message]).toEqual([
-      400,
-      'close',
-      'invalid_request',
-    ]);
   });
 });
 

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { parseTable, Reloads, tableChanges, watchTable } from '../../src/gateway/endpoints/reload.ts';
+import { parseTable, Reloads, tableChanges } from '../../src/gateway/endpoints/reload.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
 
 const HEAD = `services: {a: local, far: {at: 'http://127.0.0.1:9', queue: 3}}
@@ -152,38 +151,6 @@ describe('a reload', () => {
     expect(used.length).toBe(1);
     await Promise.all([reloads.reload(), reloads.fileChanged()]);
     expect(used.length).toBe(2);
-  });
-});
-
-describe('a watched file', () => {
-  it('is seen to change however it is written, again and again, and not after the end', async () => {
-    await writeFile(path, 'one');
-    const found: string[] = [];
-    const read = () => {
-      try {
-        return readFileSync(path, 'utf8');
-      } catch {
-        return 'none';
-      }
-    };
-    const watched = watchTable(path, () => found.push(read()));
-    const settles = (last: string) => vi.waitFor(() => expect(found.at(-1)).toBe(last));
-    await writeFile(path, 'in place');
-    await settles('in place');
-    await writeFile(`${path}~`, 'renamed over it');
-    await rename(`${path}~`, path);
-    await settles('renamed over it');
-    await rename(path, `${path}~`);
-    await settles('none');
-    await writeFile(path, 'there again');
-    await settles('there again');
-    watched[Symbol.dispose]();
-    const before = found.length;
-    const second = Promise.withResolvers<void>();
-    using _other = watchTable(path, second.resolve);
-    await writeFile(path, 'after the end');
-    await second.promise;
-    expect(found.length).toBe(before);
   });
 });
 

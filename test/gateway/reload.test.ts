@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { type ChangingFile, changingFile, hangUp, logLine, tableText } from '../support/gateway/reloaded.ts';
 import { realDatabase } from '../support/harness/databases.ts';
+import { startOnRealServers } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
 import { printed, type Running, spawnCli, spawnInstance, startInstance } from '../support/start/process.ts';
@@ -149,5 +150,24 @@ describeReal('postgres', 'SIGHUP at a bad time', () => {
     }
     expect(await begun.finish()).toBe(400);
     expect(await starting.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'on shared stores', () => {
+  it('a gateway takes the file when it is told to; a worker says that it has no gateway, and goes on', async () => {
+    await using file = await changingFile(tableWith('/before'));
+    const env = { PORTCULLIS_ROLE: 'gateway', GATEWAY_CONFIG: file.path };
+    await using gateway = await startOnRealServers({ env });
+    await using spool = await emptyFolder();
+    await using worker = spawnInstance({ ...gateway.env, PORTCULLIS_ROLE: 'worker', AUDIT_SPOOL_DIR: spool.path });
+    await printed(worker, /"msg":"started"/);
+    await file.replace(tableWith('/after'));
+    await gateway.service.reload();
+    const statuses = ['/before', '/after'].map(async (path) => (await gateway.call('GET', path)).status);
+    expect(await Promise.all(statuses)).toEqual([404, 503]);
+    hangUp(worker);
+    await printed(worker, /"level":"info".*nothing to reload: this process is not a gateway/);
+    process.kill(worker.pid, 'SIGTERM');
+    expect(await worker.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 });

@@ -55,6 +55,8 @@ const LOGIC = ['auto_transfer_rule', 'rule_logic'];
 const treeRule = () => rule({}, { rule_logic: { or: [{ and: [leaf()] }, { not: leaf() }] } });
 const users = () => ({ users: [newUser(), newUser(), newUser()] });
 const me = (more: object = {}) => ({ query: '{ me { subject } }', ...more });
+const deep = () => me({ variables: { a: [{ b: {} }] } });
+const persisted = () => me({ extensions: { persistedQuery: { version: 1 } } });
 const tool = () => call('get_access', {});
 const EACH = 'each member once';
 
@@ -65,8 +67,6 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     webhook,
     [
       ['a status', notification, [], '"status":4', '"status"'],
-      ['the same status', notification, [], '"status":2', '"status"'],
-      ['a type that is null', notification, [], '"type":null', '"type"'],
       ['an error that is an object', notification, [], '"error":null,"error":{"a":1}', '"error"'],
       ['gas beyond a double', notification, [], '"gas_used":18446744073709551615,"gas_used":1', '"gas_used"'],
     ],
@@ -77,13 +77,7 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     [
       ['a name', rule, [], '"name":"x"', '"name"'],
       ['its own object', rule, [], '"auto_transfer_rule":null', '"auto_transfer_rule"'],
-      [
-        'an exact amount',
-        rule,
-        ['auto_transfer_rule'],
-        '"amount":1.00000000000000000001',
-        '"auto_transfer_rule.amount"',
-      ],
+      ['an exact amount', rule, LOGIC.slice(0, 1), '"amount":1.00000000000000000001', '"auto_transfer_rule.amount"'],
       ['a group in a group', treeRule, [...LOGIC, 'or', 0], '"\\u0061nd":null', 'or[0].and"'],
       ['a leaf in two groups', treeRule, [...LOGIC, 'or', 1, 'not'], '"op":"lt"', 'not.op"'],
     ],
@@ -110,21 +104,9 @@ const interfaces: [name: string, send: (body: string) => Promise<Answer>, known:
     [
       ['a query', me, [], '"query":"{ __typename }"', 'query once'],
       ['an undeclared variable', () => me({ variables: {} }), ['variables'], '"a":1,"a":2', EACH],
-      [
-        'a deep member',
-        () => me({ variables: { a: [{ b: {} }] } }),
-        ['variables', 'a', 0, 'b'],
-        '"c":1,"\\u0063":2',
-        EACH,
-      ],
+      ['a deep member', deep, ['variables', 'a', 0, 'b'], '"c":1,"\\u0063":2', EACH],
       ['a query in a batch', () => [me(), me()], [1], '"query":"{ __typename }"', 'query once'],
-      [
-        'a persisted version',
-        () => me({ extensions: { persistedQuery: { version: 1 } } }),
-        ['extensions', 'persistedQuery'],
-        '"version":2',
-        'version once',
-      ],
+      ['a persisted version', persisted, ['extensions', 'persistedQuery'], '"version":2', 'version once'],
     ],
   ],
   [
@@ -169,7 +151,7 @@ const unknown = [
 
 /** Where members that nobody knows may stand, if not beside all others. */
 const LOOSE: Partial<Record<string, [value: () => unknown, path: Path]>> = {
-  GraphQL: [() => ({ query: '{ me { subject } }', extensions: {} }), ['extensions']],
+  GraphQL: [() => me({ extensions: {} }), ['extensions']],
   MCP: [() => ({ ...call('get_access', {}), params: { name: 'get_access', _meta: {} } }), ['params', '_meta']],
 };
 
@@ -246,18 +228,5 @@ describe('GraphQL by other ways', () => {
     }
     socket.send(message());
     expect((await once(socket, 'close'))[0]).toBe(4400);
-  });
-
-  it('D2-28: a message that repeats what nobody knows is answered', async () => {
-    const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
-    await once(socket, 'open');
-    socket.send(
-      `{"type":"connection_init","note":1,"note":2,"payload":{"a":1,"a":2,"authorization":"Bearer ${token}"}}`,
-    );
-    await once(socket, 'message');
-    socket.send(subscribe('{"query":"{ me { subject } }","note":1,"note":2,"extensions":{"a":1,"a":2}}'));
-    const [answer] = await once(socket, 'message');
-    expect(JSON.parse(String(answer))).toMatchObject({ type: 'next' });
-    socket.terminate();
   });
 });

@@ -10,7 +10,7 @@ import {
   startUpstream,
   type TestUpstream,
 } from '../support/gateway/forwarder.ts';
-import { openSocket, readAnswer, request, sendRaw, watched } from '../support/gateway/raw.ts';
+import { begun, openSocket, readAnswer, request, sendRaw } from '../support/gateway/raw.ts';
 import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -79,8 +79,7 @@ describe('an upstream that does not answer in its time', () => {
 
   it('D2-10: a client that does not send in its time is told so, and it counts against nobody', async () => {
     const before = f.upstream('held').circuit;
-    const socket = openSocket(f.url);
-    socket.write('POST /short HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
+    const { socket } = begun(f.url, 'POST /short HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
     const got = await readAnswer(socket);
     expect([got.status, JSON.parse(got.body).errors]).toEqual([
       400,
@@ -92,8 +91,7 @@ describe('an upstream that does not answer in its time', () => {
 
   it('D2-10: one that falls silent within its answer has it cut', async () => {
     act = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc');
-    const { socket, text } = watched(f.url);
-    socket.write(request('GET', '/raw'));
+    const { socket, text } = begun(f.url, request('GET', '/raw'));
     await once(socket, 'close');
     expect(text()).toMatch(/content-length: 100\r\n[\s\S]*\r\n\r\nabc$/);
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ status: 200, aborted: true }]));
@@ -125,34 +123,30 @@ describe('an upstream that cannot be reached, or breaks off', () => {
     expect(later.upstream('a').circuit).toEqual({ kind: 'closed', failures: 0 });
   });
 
-  it.each(['GET', 'POST', 'PUT'])('D2-10: a %s on a new connection is sent once', async (method) => {
-    raw.sockets.splice(0).map((socket) => socket.destroy());
-    await vi.waitFor(() => expect(f.upstream('raw').pool.stats.connected).toBe(0));
-    act = (socket) => socket.destroy();
-    const got = await sendRaw(f.url, request(method, '/raw'));
-    expect([got.status, raw.requests.length]).toEqual([502, 1]);
-    expect(f.upstream('raw').counts).toMatchObject({ failed: 1, retried: 0 });
-  });
-
-  const stale: [method: string, body: string][] = [
-    ['GET', ''],
-    ['POST', ''],
-    ['PUT', 'ab'],
-  ];
-
-  it.each(stale)(
-    'D2-10: a %s with the body "%s" on a kept connection that breaks was sent, and is not sent again',
-    async (method, body) => {
+  it.each([
+    ...['GET', 'POST', 'PUT'].map((method) => [method, '', 'a new connection'] as const),
+    ...(
+      [
+        ['GET', ''],
+        ['POST', ''],
+        ['PUT', 'ab'],
+      ] as const
+    ).map((sent) => [...sent, 'a kept connection'] as const),
+  ])('D2-10: a %s with the body "%s" on %s that breaks was sent, and is not sent again', async (method, body, on) => {
+    if (on === 'a kept connection') {
       act = (socket) => socket.write(OK);
       expect((await sendRaw(f.url, request('GET', '/raw'))).status).toBe(200);
       raw.requests.length = 0;
-      act = (socket) => socket.destroy();
-      const length: Record<string, string> = body === '' ? {} : { 'Content-Length': `${body.length}` };
-      const got = await sendRaw(f.url, `${request(method, '/raw', length)}${body}`);
-      expect([got.status, raw.requests.length]).toEqual([502, 1]);
-      expect(f.upstream('raw').counts.retried).toBe(0);
-    },
-  );
+    } else {
+      raw.sockets.splice(0).map((socket) => socket.destroy());
+      await vi.waitFor(() => expect(f.upstream('raw').pool.stats.connected).toBe(0));
+    }
+    act = (socket) => socket.destroy();
+    const length: Record<string, string> = body === '' ? {} : { 'Content-Length': `${body.length}` };
+    const got = await sendRaw(f.url, `${request(method, '/raw', length)}${body}`);
+    expect([got.status, raw.requests.length]).toEqual([502, 1]);
+    expect(f.upstream('raw').counts).toMatchObject({ failed: 1, retried: 0 });
+  });
 
   it('D2-10: a kept connection that was closed meanwhile carries nothing more', async () => {
     act = (socket) => socket.write(OK);
@@ -190,8 +184,7 @@ describe('an answer that breaks off', () => {
   it.each(partial)('D2-10: %s is no complete answer to the client either', async (_name, head, body) => {
     act = (socket) =>
       socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`, () => setImmediate(() => socket.destroy()));
-    const { socket, text } = watched(f.url);
-    socket.write(request('GET', '/raw'));
+    const { socket, text } = begun(f.url, request('GET', '/raw'));
     await once(socket, 'close');
     expect(text()).not.toMatch(/\r\n0\r\n\r\n$/);
     expect(text()).not.toContain('bad_gateway');
@@ -201,8 +194,7 @@ describe('an answer that breaks off', () => {
 
   it('D2-10: an old client, to whom the end is the end, sees the connection reset', async () => {
     act = (socket) => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
-    const socket = openSocket(f.url);
-    socket.write('GET /raw HTTP/1.0\r\nHost: a\r\n\r\n');
+    const { socket } = begun(f.url, 'GET /raw HTTP/1.0\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
     raw.sockets.at(-1)?.destroy();
     const [error] = await once(socket, 'error');
@@ -213,8 +205,7 @@ describe('an answer that breaks off', () => {
 
 describe('a client that leaves', () => {
   it('D2-10 D2-07: takes its request back, and leaves one record', async () => {
-    const socket = openSocket(f.url);
-    socket.write(request('GET', '/held'));
+    const { socket } = begun(f.url, request('GET', '/held'));
     await vi.waitFor(() => expect(upstream.seen.length).toBe(1));
     socket.destroy();
     await vi.waitFor(() => expect(upstream.seen).toMatchObject([{ aborted: true }]));
@@ -224,8 +215,7 @@ describe('a client that leaves', () => {
   });
 
   it('D2-10 D2-07: ends an answer that is on its way, upstream too', async () => {
-    const socket = openSocket(f.url);
-    socket.write(request('GET', '/held'));
+    const { socket } = begun(f.url, request('GET', '/held'));
     await vi.waitFor(() => expect(held.length).toBe(1));
     held[0]?.write('begun');
     await once(socket, 'data');
@@ -235,8 +225,7 @@ describe('a client that leaves', () => {
   });
 
   it('D2-10: within its body is not an upstream’s complete request', async () => {
-    const socket = openSocket(f.url);
-    socket.write('POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
+    const { socket } = begun(f.url, 'POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
     await vi.waitFor(() => expect(upstream.seen[0]?.body).toBe('abc'));
     socket.destroy();
     await vi.waitFor(() => expect(upstream.seen).toMatchObject([{ aborted: true, body: 'abc' }]));
@@ -261,15 +250,16 @@ describe('a client that leaves', () => {
 
 describe('a body that is not passed', () => {
   it('D2-14 D2-02: by its announced length it is refused before the upstream hears of it', async () => {
-    const socket = openSocket(f.url);
-    socket.write('POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n');
+    const { socket } = begun(f.url, 'POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n');
     expect(await readAnswer(socket)).toMatchObject({ status: 413, body: envelope('payload_too_large') });
     expect(upstream.seen).toEqual([]);
   });
 
   it('D2-14 D2-02: in chunks it is refused the moment it passes its limit, and never ends upstream', async () => {
-    const socket = openSocket(f.url);
-    socket.write('POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n');
+    const { socket } = begun(
+      f.url,
+      'POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n',
+    );
     await vi.waitFor(() => expect(upstream.seen[0]?.body).toBe('0123456789'));
     socket.write('1\r\nx\r\n');
     expect(await readAnswer(socket)).toMatchObject({ status: 413, headers: { connection: 'close' } });
@@ -278,8 +268,7 @@ describe('a body that is not passed', () => {
   });
 
   it('D2-10: what is no HTTP is a 400, and never ends upstream', async () => {
-    const socket = openSocket(f.url);
-    socket.write('POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
+    const { socket } = begun(f.url, 'POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
     await vi.waitFor(() => expect(upstream.seen[0]?.body).toBe('abc'));
     socket.write('zz\r\n');
     expect((await readAnswer(socket)).status).toBe(400);

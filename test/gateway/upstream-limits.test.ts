@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
+import { begun, openSocket, request, sendRaw } from '../support/gateway/raw.ts';
 import { startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 interface Slow extends TestUpstream {
@@ -71,8 +71,7 @@ describe('an upstream with more to do than it may have', () => {
     const services = { frozen: { at: frozen.url, connections: 4, queue: 4 }, plain: upstream.url };
     await using f = await startForwarder({ services, endpoints });
     const waiting = Array.from({ length: 8 }, () => {
-      const socket = openSocket(f.url);
-      socket.write(request('GET', '/frozen'));
+      const { socket } = begun(f.url, request('GET', '/frozen'));
       return socket;
     });
     await vi.waitFor(() => expect(f.upstream('frozen').requests.waiting()).toBe(4));

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { WebSocket } from 'ws';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { request, sendRaw } from '../support/gateway/raw.ts';
 import { type Answer, type Portcullis, startOnSharedStores, startReplica } from '../support/harness.ts';
@@ -179,30 +177,5 @@ describeReal(['postgres', 'redis'], 'services of another process', () => {
       expect([method, path, ...shown(there)]).toEqual([method, path, ...shown(here)]);
       expect(there.status).toBeLessThan(500);
     }
-  });
-
-  it('D2-10 D2-16: a subscription passes by WebSocket and by SSE', async () => {
-    const token = await front.clientToken();
-    const socket = new WebSocket(`${front.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
-    await once(socket, 'open');
-    const messages: { type: string }[] = [];
-    socket.on('message', (data) => messages.push(JSON.parse(String(data))));
-    socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
-    await vi.waitFor(() => expect(messages.at(-1)?.type).toBe('connection_ack'));
-    const query = `subscription { transaction(id: "${whole.demo.transactions.otc_transactions}") { id } }`;
-    socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query } }));
-    await vi.waitFor(() => expect(messages.at(-1)).toMatchObject({ type: 'next', id: '1' }));
-    socket.close();
-    const controller = new AbortController();
-    const stream = await fetch(`${front.url}/graphql`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'text/event-stream' },
-      body: JSON.stringify({ query }),
-      signal: controller.signal,
-    });
-    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let text = '';
-    while (!text.includes('event: next')) text += (await reader?.read())?.value ?? '';
-    controller.abort();
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { request, sendRaw, watched } from '../support/gateway/raw.ts';
+import { begun, request, sendRaw } from '../support/gateway/raw.ts';
 
 let upstream: TestUpstream;
 let f: Forwarder;
@@ -67,8 +67,7 @@ const rows: [name: string, bytes: string, isNext?: 'next'][] = [
 
 it.each(rows)('D2-10: %s: both sides agree where it ends', async (_name, bytes, isNext) => {
   upstream.seen.length = 0;
-  const { socket, text, isOpen } = watched(f.url);
-  socket.write(bytes, 'latin1');
+  const { socket, text, isOpen } = begun(f.url, bytes);
   const answered = isNext ? /HTTP\/1\.1 [\s\S]*HTTP\/1\.1 / : /HTTP\/1\.1 (?!100)/;
   await vi.waitFor(() => expect(!isOpen() || answered.test(text())).toBe(true));
   const after = await sendRaw(f.url, request('GET', '/after'));

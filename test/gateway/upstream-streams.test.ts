@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { openSocket, readAnswer, request, sendRaw, UPGRADE, watched } from '../support/gateway/raw.ts';
+import { begun, openSocket, readAnswer, request, sendRaw, UPGRADE, watched } from '../support/gateway/raw.ts';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -28,9 +28,8 @@ describe('an answer', () => {
       answer.setHeader('Content-Length', 2);
       answer.flushHeaders();
     };
-    const got = watched(f.url);
+    const got = begun(f.url, request('GET', '/x'));
     const { socket } = got;
-    socket.write(request('GET', '/x'));
     await vi.waitFor(() => expect(got.text()).toContain('\r\n\r\n'));
     res?.end('ok');
     await vi.waitFor(() => expect(got.text()).toMatch(/ok$/));
@@ -45,9 +44,7 @@ describe('an answer', () => {
       answer.write('data: 1\n\n');
     };
     const before = f.ended.length;
-    const got = watched(f.url);
-    const { socket } = got;
-    socket.write(request('GET', '/x', { Accept: 'text/event-stream' }));
+    const got = begun(f.url, request('GET', '/x', { Accept: 'text/event-stream' }));
     for (const event of [2, 3]) {
       await vi.waitFor(() => expect(got.text()).toContain(`data: ${event - 1}\n\n`));
       res?.write(`data: ${event}\n\n`);
@@ -120,9 +117,7 @@ describe('an answer', () => {
       res.addTrailers({ 'X-Sum': '1' });
       res.end();
     };
-    const got = watched(f.url);
-    const { socket } = got;
-    socket.write(request('GET', '/x', { TE: 'trailers' }));
+    const got = begun(f.url, request('GET', '/x', { TE: 'trailers' }));
     await vi.waitFor(() => expect(got.isOpen()).toBe(false));
     expect(got.text().toLowerCase()).not.toContain('x-sum');
     expect(got.text()).toMatch(/2\r\nok\r\n0\r\n\r\n$/);
@@ -147,11 +142,11 @@ describe('a request', () => {
 
   it('D2-10: leave to send is given once the upstream is there to take the body', async () => {
     handle = (req, res) => req.on('end', () => res.end('done'));
-    const got = watched(f.url);
-    const { socket } = got;
-    socket.write(
+    const got = begun(
+      f.url,
       'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n',
     );
+    const { socket } = got;
     await vi.waitFor(() => expect(got.text()).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
     socket.write('ok');
     await vi.waitFor(() => expect(got.isOpen()).toBe(false));
@@ -162,8 +157,7 @@ describe('a request', () => {
 
   it('D2-10: an answer that comes before the body has gone ends the connection, not the answer', async () => {
     handle = (_req, res) => res.writeHead(409).end('early');
-    const socket = openSocket(f.url);
-    socket.write('POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc');
+    const { socket } = begun(f.url, 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc');
     const got = await readAnswer(socket);
     expect(got).toMatchObject({ status: 409, headers: { connection: 'close' }, body: '5\r\nearly\r\n0\r\n\r\n' });
   });

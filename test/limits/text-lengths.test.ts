@@ -90,6 +90,12 @@ const camelRule = (name: string, field = 'balance') => ({
   },
 });
 
+const createRule = (input: object) =>
+  mutation('createWalletRule', 'WalletRuleInput', input, `walletId: "${p.demo.wallet_id}", `);
+const CLIENT = { grantTypes: ['CLIENT_CREDENTIALS'], scopes: [] };
+const VIEWER = { password: PASSWORD, role: 'viewer' };
+const TRANSACTION = { collection: 'TOKEN_TRANSACTIONS', type: 1 };
+
 const TEXTS: [what: string, max: number, ways: [string, Send][]][] = [
   ['email', 512, ofUser('email')],
   ['external_id', 512, ofUser('external_id')],
@@ -102,10 +108,7 @@ const TEXTS: [what: string, max: number, ways: [string, Send][]][] = [
     [
       ['REST', async (name) => http(await rules().create(limit({ name })))],
       ['REST, replaced', async (name) => http(await rules().replace(await rules().created(), limit({ name })))],
-      [
-        'GraphQL',
-        (name) => mutation('createWalletRule', 'WalletRuleInput', camelRule(name), `walletId: "${p.demo.wallet_id}", `),
-      ],
+      ['GraphQL', (name) => createRule(camelRule(name))],
       ['MCP', (name) => tool('create_wallet_rule', { wallet_id: p.demo.wallet_id, rule: limit({ name }) })],
     ],
   ],
@@ -113,51 +116,20 @@ const TEXTS: [what: string, max: number, ways: [string, Send][]][] = [
     'the field of a condition',
     1_024,
     [
-      [
-        'REST',
-        async (field) => http(await rules().create(autoTransfer({}, { rule_logic: { and: [leaf({ field })] } }))),
-      ],
-      [
-        'GraphQL',
-        (field) =>
-          mutation('createWalletRule', 'WalletRuleInput', camelRule('n', field), `walletId: "${p.demo.wallet_id}", `),
-      ],
+      ['REST', async (field) => http(await rules().create(autoTransfer({}, { rule_logic: leaf({ field }) })))],
+      ['GraphQL', (field) => createRule(camelRule('n', field))],
     ],
   ],
-  [
-    'the name of a client',
-    255,
-    [
-      [
-        'GraphQL',
-        (name) => mutation('createClient', 'ClientInput', { name, grantTypes: ['CLIENT_CREDENTIALS'], scopes: [] }),
-      ],
-    ],
-  ],
+  ['the name of a client', 255, [['GraphQL', (name) => mutation('createClient', 'ClientInput', { ...CLIENT, name })]]],
   [
     'a username',
     255,
-    [
-      [
-        'GraphQL',
-        (username) => mutation('createSupervisor', 'SupervisorInput', { username, password: PASSWORD, role: 'viewer' }),
-      ],
-    ],
+    [['GraphQL', (username) => mutation('createSupervisor', 'SupervisorInput', { ...VIEWER, username })]],
   ],
   [
     'the id of a transaction',
     128,
-    [
-      [
-        'GraphQL',
-        (id) =>
-          mutation('registerTransaction', 'RegisterTransactionInput', {
-            id,
-            collection: 'TOKEN_TRANSACTIONS',
-            type: 1,
-          }),
-      ],
-    ],
+    [['GraphQL', (id) => mutation('registerTransaction', 'RegisterTransactionInput', { ...TRANSACTION, id })]],
   ],
 ];
 

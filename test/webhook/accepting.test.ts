@@ -98,13 +98,6 @@ describe.each(PATHS)('POST %s', (path) => {
     const authorization = basic(username, PREVIOUS_PASSWORD.normalize('NFD'));
     expect((await stand.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
   });
-
-  it.each(['application/json; charset=utf-8', 'Application/JSON'])(
-    '4.5-01: the content type %s is JSON',
-    async (type) => {
-      expect((await stand.post(path, JSON.stringify(notification()), { 'content-type': type })).status).toBe(200);
-    },
-  );
 });
 
 it('D6-09: the alias alone says that it is deprecated, until when, and what comes after it, on every answer', async () => {

@@ -110,7 +110,7 @@ export const DEFECTS: readonly Defect[] = [
     file: 'src/access/token-endpoint/token-endpoint.ts',
     find: "  if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');\n",
     replacement: '',
-    caughtBy: ['test/oauth/token-refusals.test.ts', 'test/oauth/standard-clients.test.ts'],
+    caughtBy: ['test/oauth/token-endpoint.test.ts', 'test/oauth/standard-clients.test.ts'],
   },
   {
     name: 'refresh rotation: a token that was redeemed can be redeemed again',

@@ -3,15 +3,11 @@ import { answered, BODY, CHUNKED, CHUNKS, closing, get, LENGTH, OWN, post, type 
 const health = get('/health');
 const pipelines: RawRow[] = [
   answered('two requests at once', health.repeat(2), 200, 200),
-  answered('twenty requests at once', health.repeat(20), ...Array.from({ length: 20 }, () => 200)),
+  answered('twenty requests at once', health.repeat(20), ...Array(20).fill(200)),
   answered(
     'slow and quick ones at once',
     `${post([LENGTH], BODY)}${health}${get('/v1/accounts')}${post([CHUNKED], CHUNKS)}${health}`,
-    200,
-    200,
-    401,
-    200,
-    200,
+    ...[200, 200, 401, 200, 200],
   ),
   {
     ...answered('HEAD among others', `${health}${health.replace('GET', 'HEAD')}${health}`, 200, 200, 200),
@@ -19,18 +15,13 @@ const pipelines: RawRow[] = [
   },
   answered(
     'refused ones among others',
-    `${health}${get('/nowhere')}${health}${get('/v1/accounts')}${health}`,
+    `${health}${get('/nowhere')}${get('/v1/accounts')}${health}`,
     200,
     404,
-    200,
     401,
     200,
   ),
-  closing(
-    'a broken one behind nine',
-    `${health.repeat(9)}BROKEN\r\n\r\n${health}`,
-    ...Array.from({ length: 9 }, () => 200),
-  ),
+  closing('a broken one behind nine', `${health.repeat(9)}BROKEN\r\n\r\n${health}`, ...Array(9).fill(200)),
   closing('a broken head in the middle', `${health}${get('/health', 'A b: c')}${health}`, 200),
   closing('one of two hosts in the middle', `${health}${get('/health', 'Host: y')}${health}`, 200, 400),
   closing('a last one in the middle', `${health}${get('/health', 'Connection: close')}${health}`, 200, 200),
@@ -84,14 +75,11 @@ const methods: RawRow[] = [
 
 const TWO = ['Authorization: Bearer a', 'X-Between: 1', 'Authorization: Bearer b'];
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+const H2 = 'HTTP2-Settings: AAMAAABkAAQAAP__';
 const SOCKET = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', KEY];
 
 const upgrades: RawRow[] = [
-  closing(
-    'an upgrade to h2c',
-    get('/health', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'),
-    200,
-  ),
+  closing('an upgrade to h2c', get('/health', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', H2), 200),
   closing('an upgrade to TLS', get('/health', 'Connection: Upgrade', 'Upgrade: TLS/1.0'), 200),
   closing('an upgrade to an older WebSocket', get('/health', ...SOCKET).replace(': 13', ': 8'), 200),
   closing('an upgrade by POST', method('POST', '/nowhere', ...SOCKET), 404),

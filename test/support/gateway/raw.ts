@@ -88,3 +88,10 @@ export function watched(url: string): Watched {
   });
   return { socket, text: () => text, isOpen: () => isOpen };
 }
+
+/** A connection over which bytes have been sent as they are (latin1), and what it has brought so far. */
+export function begun(url: string, bytes: string): Watched {
+  const sent = watched(url);
+  sent.socket.write(bytes, 'latin1');
+  return sent;
+}

@@ -188,20 +188,13 @@ export const GRAPHQL_ROWS: readonly SurfaceRow[] = [
   ...TRANSACTIONS,
 ];
 
-const PAGED = [
-  'accounts',
-  'auditRecords',
-  'assets',
-  'clients',
-  'migrations',
-  'networks',
-  'supervisors',
-  'transactions',
-];
+const PAGED = 'accounts auditRecords assets clients migrations networks supervisors transactions users wallets'.split(
+  ' ',
+);
 const EDGES = '{ edges { cursor } }';
 /** The lists, each with a place for the arguments of its page. */
 export const LISTS: Record<string, string> = {
-  ...Object.fromEntries([...PAGED, 'users', 'wallets'].map((field) => [`Query.${field}`, `${field}(@) ${EDGES}`])),
+  ...Object.fromEntries(PAGED.map((field) => [`Query.${field}`, `${field}(@) ${EDGES}`])),
   'Query.walletRules': `walletRules(walletId: $ownWallet, @) ${EDGES}`,
   'Query.walletRuleVersions': `walletRuleVersions(ruleId: $ownRule, @) ${EDGES}`,
   'Account.wallets': `account(id: $ownAccount) { list: wallets(@) ${EDGES} }`,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ExpressionBuilder, ExpressionWrapper, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
+import type { ExpressionBuilder, ExpressionWrapper, JoinBuilder, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
 
 type AnyTables = Record<string, Record<string, string>>;
 type Untyped = Kysely<AnyTables>;
@@ -141,9 +141,8 @@ export class QueryWriter {
       case 'not':
         return eb.not(this.condition(eb, condition.of, scopes));
       case 'and':
-        return eb.and(condition.of.map((of) => this.condition(eb, of, scopes)));
       case 'or':
-        return eb.or(condition.of.map((of) => this.condition(eb, of, scopes)));
+        return eb[condition.kind](condition.of.map((of) => this.condition(eb, of, scopes)));
       case 'exists':
         return eb.exists(this.select(condition.query, scopes));
       case 'in': {
@@ -185,16 +184,9 @@ export class QueryWriter {
     source: string,
     on: (eb: Eb) => ExpressionWrapper<AnyTables, string, SqlBool>,
   ): Select {
-    switch (type) {
-      case 'inner':
-        return query.innerJoin(source, (join) => join.on(on)) as unknown as Select;
-      case 'left':
-        return query.leftJoin(source, (join) => join.on(on)) as unknown as Select;
-      case 'cross':
-        return query.crossJoin(source) as unknown as Select;
-      default:
-        return type satisfies never;
-    }
+    if (type === 'cross') return query.crossJoin(source) as unknown as Select;
+    const join = type === 'inner' ? query.innerJoin : query.leftJoin;
+    return join.call(query, source, (builder: JoinBuilder<AnyTables, string>) => builder.on(on)) as unknown as Select;
   }
 
   #source(source: Source) {
