@@ -1,20 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const FIELDS =
   'id at correlationId method path query statusCode elapsed headers remoteAddress realIp requestBody responseBody isApi';
 const QUERY = `query ($filter: AuditFilter) { auditRecords(filter: $filter) { totalCount edges { node { ${FIELDS} } } } }`;
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 const mark = randomUUID();
 const began = new Date().toISOString();
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   const headers = { 'x-correlation-id': mark };
   await p.call('GET', '/v1/accounts?limit=1', { token, headers });
@@ -24,7 +23,6 @@ beforeAll(async () => {
   await p.call('GET', '/v1/accounts?limit=2', { token: elsewhere, headers });
   await p.service.context.auditWriter.flush();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 async function listed(filter: object) {
   const { json } = await p.call('POST', '/graphql', { token, json: { query: QUERY, variables: { filter } } });

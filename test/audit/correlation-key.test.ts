@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { correlationKey } from '../../src/audit/mask-keys.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { recordsOf } from '../support/audit/records.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { request, sendRaw } from '../support/gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -14,7 +15,7 @@ const AT = '2026-11-21T10:30:00Z';
 const lines: object[] = [];
 const keep = (fields: object) => void lines.push(fields);
 const log: Log = { ...silentLog, info: keep, warn: keep, error: keep };
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { log } }));
 let token: string;
 /** A token that nobody should find: the ids of the requests are made of it. */
 let jwt: string;
@@ -24,11 +25,9 @@ const echoed: string[] = [];
 const digits = (id: string) => createHash('sha256').update(id).digest('hex').slice(0, 16);
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { log } });
   token = await p.clientToken();
   jwt = await p.clientToken(await addClient(p, {}));
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 describe('a JWT as correlation id', () => {
   it('D2-07 D2-05: is echoed and forwarded as it came, and known by its SHA-256 in every record and line', async () => {

@@ -1,15 +1,11 @@
 import { createClient } from 'graphql-ws';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { recordOf, recordsOf } from '../support/audit/records.ts';
 import { request, sendRaw } from '../support/gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 const HOSTILE = '?x=%7B%22'.repeat(11_000);
 

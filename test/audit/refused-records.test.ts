@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { asOwner } from '../support/harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { scrape } from '../support/observability/scrape.ts';
 
 const MINUTE_MS = 60_000;
 
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => nowMs } }));
 let nowMs = Date.now();
 let file: string;
 /** How many records were lost before the test. */
 let lostBefore: number;
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => nowMs } });
   file = join(p.dataDir, 'audit', 'refused.ndjson');
 });
 beforeEach(async () => {
@@ -28,7 +28,6 @@ afterEach(async () => {
   nowMs += MINUTE_MS;
   await p.service.context.auditRefused.retry();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** Lets the table refuse records with this SQLSTATE: all, or those of a path. */
 async function refuse(state: string, condition = "new.path = '/refused'"): Promise<void> {

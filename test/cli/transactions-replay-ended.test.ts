@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { portcullis } from '../support/cli/in-process.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeEachTest } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { freePorts } from '../support/services/ports.ts';
 import { describeReal } from '../support/services/real.ts';
 import { spawnCli } from '../support/start/process.ts';
@@ -12,10 +13,9 @@ const LETTERS = 20_000;
 const DLQ = ['transactions', 'replay', '--dlq', '--topic', TOPICS.admin];
 
 describeReal('postgres', 'transactions replay, ended half-way', () => {
-  let database: RealDatabase;
+  const database = beforeEachTest(realDatabase);
   let env: Record<string, string>;
   beforeEach(async () => {
-    database = await realDatabase();
     env = { DATABASE_URL: database.url };
     await database.db.unscoped('test').raw(
       (text) => text`
@@ -24,7 +24,6 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
         from generate_series(1, ${LETTERS}::integer) number`,
     );
   });
-  afterEach(() => database[Symbol.asyncDispose]());
 
   /** How many messages are on the topic, and how many different ones. */
   async function published(): Promise<{ messages: number; keys: number }> {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import {
@@ -15,8 +15,9 @@ import {
   sendBytes,
 } from '../support/gateway/good-routes.ts';
 import type { RawAnswer } from '../support/gateway/raw.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startPortcullis } from '../support/harness.ts';
 
 /** A request that differs from a good one. */
 interface BadRow {
@@ -249,18 +250,16 @@ const GOOD_EVERY = inject('isThorough') ? 5 : 15;
 let judged = 0;
 const faults: object[] = [];
 const log: Log = { ...silentLog, error: (fields) => void faults.push(fields) };
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ env: { CONSOLE: 'on' }, overrides: { log } }));
 let good: Record<string, GoodRoute>;
 let secrets: string[];
 
 beforeAll(async () => {
-  p = await startPortcullis({ env: { CONSOLE: 'on' }, overrides: { log } });
   good = await goodRoutes(p);
   const authorizations = Object.values(good).map(({ request }) => String(request().headers.authorization ?? ''));
   const shown = authorizations.flatMap((value) => value.split(' ').slice(1));
   secrets = [p.demo.client.client_secret, p.demo.supervisor.password, p.webhook.password, ...shown];
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 async function goodAnswers(): Promise<void> {
   for (const [route, { request, status }] of Object.entries(good)) {

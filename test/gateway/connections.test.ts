@@ -1,23 +1,20 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { type Scrape, scrape } from '../support/observability/scrape.ts';
 
 const PROXY = '127.0.0.9';
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ env: { MAX_CONNECTIONS: '5', TRUST_PROXY: PROXY } }));
 const open: Socket[] = [];
 const eventually = (check: () => unknown) => vi.waitFor(check);
 
-beforeAll(async () => {
-  p = await startPortcullis({ env: { MAX_CONNECTIONS: '5', TRUST_PROXY: PROXY } });
-});
 afterEach(async () => {
   for (const socket of open.splice(0)) socket.destroy();
   await eventually(async () => expect((await told()).value('portcullis_connections')).toBe(0));
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 const told = (): Promise<Scrape> => scrape(p.service);
 const refused = async (reason: string) => (await told()).value('portcullis_connections_refused_total', { reason }) ?? 0;

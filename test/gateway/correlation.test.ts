@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type RawAnswer, request, sendRaw } from '../support/gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
 
@@ -9,14 +10,12 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 
 const lines: object[] = [];
 const log: Log = { ...silentLog, info: (fields) => lines.push(fields), error: (fields) => lines.push(fields) };
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { log } }));
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { log } });
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** One request for each status that an answer can have without a fault. */
 const answers: [number, string, string, Record<string, string>][] = [

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { request, sendRaw } from '../support/gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startPortcullis, usePortcullis } from '../support/harness.ts';
 
 const EXPOSED = [
   'x-correlation-id',
@@ -15,11 +15,7 @@ const EXPOSED = [
   'x-monthlylimit-remaining',
   'x-monthlylimit-reset',
 ];
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 function names(header: string | null | undefined): string[] {
   return (header ?? '').split(',').map((name) => name.trim().toLowerCase());

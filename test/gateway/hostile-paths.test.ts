@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
@@ -18,7 +18,7 @@ import {
 import { SPELLINGS, type Spelling } from '../support/gateway/path-spellings.ts';
 import { request, sendRaw } from '../support/gateway/raw.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
@@ -52,13 +52,12 @@ interface Asked {
   isRequest: boolean;
 }
 
-let p: Portcullis;
+const p = usePortcullis();
 let good: Record<string, GoodRoute>;
 const powerless = new Map<string, string>();
 const asked = new Map<string, Asked>();
 
 beforeAll(async () => {
-  p = await startPortcullis();
   good = await goodRoutes(p);
   const every = [...new Set(Object.values(PERMISSIONS))];
   for (const [route, needed] of Object.entries(PERMISSIONS)) {
@@ -66,7 +65,6 @@ beforeAll(async () => {
     powerless.set(route, `Bearer ${signed(p, apiClaims(p, { scope }))}`);
   }
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function authorizationOf(route: string, caller: (typeof CALLERS)[number], own: string | undefined): string | undefined {
   if (PUBLIC.includes(route) || caller === 'full') return own;

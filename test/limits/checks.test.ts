@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Database } from '../../src/platform/database/database.ts';
+import { expect, it } from 'vitest';
 import { MAX_LENGTHS, MAX_SIZES } from '../../src/tables/text-lengths.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 /** The columns with texts, lists, JSON or bytes that have no check of their length, by the reason. */
@@ -61,11 +61,7 @@ const UNCHECKED: Record<string, Record<string, readonly string[]>> = {
   },
 };
 
-let database: Database;
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = beforeTests(scratchDatabase);
 
 function named(limits: Record<string, Record<string, unknown>>): string[] {
   return Object.entries(limits).flatMap(([table, columns]) => Object.keys(columns).map((name) => `${table}.${name}`));

@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { nfc } from '../../src/lib/spelling.ts';
 import { PASSWORD } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { fileOf, filesOn, work } from '../support/user-migrations/files-stand.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** Combining marks of which NFC has the last ones first: `normalize` takes minutes to sort so many. */
 function marks(count: number): string {

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { databaseEventLog, hasMore, type LoggedEvent, PAGE_BYTES } from '../../src/events/streams/event-log.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { hasGot, logged, overSocket, overSse, registered } from '../support/realtime/live.ts';
 import { notification } from '../support/webhook/stand.ts';
 
@@ -8,11 +8,10 @@ const EVENTS = 70;
 /** Few rows of it make a page, and the limit of a first page is met by their number otherwise. */
 const ERROR = 'é'.repeat(60_000);
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.loginToken();
   const ids = await registered(p, EVENTS);
   const deliveries = ids.map((id) => ({
@@ -21,7 +20,6 @@ beforeAll(async () => {
   }));
   await p.service.context.transactions.applyBatch('transactions.user', deliveries);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 it('D7-13: a page of the event log ends where it takes a mebibyte, and the next one goes on behind it', async () => {
   const log = databaseEventLog(p.service.context.database.db);

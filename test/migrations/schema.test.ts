@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EntitySchema } from '@mikro-orm/core';
 import type { SqlMikroORM } from '@mikro-orm/sql';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { comparableOrm } from '../../scripts/schema-orm.ts';
-import type { Database } from '../../src/platform/database/database.ts';
 import { entities } from '../../src/tables/tables.ts';
 import { MAX_LENGTHS, MAX_SIZES } from '../../src/tables/text-lengths.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { ROOT } from '../support/start/process.ts';
 
@@ -69,15 +69,12 @@ const UNDECLARED: Record<string, { why: string; names: readonly string[] }> = {
   },
 };
 
-let database: Database;
+const database = beforeTests(scratchDatabase);
 let orm: SqlMikroORM;
 
 beforeAll(async () => {
-  database = await scratchDatabase();
   orm = await comparableOrm(database);
 });
-
-afterAll(() => database[Symbol.asyncDispose]());
 
 describe('the entities', () => {
   it('declare what the migrations make: tables, columns, defaults, relations, indexes, uniques and checks', async () => {

@@ -1,23 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AccessChange, AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const MINUTE_MS = 60_000;
 
 describeReal('postgres', 'what has ended, as replicas learn of it', () => {
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   const nodeId = randomUUID();
 
   beforeAll(async () => {
-    database = await realDatabase();
     await database.db.unscoped('test').run((k) => k.insertInto('nodes').values({ id: nodeId, name: 'Test' }));
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   function replica(over: { nowMs?: () => number; onError?: (error: unknown) => void } = {}) {
     return new AccessChanges({ db: database.db, nowMs: Date.now, onError: () => undefined, ...over });

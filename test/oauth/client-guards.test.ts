@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { clientRecord } from '../support/oauth/client-record.ts';
 import { addClient } from '../support/oauth/clients.ts';
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 function token(client: object, headers: Record<string, string>, grant: object = {}): Promise<Answer> {
   const json = { grant_type: 'client_credentials', ...client, ...grant };

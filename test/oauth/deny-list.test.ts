@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
 import { DenyList } from '../../src/access/revocation/access-directory.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows, supervisorId } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -11,15 +11,13 @@ const HOUR_MS = 3_600_000;
 const TOKEN = { subject: '', sessionId: undefined, tokenId: undefined, familyId: undefined, issuedAt: 0 };
 
 describeReal('postgres', 'the list of what has ended', () => {
-  let p: Portcullis;
+  const p = usePortcullis();
   let nodeId: string;
   let clientId: string;
   beforeAll(async () => {
-    p = await startPortcullis();
     nodeId = p.demo.node_id;
     clientId = p.demo.client.client_id;
   });
-  afterAll(() => p[Symbol.asyncDispose]());
 
   async function revoked(expiresAtMs: number): Promise<AccessChange> {
     const item = randomUUID();

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../support/gateway/raw.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { type Answer, startPortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed, signedText } from '../support/oauth/jwt.ts';
 import { basicOf, postForm } from '../support/oauth/requests.ts';
@@ -16,14 +17,12 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const NOW_MS = Date.now();
 const NOW = Math.floor(NOW_MS / 1000);
 
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => NOW_MS } }));
 let pair: { access_token: string; refresh_token: string };
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => NOW_MS } });
   const json = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
   pair = (await p.call('POST', '/v2/oauth/token', { json })).json;
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 const list = (token: string) => p.call('GET', '/v1/accounts', { token });
 const introspect = (token: string) => postForm(p, '/v2/oauth/introspect', { token }, basicOf(p.demo.client));

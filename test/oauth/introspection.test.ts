@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { type Answer, startPortcullis } from '../support/harness.ts';
 import { addClient, type ClientCredentials, rows, updateClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { basicOf, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
@@ -11,15 +12,11 @@ const INTROSPECT = '/v2/oauth/introspect';
 const DAY_MS = 24 * 3600 * 1000;
 const clock = { nowMs: 1_800_000_000_000 };
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => clock.nowMs } });
-});
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => clock.nowMs } }));
 afterEach(() => {
   clock.nowMs = 1_800_000_000_000;
   vi.restoreAllMocks();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 async function pairOf(grant: object, client: ClientCredentials = p.demo.client): Promise<Answer['json']> {
   return (await p.call('POST', '/v2/oauth/token', { json: { ...grant, ...client } })).json;

@@ -1,10 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { createClient } from 'redis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import {
   type Counter,
@@ -22,17 +23,15 @@ const AWAY = 'warn: Redis unavailable; counting client requests in this process 
 const BACK = 'info: Redis available again; it counts client requests';
 
 describeReal('redis', 'limits while the cache that replicas share is away', () => {
-  let database: Database;
+  const database = beforeTests(scratchDatabase);
   let db: Database['db'];
   let dataDir: string;
   let server: RedisServer;
   const caches: RedisCache[] = [];
 
   beforeAll(async () => {
-    database = await scratchDatabase();
     ({ db } = database);
   });
-  afterAll(() => database[Symbol.asyncDispose]());
   beforeEach(async () => {
     dataDir = await temporaryFolder();
     server = await startRedis({ dataDir });

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { counter, lastUse, limitedClient, MONTHS_END, savedQuota, times } from '../support/oauth/limits-stand.ts';
 import { describeReal } from '../support/services/real.ts';
 
 /** What is saved of clients' use in a database. */
 function savedLimitsContract(open: () => Promise<Database>): void {
-  let database: Database;
+  const database = beforeTests(open);
   let db: Database['db'];
   beforeAll(async () => {
-    database = await open();
     ({ db } = database);
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   describe('what a client has used', () => {
     it('D1-08 8-06: outlives the process that has counted it', async () => {

@@ -4,15 +4,11 @@ import jsonwebtoken from 'jsonwebtoken';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { ClientCredentials, ResourceOwnerPassword } from 'simple-oauth2';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { describe, expect, it } from 'vitest';
+import { usePortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 const insecure = { [oauth.allowInsecureRequests]: true };
 

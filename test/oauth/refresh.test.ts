@@ -1,21 +1,18 @@
 import { decodeJwt } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { type Answer, startPortcullis } from '../support/harness.ts';
 import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import { addClient, type ClientCredentials, rows, updateClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 const clock = { skewMs: 0 };
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => 1_800_000_000_000 + clock.skewMs } });
-});
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => 1_800_000_000_000 + clock.skewMs } }));
 afterEach(() => {
   clock.skewMs = 0;
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 const ask = (json: object) => p.call('POST', '/v2/oauth/token', { json });
 const refresh = (refresh_token: string, client: ClientCredentials = p.demo.client) =>

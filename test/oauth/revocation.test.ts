@@ -1,13 +1,7 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { deleteExpiredRows } from '../../src/access/tokens/revocations.ts';
-import {
-  type Answer,
-  type Portcullis,
-  startOnSharedStores,
-  startPortcullis,
-  startReplica,
-} from '../support/harness.ts';
+import { type Answer, startOnSharedStores, startPortcullis, startReplica, usePortcullis } from '../support/harness.ts';
 import { makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 import { addClient, type ClientCredentials, rows, supervisorId } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
@@ -21,12 +15,10 @@ interface Pair {
   refresh_token: string;
 }
 
-let p: Portcullis;
+const p = usePortcullis();
 beforeAll(async () => {
-  p = await startPortcullis();
   await makeLoginsCheap(p);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 async function api(client: ClientCredentials = p.demo.client, at = p): Promise<Pair> {
   return (await at.call('POST', '/v2/oauth/token', { json: { grant_type: 'client_credentials', ...client } })).json;

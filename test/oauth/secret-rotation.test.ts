@@ -1,19 +1,18 @@
 import { decodeProtectedHeader } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hashClientSecret } from '../../src/access/clients/clients.service.ts';
 import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const USER_BEFORE = 'the secret of user tokens that came before';
 const PEPPER_BEFORE = 'the pepper of client secrets that came before';
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis({ env: { JWT_SECRET_USER_PREVIOUS: USER_BEFORE, SECRET_PEPPER_PREVIOUS: PEPPER_BEFORE } });
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = beforeTests(() =>
+  startPortcullis({ env: { JWT_SECRET_USER_PREVIOUS: USER_BEFORE, SECRET_PEPPER_PREVIOUS: PEPPER_BEFORE } }),
+);
 
 async function statusOf(token: string): Promise<number> {
   return (await p.call('GET', '/v1/accounts', { token })).status;

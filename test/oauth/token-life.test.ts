@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startEmbedded } from '../support/harness.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 const clock: { stoppedAtMs: number | undefined } = { stoppedAtMs: undefined };
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startEmbedded({ overrides: { nowMs: () => clock.stoppedAtMs ?? Date.now() } });
-});
+const p = beforeTests(() => startEmbedded({ overrides: { nowMs: () => clock.stoppedAtMs ?? Date.now() } }));
 afterEach(() => {
   clock.stoppedAtMs = undefined;
   vi.restoreAllMocks();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 async function statusOf(token: string): Promise<number> {
   return (await p.call('GET', '/v1/accounts', { token })).status;

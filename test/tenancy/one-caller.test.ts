@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import { passwordsAtOnce } from '../../src/lib/thread-pool.ts';
 import { EraseUserDocument } from '../graphql/generated/graphql.ts';
 import { operate } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { type PostgresClient, withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 import { BULK, newUser, SINGLE } from '../support/user-migrations/calls.ts';
@@ -19,14 +20,12 @@ const AT_ONCE = inject('isThorough')
 const READS = 29;
 
 describeReal('postgres', 'what one caller may take of the database', () => {
-  let portcullis: Portcullis;
+  const portcullis = beforeTests(() => startPortcullis({ env: { STATEMENT_TIMEOUT_MS: String(TIMEOUT_MS) } }));
   let tokens: { mine: string; other: string };
   beforeAll(async () => {
-    portcullis = await startPortcullis({ env: { STATEMENT_TIMEOUT_MS: String(TIMEOUT_MS) } });
     const { clientToken, demo } = portcullis;
     tokens = { mine: await clientToken(), other: await clientToken(demo.other_node.client) };
   });
-  afterAll(() => portcullis[Symbol.asyncDispose]());
 
   const connections = () => portcullis.service.context.database.connections;
 

@@ -1,23 +1,20 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from '../support/webhook/signing.ts';
-import { notification, PATHS, type WebhookStand, webhookStand } from '../support/webhook/stand.ts';
+import { notification, PATHS, webhookStand } from '../support/webhook/stand.ts';
 
 const LIBRARIES = [
   ['standardwebhooks', (secret: string) => new StandardWebhook(secret)],
   ['svix', (secret: string) => new SvixWebhook(secret)],
 ] as const;
 
-let stand: WebhookStand;
-
-beforeAll(async () => {
-  stand = await webhookStand({
+const stand = beforeTests(() =>
+  webhookStand({
     env: { WEBHOOK_SIGNING_SECRET: SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS: PREVIOUS, WEBHOOK_SIGNATURE: 'required' },
-  });
-});
-
-afterAll(() => stand[Symbol.asyncDispose]());
+  }),
+);
 
 describe.each(LIBRARIES)('signed by the library %s', (_name, webhook) => {
   const body = JSON.stringify(notification({ error: 'ünïcode 𝄞', transaction_hash: '0xabc' }));
