@@ -1,16 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { cases, TOKEN } from '../support/openapi/cases.ts';
 import { operationOf, operations, unlike } from '../support/openapi/described.ts';
-import { otherCases } from '../support/openapi/other-cases.ts';
 import { openApiStand } from '../support/openapi/stand.ts';
-import { TOKEN, tokenCases } from '../support/openapi/token-cases.ts';
-import { walletCases } from '../support/openapi/wallet-cases.ts';
 
 const CLIENT = { grant_type: 'client_credentials' };
-
-const cases = [...tokenCases, ...walletCases, ...otherCases].flatMap(({ method, path, values: usual, tries }) =>
-  tries.map(([name, status, options, values = usual]) => ({ method, path, name, status, options, values })),
-);
 
 const stand = beforeTests(openApiStand);
 
