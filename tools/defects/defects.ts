@@ -38,8 +38,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'revocation: a session that is not live is accepted',
     file: 'src/access/tokens/token-authenticator.ts',
-    find: '|| (await this.#deps.sessions.isLive(principal))) return principal;',
-    replacement: '|| this.#deps.sessions !== undefined) return principal;',
+    find: 'if (isLogin && !(await this.#deps.sessions.isLive(principal)))',
+    replacement: 'if (isLogin && this.#deps.sessions === undefined)',
     caughtBy: ['test/oauth/token-life.test.ts'],
   },
   {
