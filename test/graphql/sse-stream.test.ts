@@ -5,7 +5,8 @@ import type { ExecutionResult } from 'graphql';
 import { afterEach, expect, it } from 'vitest';
 import type { Principal } from '../../src/access/identity/principal.ts';
 import type { ErrorMask } from '../../src/api/graphql/execution/error-masking.ts';
-import { SseStreams } from '../../src/api/graphql/execution/sse-streams.ts';
+import { SharedResults } from '../../src/api/graphql/execution/shared-results.ts';
+import { SseStream, SseStreams } from '../../src/api/graphql/execution/sse-streams.ts';
 import { Capture } from '../../src/gateway/exchange/capture.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { ENDLESS } from '../support/harness/endless.ts';
@@ -141,4 +142,30 @@ it('DG-08: it ends with its connection, each event in one piece', async () => {
   expect(body).toBe(
     ':\n\nevent: next\ndata: {"data":{"left":1}}\n\nevent: next\ndata: {"data":{"left":0}}\n\nevent: complete\ndata:\n\n',
   );
+});
+
+it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {
+  const event = { seq: 7n };
+  const result = await new SharedResults().shared(event, 'all', async () => ({ data: { id: 'é' } }));
+  const written: Buffer[] = [];
+  const res = { on: () => res, removeHeader: () => undefined, writeHead: () => undefined, end: write };
+  function write(chunk: Buffer): boolean {
+    written.push(chunk);
+    return true;
+  }
+  const results = [result, result].values();
+  const stream = new SseStream({
+    results: { next: async () => results.next() },
+    mask: { result: (one: ExecutionResult) => one } as unknown as ErrorMask,
+    exchange: { res, found: {}, audit: { capture: { writeShared: write } } } as unknown as Exchange,
+    watch: ENDLESS,
+    onClose: () => undefined,
+  });
+  stream.run();
+  await expect.poll(() => written.length).toBe(4);
+  const [, first, second] = written;
+  expect(first?.toString()).toBe('event: next\nid: 7\ndata: {"data":{"id":"é"}}\n\n');
+  expect(first?.buffer.byteLength).toBe(first?.length);
+  // All who are told it are told the same bytes.
+  expect(second).toBe(first);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { withoutGivenValues } from '../../src/api/graphql/execution/error-masking.ts';
-import { socketClient } from '../support/graphql/sockets.ts';
+import { openSocket } from '../support/graphql/sockets.ts';
 import { useStand } from '../support/graphql/stand.ts';
 
 const SECRET = 'ZQhunter2';
@@ -109,31 +109,17 @@ describe('the error of what does not hold', () => {
   });
 
   it('D2-21: quotes none in a batch', async () => {
-    for (let first = 0; first < FAULTS.length; first += 10) {
-      const batch = FAULTS.slice(first, first + 10).map(([, operation]) => operation);
-      const { status, text, json } = await stand.post(batch);
-      expect(status).toBe(200);
-      expect(json.every(({ errors }: { errors?: unknown }) => errors !== undefined)).toBe(true);
-      expect(text).not.toMatch(ANY_OF_IT);
-    }
+    const { status, text, json } = await stand.post(FAULTS.slice(0, 10).map(([, operation]) => operation));
+    expect([status, json.every(({ errors }: { errors?: unknown }) => errors !== undefined)]).toEqual([200, true]);
+    expect(text).not.toMatch(ANY_OF_IT);
   });
 
   it('D2-21: quotes none over a socket', async () => {
-    const client = socketClient(stand, stand.token);
-    try {
-      for (const [name, operation] of FAULTS) {
-        const answer = await client
-          .iterate(operation)
-          .next()
-          .then(
-            ({ value }) => value?.errors,
-            (errors: unknown) => errors,
-          );
-        expect(answer, name).toEqual(expect.arrayContaining([expect.anything()]));
-        expect(JSON.stringify(answer), name).not.toMatch(ANY_OF_IT);
-      }
-    } finally {
-      await client.dispose();
+    using socket = await openSocket(stand, stand.token);
+    for (const [name, operation] of FAULTS) {
+      const { text } = await socket.answerTo(operation.query, operation.variables);
+      expect(text, name).toContain('"message"');
+      expect(text, name).not.toMatch(ANY_OF_IT);
     }
   });
 
