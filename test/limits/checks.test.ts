@@ -4,60 +4,55 @@ import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 /** The columns with texts, lists, JSON or bytes that have no check of their length, by the reason. */
-const UNCHECKED: Record<string, Record<string, readonly string[]>> = {
+const UNCHECKED: Record<string, Record<string, string>> = {
   'reference topics are not bounded': {
-    accounts: ['name', 'type'],
-    assets: ['name', 'symbol', 'type', 'contract_address', 'status'],
-    chains: ['name'],
-    network_currencies: ['symbol'],
-    networks: ['name'],
-    nodes: ['name'],
-    reference_parked: ['value', 'kind', 'waits_for_kind', 'reason'],
-    reference_tombstones: ['kind'],
+    accounts: 'name type',
+    assets: 'name symbol type contract_address status',
+    chains: 'name',
+    network_currencies: 'symbol',
+    networks: 'name',
+    nodes: 'name',
+    reference_parked: 'value kind waits_for_kind reason',
+    reference_tombstones: 'kind',
   },
   'notifications are bounded by their body': {
-    parked_notifications: ['id', 'body', 'body_sha256', 'correlation_id', 'traceparent'],
-    transaction_events: ['transaction', 'correlation_id', 'traceparent'],
-    transactions: [
-      ...['error', 'transaction_hash', 'contract_address', 'created_text', 'updated_text'],
-      ...['status_key', 'transaction_hash_key', 'contract_address_key', 'gas_used_key'],
-    ],
+    parked_notifications: 'id body body_sha256 correlation_id traceparent',
+    transaction_events: 'transaction correlation_id traceparent',
+    transactions:
+      'error transaction_hash contract_address created_text updated_text status_key transaction_hash_key contract_address_key gas_used_key',
   },
   'the gateway cuts what an audit record keeps': {
-    audit_records: [
-      ...['correlation_id', 'method', 'path', 'query', 'headers', 'remote_address', 'real_ip'],
-      ...['request_body', 'response_body', 'previous_hash', 'hash', 'salts', 'digests'],
-      ...['subject', 'client_id', 'operation', 'noted_users'],
-    ],
-    audit_seals: ['kind', 'body', 'signature'],
+    audit_records:
+      'correlation_id method path query headers remote_address real_ip request_body response_body previous_hash hash salts digests subject client_id operation noted_users',
+    audit_seals: 'kind body signature',
   },
   'the release before stores the identifiers of a failed row as they were sent': {
-    migration_rows: ['email', 'external_id'],
+    migration_rows: 'email external_id',
   },
   'their values are the product’s own': {
-    access_changes: ['kind', 'subject', 'item'],
-    bus_messages: ['topic', 'key', 'value', 'headers'],
-    bus_offsets: ['group_id', 'topic'],
-    client_quotas: ['month'],
-    client_secrets: ['hash'],
-    clients: ['grant_types', 'status'],
-    idempotent_answers: ['scope', 'body_sha256', 'headers', 'body', 'noted_users'],
-    migration_files: ['bytes'],
-    migration_jobs: ['columns'],
-    migration_rows: ['status', 'reason', 'noted_users'],
-    migrations: ['status'],
-    outbox: ['topic', 'key', 'event_type', 'payload', 'correlation_id', 'traceparent'],
-    spent_refresh_tokens: ['digest'],
-    supervisors: ['password_hash', 'role', 'status'],
-    transactions: ['collection', 'registered_by'],
-    users: ['identity_number', 'kyc_token_tx_hash'],
-    wallet_rule_versions: ['type', 'status', 'sign_and_approve_rule', 'permissionless_transfer_limit_rule'],
-    wallet_rules: ['type', 'status', 'sign_and_approve_rule', 'permissionless_transfer_limit_rule'],
+    access_changes: 'kind subject item',
+    bus_messages: 'topic key value headers',
+    bus_offsets: 'group_id topic',
+    client_quotas: 'month',
+    client_secrets: 'hash',
+    clients: 'grant_types status',
+    idempotent_answers: 'scope body_sha256 headers body noted_users',
+    migration_files: 'bytes',
+    migration_jobs: 'columns',
+    migration_rows: 'status reason noted_users',
+    migrations: 'status',
+    outbox: 'topic key event_type payload correlation_id traceparent',
+    spent_refresh_tokens: 'digest',
+    supervisors: 'password_hash role status',
+    transactions: 'collection registered_by',
+    users: 'identity_number kyc_token_tx_hash',
+    wallet_rule_versions: 'type status sign_and_approve_rule permissionless_transfer_limit_rule',
+    wallet_rules: 'type status sign_and_approve_rule permissionless_transfer_limit_rule',
   },
   'they refer to a column with a check': {
-    transaction_events: ['transaction_id'],
-    transaction_lookups: ['id'],
-    transactions: ['id'],
+    transaction_events: 'transaction_id',
+    transaction_lookups: 'id',
+    transactions: 'id',
   },
 };
 
@@ -76,7 +71,7 @@ it('D7-13: every column of texts, lists, JSON and bytes has a check, or a reason
         and table_name !~ '^(audit_records_|mikro_orm)'`,
   );
   const reasoned = Object.values(UNCHECKED).flatMap((tables) =>
-    Object.entries(tables).flatMap(([table, names]) => names.map((name) => `${table}.${name}`)),
+    Object.entries(tables).flatMap(([table, names]) => names.split(' ').map((name) => `${table}.${name}`)),
   );
   const known = [...named(MAX_LENGTHS), ...named(MAX_SIZES), ...reasoned];
   expect(columns.map(({ name }) => name).toSorted()).toEqual(known.toSorted());

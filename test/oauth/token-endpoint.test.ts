@@ -22,13 +22,8 @@ function ask(json: object, headers: Record<string, string> = {}): Promise<Answer
   return p.call('POST', '/v2/oauth/token', { json, headers });
 }
 
-function byClient(client: object): Promise<Answer> {
-  return ask({ grant_type: 'client_credentials', ...client });
-}
-
-function byPassword(client: object = p.demo.client): Promise<Answer> {
-  return ask({ grant_type: 'password', ...client, ...p.demo.supervisor });
-}
+const byClient = (client: object) => ask({ grant_type: 'client_credentials', ...client });
+const byPassword = (client: object = p.demo.client) => ask({ grant_type: 'password', ...client, ...p.demo.supervisor });
 
 describe('the token response', () => {
   it.each([
@@ -265,12 +260,6 @@ describe('403 invalid_request', () => {
   ])('7.2-03 5.2-05: %s by a client that has %j', async (grantType, grants) => {
     const client = await addClient(p, { grant_types: grants });
     refused(await ask({ grant_type: grantType, ...client, ...p.demo.supervisor, refresh_token: 'x' }), 403);
-  });
-
-  it('7.2-03: an unknown grant', async () => {
-    for (const grantType of ['authorization_code', 'Password', 'toString', '__proto__', 'urn:ietf:params:oauth:x']) {
-      refused(await ask({ grant_type: grantType, ...p.demo.client }), 403);
-    }
   });
 });
 

@@ -1,11 +1,42 @@
 import { randomUUID } from 'node:crypto';
-import { CompiledQuery, ExpressionWrapper, type OperationNode, OrNode, type SqlBool, sql } from 'kysely';
+import {
+  CompiledQuery,
+  ExpressionWrapper,
+  Kysely,
+  type OperationNode,
+  OrNode,
+  PostgresQueryCompiler,
+  type SqlBool,
+  sql,
+} from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { NodeScopeError } from '../../src/platform/database/node-scope.ts';
-import { paperDoor, type Untyped } from '../support/tenancy/paper-door.ts';
+import { NodeScope, NodeScopeError } from '../../src/platform/database/node-scope.ts';
+import { scopedDialect } from '../../src/platform/database/tenant-db.ts';
 
 const NODE = randomUUID();
 const OTHER = randomUUID();
+
+/** The builders without their types, on which the door does not lean. */
+type Untyped = Kysely<Record<string, Record<string, string>>>;
+
+const SCOPES = {
+  tenant: new Set(['accounts', 'users', 'wallets']),
+  global: new Set(['networks']),
+};
+
+/** The tenant's door without a database behind it; `texts` keeps the SQL that came through. */
+function paperDoor(nodeId: string): { k: Untyped; texts: string[] } {
+  const texts: string[] = [];
+  const compiler = new PostgresQueryCompiler();
+  const dialect = scopedDialect(new NodeScope(nodeId, SCOPES), {
+    compile: (statement, queryId) => compiler.compileQuery(statement, queryId),
+    runCompiled: async (query) => {
+      texts.push(query.sql);
+      return { rows: [] };
+    },
+  });
+  return { k: new Kysely({ dialect }), texts };
+}
 
 let door: ReturnType<typeof paperDoor>;
 
