@@ -1,24 +1,22 @@
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ExactNumber, JsonLimitError, MAX_EXACT_NUMBERS, MAX_NESTING, parseJson } from '../../src/lib/json.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer, type Watched, watched } from '../support/gateway/raw.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { basic as basicText } from '../support/webhook/stand.ts';
 
 const TOKEN_LIMIT = 64 * 1024;
 const WEBHOOK_LIMIT = 256 * 1024;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 let basic: string;
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   basic = basicText(p.webhook.username, p.webhook.password);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 function headOf(path: string, headers: Record<string, string>): string {
   const lines = Object.entries({ Host: 'portcullis', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { print } from 'graphql';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CreateClientDocument, SetClientStatusDocument } from '../graphql/generated/graphql.ts';
 import { createdClient, operate } from '../support/graphql/administration.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart, sendRaw } from '../support/graphql/upload-requests.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 
 /** Longer than the body of a request is waited for without another check of its token. */
@@ -13,11 +13,7 @@ const LATE_MS = 700;
 const JSON_TYPE = { 'content-type': 'application/json' };
 const NAME = 'made by who had left';
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 const mutation = JSON.stringify({
   query: print(CreateClientDocument),

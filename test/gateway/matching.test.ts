@@ -1,24 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Endpoint, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { EndpointTable } from '../../src/gateway/routing.ts';
 import { DOCUMENTED } from '../support/gateway/documented.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { goodRoutes } from '../support/gateway/good-routes.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const file = join(import.meta.dirname, '../../gateway.yaml');
 const { endpoints } = readGatewayConfig(file);
 
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ env: { CONSOLE: 'on' } }));
 let token: string;
 beforeAll(async () => {
-  p = await startPortcullis({ env: { CONSOLE: 'on' } });
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 describe('matching', () => {
   it.each(['/health', '/v1/health', '/v2/health'])('D2-15: HEAD %s answers as GET, without a body', async (path) => {

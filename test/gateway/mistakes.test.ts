@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { callOf } from '../support/mcp/agents.ts';
 import { addClient } from '../support/oauth/clients.ts';
@@ -41,7 +42,7 @@ function mistakes<Subject>(request: (subject: Subject) => Request, rows: readonl
 const logged: Record<string, unknown>[] = [];
 const log: Log = { ...silentLog, info: (fields) => void logged.push({ ...fields }) };
 
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { log } }));
 let token: string;
 /** The refresh token that came with the token. */
 let refreshToken: string;
@@ -52,7 +53,6 @@ let weakToken: string;
 const existing = newUser();
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { log } });
   const { client } = p.demo;
   const pair = (await p.call('POST', '/v2/oauth/token', { json: { grant_type: 'client_credentials', ...client } }))
     .json;
@@ -64,7 +64,6 @@ beforeAll(async () => {
   weakToken = await p.clientToken(weak);
   await p.call('POST', SINGLE, { token, json: existing });
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 type Given = object | string | (() => object);
 

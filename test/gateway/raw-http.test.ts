@@ -1,25 +1,23 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { openSocket, type RawAnswer, request } from '../support/gateway/raw.ts';
 import { type Conversation, readAnswers } from '../support/gateway/raw-answers.ts';
 import { BODY_ROWS, HEAD_ROWS, MESSAGE_ROWS, type RawRow } from '../support/gateway/raw-rows.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { basicOf } from '../support/oauth/requests.ts';
 
 const ROWS = [...HEAD_ROWS, ...BODY_ROWS, ...MESSAGE_ROWS];
 const MESSAGES: Record<number, string> = { 400: 'invalid_request', 401: 'unauthorized', 404: 'not_found' };
 
-let p: Portcullis;
+const p = usePortcullis();
 let basic: string;
 /** By row: the correlation ids of what was sent and answered, and the statuses that must be on record. */
 const sent = new Map<string, { ids: Set<string>; statuses: number[] }>();
 
 beforeAll(async () => {
-  p = await startPortcullis();
   basic = basicOf({ client_id: p.webhook.username, client_secret: p.webhook.password });
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** Fills in credentials and correlation ids, which it keeps. */
 function filled({ name, bytes }: Pick<RawRow, 'name' | 'bytes'>): string {

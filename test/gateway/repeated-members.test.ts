@@ -1,21 +1,19 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { Recorder } from '../support/events/recorder.ts';
 import { formHeaders, formOf, MAP, OPERATIONS } from '../support/graphql/upload-requests.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { autoTransfer, leaf } from '../support/wallet-rules/rules.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 type Path = readonly (string | number)[];
 

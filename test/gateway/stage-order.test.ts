@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { gatewayChain } from '../../src/gateway/chain.ts';
 import { EndpointTable, Services } from '../../src/gateway/routing.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { basic } from '../support/webhook/stand.ts';
 
-let p: Portcullis;
-
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 describe('the gateway chain', () => {
   it('1-01: its stages stand in the documented order, with permission after revocation', () => {

@@ -1,6 +1,7 @@
 import { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { type Answer, startPortcullis } from '../support/harness.ts';
 
 /** Static pages and files of every kind, each with the clause that it serves, if any. */
 const PAGES: [clause: string, path: string][] = [
@@ -16,11 +17,7 @@ const PAGES: [clause: string, path: string][] = [
   ['D8-08', '/.well-known/oauth-protected-resource/v2/mcp'],
 ];
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis({ env: { CONSOLE: 'on' } });
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = beforeTests(() => startPortcullis({ env: { CONSOLE: 'on' } }));
 afterEach(() => void vi.restoreAllMocks());
 
 function get(path: string, tags?: string): Promise<Answer> {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { lockedUntilMs } from '../../src/access/credentials/login-locks.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import {
   type Answer,
   type Portcullis,
@@ -17,11 +18,7 @@ const MINUTE = 60_000;
 const clock = { skewMs: 0 };
 const nowMs = () => Date.now() + clock.skewMs;
 const hash = cheapHash('correct');
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs } });
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs } }));
 beforeEach(() => rows(p).run((k) => k.deleteFrom('login_failures')));
 
 async function supervisor(settings: { node_id?: string; status?: 'disabled' } = {}): Promise<string> {

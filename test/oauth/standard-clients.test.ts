@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 import { basicOf, basicText, FORM, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
 
@@ -11,15 +11,13 @@ const TOKEN = '/v2/oauth/token';
 const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"';
 const GRANT = { grant_type: 'client_credentials' };
 
-let p: Portcullis;
+const p = usePortcullis();
 let id: string;
 let secret: string;
 beforeAll(async () => {
-  p = await startPortcullis();
   ({ client_id: id, client_secret: secret } = p.demo.client);
 });
 afterEach(() => vi.restoreAllMocks());
-afterAll(() => p[Symbol.asyncDispose]());
 
 const post = (form: Record<string, string> | string, authorization?: string) => postForm(p, TOKEN, form, authorization);
 const json = (body: object, authorization: string) => p.call('POST', TOKEN, { json: body, headers: { authorization } });

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { type Answer, startPortcullis } from '../support/harness.ts';
 import { cheapHash } from '../support/oauth/cheap-hash.ts';
 import { addClient, addSecret, rows, updateClient } from '../support/oauth/clients.ts';
 
@@ -12,11 +13,7 @@ const COMMON = ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'scope', 'client_id', 
 const READS = ['accounts', 'wallets', 'wallet-rules', 'users', 'transactions', 'tokens'].map((name) => `${name}:read`);
 const AT = 1_800_000_000;
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => AT * 1000 + 700 } });
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => AT * 1000 + 700 } }));
 
 function ask(json: object, headers: Record<string, string> = {}): Promise<Answer> {
   return p.call('POST', '/v2/oauth/token', { json, headers });
