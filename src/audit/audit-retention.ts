@@ -2,14 +2,16 @@ import type { Db } from '../platform/database/database.ts';
 import type { SqlTag } from '../platform/database/tenant-db.ts';
 import type { AuditSeals } from './seals.ts';
 
-/** A calendar month in UTC: the name of its partition, and its times, of which `from` is inclusive and `to` exclusive. */
+/**
+ * A calendar month in UTC: the name of its partition, and its times, of which `from` is inclusive and `to` exclusive.
+ */
 interface Month {
   name: string;
   from: string;
   to: string;
 }
 
-/** Returns the month that is `later` months after that of a time in ms since 1970. */
+/** Returns the month that is `later` months after the month of a time in ms since 1970. */
 function monthOf(ms: number, later = 0): Month {
   const date = new Date(ms);
   const startOf = (count: number) =>

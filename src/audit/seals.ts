@@ -33,9 +33,9 @@ const anyStatement = z.discriminatedUnion('kind', [
 export type Statement = z.output<typeof anyStatement>;
 
 /**
- * The body of a seal: the signed JSON. Whoever may write to the database can have written it. `position` counts
- * seals from 1 on, without gaps; `previous` is the hash of the seal before, or `NO_HASH`; `key` is the id of the key that
- * has signed it, or null.
+ * The body of a seal: the signed JSON. Anyone with write access to the database may have forged it. `position` counts
+ * seals from 1 on, without gaps; `previous` is the hash of the seal before, or `NO_HASH`; `key` is the id of the key
+ * that has signed it, or null.
  */
 export const sealBody = z.intersection(
   z.object({ position: index, previous: hexHash, at: time, key: z.string().nullable() }),

@@ -7,8 +7,8 @@ export function ofNode() {
 }
 
 /**
- * Declares the foreign key of `node_id` and a column to a row of the same tenant. The columns are declared apart from it,
- * because a primary key or an index can have one of them alone.
+ * Declares the foreign key of `node_id` and a column to a row of the same tenant. The columns are declared apart from
+ * it, because a primary key or an index can have only one of them.
  */
 export function withinNode<Target extends EntitySchema, Column extends string>(target: Target, column: Column) {
   return p

@@ -93,7 +93,7 @@ export type AdministrativeChange =
   | 'unlock'
   | 'revoke_sessions';
 
-/** The operations that give nobody control of a client or supervisor. */
+/** The operations that give no control of a client or supervisor. */
 const GIVES_NO_HOLD: ReadonlySet<AdministrativeChange> = new Set(['disable', 'revoke_sessions']);
 
 /** The client or supervisor that an operation concerns. */

@@ -7,8 +7,8 @@ const FAILURES_TO_LOCK = 5;
 const WINDOW_MS = 15 * 60_000;
 
 /**
- * Returns when the lockout of a username ends, in ms since 1970; undefined when it is not locked (decisions:
- * passwords). `failedAtMs` are the times of its failed logins in any order; only the newest five count.
+ * Returns when the lockout of a username ends, in ms since 1970; undefined when it is not locked
+ * (docs/contract.md, D3-17). `failedAtMs` are the times of its failed logins in any order; only the newest five count.
  */
 export function lockedUntilMs(failedAtMs: readonly number[], nowMs: number): number | undefined {
   const newest = failedAtMs.toSorted((a, b) => b - a);

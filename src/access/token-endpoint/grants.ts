@@ -101,7 +101,7 @@ async function authenticate(
   return undefined;
 }
 
-/** Returns the session of a login that begins or goes on now. */
+/** Returns the session of a login that begins or continues now. */
 function sessionOf(
   issuer: TokenIssuer,
   { supervisorId, nodeId }: SupervisorRecord,

@@ -13,7 +13,7 @@ export interface JwtKey {
 
 /** The imported keys. */
 export interface JwtKeys {
-  /** The key that signs; services issue user tokens alone. */
+  /** The key that signs; services issue only user tokens. */
   signing: JwtKey;
   /** The keys that verify, by key id: the current and the previous one of each class. */
   byKeyId: ReadonlyMap<string, JwtKey>;

@@ -86,7 +86,9 @@ export const sendMcpMessage = mcpRoute('POST', '/v2/mcp', { operationId: 'sendMc
 
 const { path } = sendMcpMessage;
 
-/** Returns the path of the metadata for a public URL with this path: behind the well-known path (RFC 9728 section 3.1). */
+/**
+ * Returns the path of the metadata for a public URL with this path: behind the well-known path (RFC 9728 section 3.1).
+ */
 export function metadataPathOf(publicPath: string): string {
   return `/.well-known/oauth-protected-resource${publicPath}${path}`;
 }
@@ -98,7 +100,7 @@ const getMcpMetadata = route({
   operation: {
     operationId: 'getProtectedResourceMetadata',
     tag: 'MCP',
-    summary: 'Discover the authorization server of MCP (RFC 9728)',
+    summary: 'Get the protected resource metadata of MCP (RFC 9728)',
     responses: {
       200: json(
         'The metadata.',
@@ -107,7 +109,7 @@ const getMcpMetadata = route({
         headersOf('Cache-Control', 'ETag'),
       ),
       304: {
-        description: 'Unchanged: the client has the version that `If-None-Match` names.',
+        description: 'Not modified: the version in `If-None-Match` is current.',
         headers: headersOf('Cache-Control', 'ETag'),
       },
     },

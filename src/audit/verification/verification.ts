@@ -21,7 +21,7 @@ interface VerificationInput {
 /** What a verification has found. */
 export interface VerificationReport {
   records: number;
-  /** The number of records without a place in a chain: those of release 0.1.0. */
+  /** The number of records without a place in a chain, which release 0.1.0 wrote. */
   unchained: number;
   chains: number;
   seals: number;

@@ -217,10 +217,10 @@ function differsVisibly(a: TransactionState, b: TransactionState): boolean {
 }
 
 /**
- * Returns the contract address that an asset gets from its transactions: that of the one with the highest status key,
- * then the highest contract address key. Only a transaction of the type CreateTokenization with a notification of the
- * status Done gives an address; an Error that comes later does not undo that. Undefined when none gives one. Always call
- * it with all the asset's transactions, since a later notification can change the type of one.
+ * Returns the contract address that an asset gets from its transactions: from the one with the highest status key, then
+ * the highest contract address key. Only a transaction of the type CreateTokenization with a notification of the status
+ * Done gives an address; an Error that comes later does not undo that. Undefined when none gives one. Always call it
+ * with all the asset's transactions, since a later notification can change the type of one.
  */
 export function assetContractAddress(transactions: readonly TransactionState[]): string | undefined {
   const [best] = transactions

@@ -7,9 +7,9 @@ import type { Tables } from '../../tables/tables.ts';
 import type { EventBus, OutgoingMessage } from '../bus/event-bus.ts';
 
 /**
- * An event to be written to the outbox in the same transaction as the change that it announces. Its id is a UUID v7, its
- * payload JSON text, its `traceparent` that of the trace which the published message continues. Events with the same key
- * are published in the order in which they were committed.
+ * An event to be written to the outbox in the same transaction as the change that it announces. Its id is a UUID v7,
+ * its payload JSON text, its `traceparent` names the trace which the published message continues. Events with the same
+ * key are published in the order in which they were committed.
  */
 export type NewOutboxEvent = Insertable<Tables['outbox']>;
 

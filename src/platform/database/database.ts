@@ -113,8 +113,8 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
 }
 
 /**
- * Closes the connections to a server, those that are opening too, which Kysely's own `destroy` would never give back. One
- * that the server does not close does not delay the stop: acknowledged work is durable there.
+ * Closes the connections to a server, those that are opening too, which Kysely's own `destroy` would never give back.
+ * One that the server does not close does not delay the stop: acknowledged work is durable there.
  */
 async function closeInTime(pool: ServerPool): Promise<void> {
   const late = new Error('connections are still open');
@@ -130,7 +130,7 @@ async function openOrm(driverOptions: Kysely<Tables>, location: DatabaseLocation
     ...{ path: SCHEMA_MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true },
     allOrNothing: false,
   };
-  // The migrations alone make triggers and functions.
+  // Only the migrations create triggers and functions.
   const schemaGenerator = { ignoreTriggers: true, ignoreRoutines: true };
   const options = { entities, driverOptions, migrations, namingStrategy: ConstraintNames, schemaGenerator };
   return 'url' in location
@@ -149,15 +149,17 @@ interface Opened {
 
 /** The types that both drivers leave as text: date, timestamp, timestamptz, interval. */
 const TEXTS = [1082, 1114, 1184, 1186];
-/** How pg reads them and their arrays: as `text` (25) and `text[]` (1009). PGlite makes the reader of an array itself. */
+/**
+ * How pg reads them and their arrays: as `text` (25) and `text[]` (1009). PGlite makes the reader of an array itself.
+ */
 const READ_AS = new Map<number, number>([
   ...TEXTS.map((oid) => [oid, 25] as const),
   ...[1182, 1115, 1185, 1187].map((oid) => [oid, 1009] as const),
 ]);
 
 /**
- * The types whose values PGlite makes anything but text of, and the arrays that pg reads as well. By default PGlite also
- * has a reader for the array of each of a database's 300 types of rows.
+ * The types whose values PGlite makes anything but text of, and the arrays that pg reads as well. By default PGlite
+ * also has a reader for the array of each of a database's 300 types of rows.
  */
 const READ_BY_PGLITE = new Set([
   ...[16, 17, 20, 21, 23, 25, 114, 700, 701, 3802, ...TEXTS],

@@ -34,7 +34,7 @@ export function givenRows<Row>(sql: SqlTag, rows: readonly Row[], columns: Colum
   return sql`unnest(${sql.join(values)}) as given (${sql.raw(names.join(', '))})`;
 }
 
-/** Returns the text of an update that sets columns to those of `givenRows`. */
+/** Returns the text of an update that sets columns to the values of `givenRows`. */
 export function givenValues(columns: Columns<Record<string, unknown>>): string {
   const values = Object.entries(columns).flatMap(([type, names]) =>
     names.map((name) => `${name} = given.${name}::${type}`),

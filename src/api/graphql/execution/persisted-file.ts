@@ -38,7 +38,9 @@ export async function readPersistedDocuments(path: string): Promise<PersistedDoc
 
 const SHA256_PREFIX = 'sha256:';
 
-/** Returns an id without the prefix that may stand before a hash (GraphQL over HTTP, appendix "Persisted documents"). */
+/**
+ * Returns an id without the prefix that may stand before a hash (GraphQL over HTTP, appendix "Persisted documents").
+ */
 export function withoutPrefix(id: string): string {
   return id.startsWith(SHA256_PREFIX) ? id.slice(SHA256_PREFIX.length) : id;
 }
@@ -52,8 +54,8 @@ function parsedJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Opens the persisted documents: those of the configured file, which a reload reads again, and `own`, which are there
- * whatever the file lists.
+ * Opens the persisted documents of the configured file, which a reload reads again, and `own`, which are always
+ * available.
  * @throws ConfigError when the file cannot be read or is invalid.
  */
 export async function openPersistedFile(file: string | undefined, log: Log, own: PersistedDocuments = new Map()) {

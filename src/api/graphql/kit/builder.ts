@@ -125,8 +125,8 @@ export function createBuilder() {
 }
 
 /**
- * Returns the options of a field that shows the member of its name and needs no resolver. The plugin gives it one, which
- * compiled operations would call for each edge.
+ * Returns the options of a field that shows the member of its name and needs no resolver. The plugin gives it one,
+ * which compiled operations would call for each edge.
  */
 function exposed(name: string) {
   return { extensions: { pothosExposedField: name } };
@@ -207,7 +207,7 @@ type Members = Readonly<
   Record<string, readonly [type: string | InputRef | [InputRef], description: string, required?: 'required']>
 >;
 
-/** Adds an input type that a schema of REST parses, so that the types of its members are of no use here. */
+/** Adds an input type that a schema of REST parses, so that the types of its members are not used here. */
 export function inputOf(builder: Builder, name: string, description: string, members: Members): InputRef {
   return builder.inputType(name, {
     description,
