@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { callerAddress } from '../../src/lib/ip-address.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 
 const V4 = '192.0.2.1';
 const V6 = '2001:db8:1:2::/64';
@@ -81,11 +81,7 @@ function spelled(groups: number[], { upper, pad, dotted, zone }: Style, at: numb
 }
 
 describe('what is counted by caller', () => {
-  let p: Portcullis;
-  beforeAll(async () => {
-    p = await startPortcullis();
-  });
-  afterAll(() => p[Symbol.asyncDispose]());
+  const p = usePortcullis();
 
   const guesses = {
     token: (headers: Record<string, string>) =>

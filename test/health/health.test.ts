@@ -1,18 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 
 const PATHS = ['/health', '/v1/health', '/v2/health'];
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis();
-});
+const p = usePortcullis();
 afterEach(async () => {
   vi.restoreAllMocks();
   await until('ok', 200);
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 /** Waits for the background probe, which nothing else can hurry. */
 async function until(status: string, code: number): Promise<Answer> {

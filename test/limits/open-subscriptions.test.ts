@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { OpenSubscriptions } from '../../src/api/graphql/execution/engine.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { overSse } from '../support/realtime/live.ts';
 
 const MOST = 256 * 1024 * 1024;
@@ -25,13 +25,11 @@ describe('what the open subscriptions of a tenant take', () => {
 });
 
 describe('a subscription over the service', () => {
-  let p: Portcullis;
+  const p = usePortcullis();
   let token: string;
   beforeAll(async () => {
-    p = await startPortcullis();
     token = await p.loginToken();
   });
-  afterAll(() => p[Symbol.asyncDispose]());
 
   it('D6-24: that its tenant has no room for is LIMIT_EXCEEDED; another is opened once one has ended', async () => {
     const open = vi.spyOn(OpenSubscriptions.prototype, 'open');

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { beforeEach, describe, expect, inject, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import {
   type Answer,
   type Portcullis,
@@ -25,11 +26,7 @@ interface Race {
 /** What clients with limits see of a running instance; `clock` is its clock. */
 function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { atOnce, limit }: Race): void {
   const clock = { nowMs: MINUTE_BEFORE_MONTHS_END };
-  let p: Portcullis;
-  beforeAll(async () => {
-    p = await start(() => clock.nowMs);
-  });
-  afterAll(() => p[Symbol.asyncDispose]());
+  const p = beforeTests(() => start(() => clock.nowMs));
   beforeEach(() => {
     clock.nowMs = MINUTE_BEFORE_MONTHS_END;
   });

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Kysely } from 'kysely';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Database } from '../../src/platform/database/database.ts';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { QueryWriter, randomCondition, randomQuery } from '../support/tenancy/random-query.ts';
 import {
@@ -98,15 +98,12 @@ const writes: Record<string, Query> = {
       .selectAll(),
 };
 
-let database: Database;
+const database = beforeTests(scratchDatabase);
 let nodes: TwoNodes;
 
 beforeAll(async () => {
-  database = await scratchDatabase();
   nodes = await seedTwoNodes(database.db);
 });
-
-afterAll(() => database[Symbol.asyncDispose]());
 
 describe("what passes the tenant's door", () => {
   it.each(Object.entries(reads))('D4-01: %s shows what it would if no other node had rows', async (_name, query) => {

@@ -1,24 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  basic,
-  notification,
-  PATHS,
-  PREVIOUS_PASSWORD,
-  type WebhookStand,
-  webhookStand,
-} from '../support/webhook/stand.ts';
+import { describe, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { basic, notification, PATHS, PREVIOUS_PASSWORD, webhookStand } from '../support/webhook/stand.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const LIMIT = 262_144;
 
-let stand: WebhookStand;
-
-beforeAll(async () => {
-  stand = await webhookStand();
-});
-
-afterAll(() => stand[Symbol.asyncDispose]());
+const stand = beforeTests(() => webhookStand());
 
 /** A body of exactly so many bytes. */
 function bodyOf(bytes: number): string {

@@ -2,22 +2,17 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { basic, notification, PATHS, type WebhookStand, webhookStand } from '../support/webhook/stand.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { basic, notification, PATHS, webhookStand } from '../support/webhook/stand.ts';
 
 const SLOW_BODY_MS = 400;
 
-let stand: WebhookStand;
-
-beforeAll(async () => {
-  stand = await webhookStand();
-});
+const stand = beforeTests(() => webhookStand());
 
 afterEach(() => {
   stand.bus.mood = 'takes';
 });
-
-afterAll(() => stand[Symbol.asyncDispose]());
 
 const credentials: Record<string, (username: string, password: string) => string | undefined> = {
   'no Authorization': () => undefined,
