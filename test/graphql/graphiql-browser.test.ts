@@ -144,7 +144,7 @@ describeReal('chromium', 'in a browser', () => {
     const docs = page.locator('.graphiql-doc-explorer');
     await docs.getByRole('link', { name: 'Subscription' }).click();
     await docs.getByRole('link', { name: 'transactionUpdates' }).click();
-    await expect.poll(() => docs.innerText(), SOON).toContain('Each change of the status of a transaction');
+    await expect.poll(() => docs.innerText(), SOON).toContain('Each change of a transaction');
 
     await run(page, 'Updates');
     const id = p.demo.transactions.token_transactions;
