@@ -147,9 +147,7 @@ export type Link = { state: 'connecting' | 'live' } | { state: 'waiting'; untilM
 
 interface Followed<Result, Variables> {
   operation: TypedDocumentString<Result, Variables>;
-  /**
-   * Returns the variables; called for each attempt, so that an attempt continues where the last one was interrupted.
-   */
+  /** Returns the variables of an attempt, so that it resumes where the last one was interrupted. */
   variables(): Variables;
   onNext(data: Result): void;
   onLink(link: Link): void;

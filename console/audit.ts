@@ -155,10 +155,7 @@ function Copied({ text }: { text: string }) {
 /** The greatest length of a body with indents; a deeply nested body would become a thousand times as long. */
 const MAX_INDENTED = 1_000_000;
 
-/**
- * Returns JSON with a member a line, each number as it was written; any other text, and what would be too long, as it
- * is.
- */
+/** Returns JSON with a member a line and numbers as written; any other or longer text unchanged. */
 function indented(text: string): string {
   const { parse, rawJSON } = JSON as unknown as { parse(text: string, reviver: Reviver): unknown; rawJSON(text: string | undefined): unknown };
   try {

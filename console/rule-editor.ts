@@ -21,10 +21,7 @@ export interface EditorInput {
 
 type Typed = Partial<{ base: { draft: Draft; version: number | undefined }; draft: Draft; facts: Facts }>;
 
-/**
- * What is typed and not saved, by its wallet and rule: it survives the end of a session, and the facts survive a
- * creation.
- */
+/** Unsaved input by wallet and rule: it survives the end of a session, and the facts survive a creation. */
 const TYPED = new Map<string, Typed>();
 onSignOut(() => TYPED.clear());
 

@@ -32,10 +32,7 @@ function previewInput(draft: Draft, { values, transfers }: Facts): PreviewWallet
   return { rule, balances: [], transfers: given.map(({ amount, at }) => ({ networkCurrencyId, amount: amount.trim(), at: utcOf(at) })) };
 }
 
-/**
- * Evaluates a draft once it is complete and typing pauses. Returns nothing while the result belongs to an earlier
- * draft.
- */
+/** Evaluates a complete draft when typing pauses. Returns nothing for the result of an earlier draft. */
 export function usePreview(draft: Draft, facts: Facts): Asked<PreviewWalletRuleQuery> {
   const input = previewInput(draft, facts);
   const key = JSON.stringify(input);

@@ -134,7 +134,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     for (const id of all.slice(6)) await notify(p, id, 2);
     await expect.poll(() => sortedTop(page, 8), SOON).toEqual(all.toSorted());
     expect(new Set(await top(page)).size).toBe((await top(page)).length);
-    const told = 'Live 8 updates since this view was opened. Connected again';
+    const told = 'Live 8 updates since this view was opened. Reconnected';
     await expect.poll(() => shown(page, '.link'), SOON).toContain(told);
   });
 
@@ -161,7 +161,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await page.clock.fastForward(60_000);
     await expect.poll(() => shown(page, '.link'), SOON).toContain('Connection lost');
     await page.clock.fastForward(2_000);
-    await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live .*Connected again/);
+    await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live .*Reconnected/);
   });
 
   it('are no more than 500 at once, and say so', async () => {

@@ -12,7 +12,7 @@ it('gives what the work gives', async () => {
 });
 
 it('gives work up that does not end, and tells after how long', async () => {
-  await expect(withTimeout(new Promise(() => undefined), TIMEOUT_MS)).rejects.toThrow('no answer in 200 ms');
+  await expect(withTimeout(new Promise(() => undefined), TIMEOUT_MS)).rejects.toThrow('no response within 200 ms');
 });
 
 it('reads first what has come while the process stood still', async () => {

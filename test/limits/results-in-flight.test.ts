@@ -72,7 +72,7 @@ const WAYS: Record<string, () => Promise<unknown>> = {
   },
   '400 invalid_request': async () => {
     const { status, json } = await rest(100);
-    expect(json.errors[0].message).toContain('ask for fewer');
+    expect(json.errors[0].message).toContain('request fewer');
     return `${status} ${json.message}`;
   },
   page_too_large: async () => (await agent.call('list_accounts', { limit: 100 })).error?.code,

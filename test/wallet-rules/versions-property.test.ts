@@ -80,7 +80,7 @@ function historySuite(open: () => Promise<Database>): void {
             const version = expected.length;
             const versions = { none: undefined, right: [version], wrong: [version + 1] }[write.ifVersion];
             const replaced = rules.replace(by(index), { walletId, id }, write.replace, versions);
-            if (write.ifVersion === 'wrong') await expect(replaced).rejects.toThrow('another version');
+            if (write.ifVersion === 'wrong') await expect(replaced).rejects.toThrow('different version');
             else await replaced;
           }
           await remember('bySql' in write ? null : index);
