@@ -291,7 +291,7 @@ const others = mistakes<() => Omit<Request, 'to'> & { to?: string }>(
     [
       'a tool without its scope',
       () => ({ token: weak.client_secret, headers: ACCEPT, json: callOf('list_accounts') }),
-      'the client lacks the scope accounts:read',
+      'the credentials lack the scope accounts:read',
       OK,
     ],
     [

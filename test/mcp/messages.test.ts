@@ -229,7 +229,7 @@ describe('how it is spoken to', () => {
         asked('create_wallet_rule', `{"wallet_id":"${randomUUID()}","rule":{"${member}":{"name":"x","type":"limit"}}}`);
       const refused = await call(name);
       expect(refused).toContain('rule.name');
-      expect(refused).toBe(await call('other'));
+      expect(refused.replaceAll(name, 'other')).toBe(await call('other'));
     });
   });
 

@@ -96,6 +96,12 @@ describe('what is refused', () => {
     ['list_transactions', { status: 'done', updated_since: 'yesterday' }, ['status', 'updated_since']],
     ['create_wallet_rule', { rule: {} }, ['wallet_id', 'rule.name', 'rule.type']],
     ['migrate_users', { users: [{ wallet_address: ' ' }] }, ['users[0].wallet_address']],
+    ['migrate_users', { users: [{ ...newUser(), kycSent: true }] }, ['users[0].kycSent']],
+    [
+      'create_wallet_rule',
+      { wallet_id: randomUUID(), rule: { ...limit(), status: 'disabled', sign_and_approve: {} } },
+      ['rule.status', 'rule.sign_and_approve'],
+    ],
     ['migrate_users', { users: [], idempotency_key: 'ü' }, ['users', 'idempotency_key']],
     ['replace_wallet_rule', { rule_id: randomUUID() }, ['rule']],
     ['replace_wallet_rule', { rule_id: randomUUID(), rule: limit(), status: 'active' }, ['rule']],
@@ -109,6 +115,25 @@ describe('what is refused', () => {
 
   it('D2-18 D8-06: an argument that is null counts as absent', async () => {
     expect((await agent.call('list_accounts', { limit: null, cursor: null })).given.data).toHaveLength(20);
+  });
+
+  it('D8-06: accepts a rule as get_wallet_rule returns it, to be replaced', async () => {
+    const { given: created } = await agent.call('create_wallet_rule', { wallet_id: p.demo.wallet_id, rule: limit() });
+    const { given } = await agent.call('get_wallet_rule', { rule_id: created.id });
+    const replaced = await agent.call('replace_wallet_rule', {
+      rule_id: created.id,
+      rule: { ...given.rule, name: 'Next' },
+    });
+    expect(replaced.given).toMatchObject({ name: 'Next', version: 2 });
+  });
+
+  it('D8-06: names the currencies that a rule can have, with the networks', async () => {
+    const { network_id, network_currency_id: id, wallet_id } = p.demo;
+    for (const args of [{}, { wallet_id }]) {
+      const { data } = (await agent.call('list_networks', args)).given;
+      const network = data.find((one: { id: string }) => one.id === network_id);
+      expect(network.currencies).toEqual([{ id, symbol: 'EURC' }]);
+    }
   });
 
   it('DG-12 D8-06: a cursor is good for its own list alone', async () => {

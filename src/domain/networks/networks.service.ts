@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
@@ -57,6 +57,23 @@ export class Networks extends NetworkList {
     super(deps.db);
     this.#deps = deps;
     this.ofWallets = nestedList(deps.db, { ownerIds: 'uuid', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
+  }
+
+  /** Returns currencies of networks by symbol, at most 1,000. */
+  currenciesOf(
+    nodeId: string,
+    networkIds: readonly string[],
+  ): Promise<Pick<Selectable<Tables['network_currencies']>, 'id' | 'network_id' | 'symbol'>[]> {
+    return this.#deps.db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('network_currencies')
+          .select(['id', 'network_id', 'symbol'])
+          .where('network_id', 'in', networkIds)
+          .orderBy('symbol')
+          .limit(1_000),
+      );
   }
 
   /**

@@ -5,6 +5,7 @@ import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import type { Caller } from '../../../access/identity/principal.ts';
 import type { Domain } from '../../../domain/domain.ts';
 import { sameName } from '../../../lib/input.ts';
+import { isObject } from '../../../lib/json.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
 import { type Issue, issuesOf, notFound, Refusal } from '../../../platform/errors.ts';
 import { type Descriptions, objectSchema } from './json-schema.ts';
@@ -73,7 +74,7 @@ export function failureOf(error: unknown, missing: string): ToolFailure | undefi
  */
 export function requireScope({ permissions }: ToolCaller, scope: Permission): void {
   if (permissions.has(scope)) return;
-  const message = `the client lacks the scope ${scope}: an administrator of the node's clients can add it`;
+  const message = `the credentials lack the scope ${scope}: an administrator of the tenant can add it to the client or the supervisor's role`;
   throw new ToolError({ code: 'forbidden', message });
 }
 
@@ -125,6 +126,8 @@ interface ToolSpec<Input extends z.ZodType, Output extends z.ZodType> {
   /** The descriptions of the arguments, by path. */
   describes?: Descriptions;
   output: Output;
+  /** The paths of members that are accepted without effect; any other unknown member is refused. */
+  ignores?: readonly string[];
   /** The message for an id that the tenant does not have. */
   missing?: string;
   /**
@@ -152,9 +155,19 @@ export interface Tool {
 export function defineTool<Input extends z.ZodType, Output extends z.ZodType<object, object>>(
   spec: ToolSpec<Input, Output>,
 ): Tool {
-  const { name, title, description, scope, input, describes, output, writes, missing = 'no such id' } = spec;
+  const {
+    name,
+    title,
+    description,
+    scope,
+    input,
+    describes,
+    output,
+    writes,
+    ignores = [],
+    missing = 'no such id',
+  } = spec;
   const inputSchema = objectSchema(input, 'input', describes);
-  const known = Object.keys(inputSchema.properties ?? {});
   return {
     name,
     scope,
@@ -170,19 +183,39 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
       annotations: { readOnlyHint: writes === undefined, ...writes, openWorldHint: false },
     },
     run(args, call) {
-      const unknown = Object.keys(args).filter((member) => !known.includes(member));
       const parsed = input.safeParse(args);
       const issues = parsed.success ? [] : issuesOf(parsed.error, args);
-      // Unknown arguments are refused, since ignoring one could give a result that was not requested.
-      for (const member of unknown) {
-        const meant = sameName(member, known);
+      // Unknown members are refused, since ignoring one could give a result that was not requested.
+      for (const { path, meant } of unknownMembers(inputSchema, args)) {
+        if (ignores.includes(path)) continue;
         const message = `is no argument of ${name}${meant === undefined ? '' : `: ${meant} is the member's name`}`;
-        issues.push({ path: printableName(member), message });
+        issues.push({ path: printableName(path), message });
       }
       if (!parsed.success || issues.length > 0) return Promise.reject(invalidArguments(issues.slice(0, MAX_ISSUES)));
       return spec.run(parsed.data, call);
     },
   };
+}
+
+interface UnknownMember {
+  path: string;
+  /** The known name that was probably meant. */
+  meant: string | undefined;
+}
+
+/** Returns the members of a value that its published schema does not have, in objects and lists at any depth. */
+function unknownMembers(schema: unknown, value: unknown, at = ''): UnknownMember[] {
+  if (!isObject(schema)) return [];
+  if (Array.isArray(value)) {
+    return value.flatMap((item, index) => unknownMembers(schema.items, item, `${at}[${index}]`));
+  }
+  const { properties } = schema;
+  if (!isObject(properties) || !isObject(value)) return [];
+  return Object.entries(value).flatMap(([member, inner]) => {
+    const path = at === '' ? member : `${at}.${member}`;
+    if (Object.hasOwn(properties, member)) return unknownMembers(properties[member], inner, path);
+    return [{ path, meant: sameName(member, Object.keys(properties)) }];
+  });
 }
 
 const MAX_ISSUES = 50;

@@ -83,7 +83,7 @@ const RULE_MEMBERS: Descriptions = {
   'rule.type':
     'auto_transfer moves funds automatically; permissionless_transfer_limit limits transfers without approval.',
   'rule.network_id': 'From list_networks.',
-  'rule.network_currency_id': 'The currency on that network, as other rules of the wallet name it.',
+  'rule.network_currency_id': 'A currency of that network, from list_networks.',
   'rule.priority': '1 to 100; kept as given.',
   'rule.auto_transfer_rule': 'When and what to move; required for auto_transfer.',
   'rule.auto_transfer_rule.type': 'auto moves at once; auto_with_approve waits for an approval.',
@@ -101,6 +101,9 @@ const RULE_MEMBERS: Descriptions = {
   'rule.permissionless_transfer_limit_rule.time_period': 'The unit of the window.',
   'rule.permissionless_transfer_limit_rule.time_period_value': 'How many such units the window has.',
 };
+
+/** Members that get_wallet_rule returns and no rule takes: they may be sent back. */
+const READ_ONLY = ['id', 'wallet_id', 'status', 'version', 'created_at', 'updated_at'].map((name) => `rule.${name}`);
 
 const MAX_VERSION = 2_147_483_647;
 
@@ -221,6 +224,7 @@ export const walletRuleTools = [
         .meta({ description: 'disabled: the rule is kept and never fires.' }),
     }),
     describes: { rule: 'The whole rule, as create_wallet_rule takes it.' },
+    ignores: READ_ONLY,
     output: walletRule,
     missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
     async run({ rule_id: id, rule, if_version: version, status }, call) {
@@ -228,7 +232,9 @@ export const walletRuleTools = [
       if (status !== undefined && rule === undefined && version === undefined)
         return walletRuleView(await walletRules.setStatus(call.caller, id, status));
       if (rule === undefined || status !== undefined)
-        throw invalidArguments([{ path: 'rule', message: 'must be given, or status alone, and not both' }]);
+        throw invalidArguments([
+          { path: 'rule', message: 'must be given, with if_version or without; or give only status' },
+        ]);
       const { wallet_id: walletId } = found(await walletRulePages.find(call.caller.nodeId, id));
       const versions = version === undefined ? undefined : [version];
       return walletRuleView(await walletRules.replace(call.caller, { walletId, id }, rule, versions));

@@ -6,7 +6,7 @@ import { objectInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found, requireScope, type ToolCaller } from '../kit/tool.ts';
+import { defineTool, found, requireScope, type ToolCall, type ToolCaller } from '../kit/tool.ts';
 
 const wallet = z.strictObject({
   id: uuid(),
@@ -21,8 +21,24 @@ function walletView({ id, account_id, chain, created_at }: WalletRow, { permissi
   return { id, account_id: account, chain, created_at: isoFromPg(created_at) };
 }
 
-const network = z.strictObject({ id: uuid(), name: z.string(), chain: z.string() });
+const network = z.strictObject({
+  id: uuid(),
+  name: z.string(),
+  chain: z.string(),
+  currencies: z
+    .array(z.strictObject({ id: uuid(), symbol: z.string() }))
+    .meta({ description: 'The id is the network_currency_id of rules.' }),
+});
 const networkView = ({ id, name, chain }: NetworkRow) => ({ id, name, chain });
+
+/** Adds the currencies of each network to a page of networks. */
+async function withCurrencies<Page extends { data: ReturnType<typeof networkView>[] }>(page: Page, call: ToolCall) {
+  const ids = page.data.map(({ id }) => id);
+  const currencies = ids.length === 0 ? [] : await call.services.networks.currenciesOf(call.caller.nodeId, ids);
+  const of = Map.groupBy(currencies, ({ network_id }) => network_id);
+  const currenciesOf = (id: string) => (of.get(id) ?? []).map(({ id: currency, symbol }) => ({ id: currency, symbol }));
+  return { ...page, data: page.data.map((row) => ({ ...row, currencies: currenciesOf(row.id) })) };
+}
 
 const wei = () => z.string();
 
@@ -69,7 +85,7 @@ export const walletTools = [
     name: 'list_networks',
     title: 'List networks',
     description:
-      'The networks of every chain, the same for every node; or, with wallet_id, those that a wallet operates on, which needs the scope wallets:read.',
+      'The networks of every chain with their currencies, the same for every node; or, with wallet_id, those that a wallet operates on, which needs the scope wallets:read.',
     input: objectInput({
       wallet_id: uuidInput().optional().meta({ description: 'Networks of this wallet, from list_wallets.' }),
       ...pageArguments,
@@ -78,15 +94,15 @@ export const walletTools = [
     missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
     async run({ wallet_id: id, ...page }, call) {
       const shared = { tool: 'list_networks', viewOf: networkView };
-      if (id === undefined) return listPage(page, call, { ...shared, list: ({ networks }) => networks, filter: {} });
+      if (id === undefined) {
+        const all = await listPage(page, call, { ...shared, list: ({ networks }) => networks, filter: {} });
+        return withCurrencies(all, call);
+      }
       requireScope(call.caller, 'wallets:read');
       found(await call.services.walletPages.find(call.caller.nodeId, id));
-      return listPage(page, call, {
-        ...shared,
-        tool: 'list_networks of a wallet',
-        list: ({ networks }) => ofOneOwner(networks.ofWallets),
-        filter: id,
-      });
+      const list = ({ networks }: ToolCall['services']) => ofOneOwner(networks.ofWallets);
+      const own = await listPage(page, call, { ...shared, tool: 'list_networks of a wallet', list, filter: id });
+      return withCurrencies(own, call);
     },
   }),
   defineTool({
