@@ -54,5 +54,6 @@ const CLASSES: Readonly<Record<string, typeof PortcullisError>> = {
 
 /** Creates the error of the class that belongs to the code or the status. */
 export function errorOf(message: string, details: ErrorDetails): PortcullisError {
-  return new (CLASSES[details.code] ?? CLASSES[details.status] ?? PortcullisError)(message, details);
+  const name = [details.code, String(details.status)].find((key) => Object.hasOwn(CLASSES, key)) ?? '';
+  return new (CLASSES[name] ?? PortcullisError)(message, details);
 }

@@ -4,11 +4,13 @@ import { backoff, pause } from './waiting.ts';
 
 /** A request is tried for over half a minute. */
 const ATTEMPTS = 7;
+/** The longest time of an attempt in milliseconds. */
+const ATTEMPT_MS = 60_000;
 /** The longest `Retry-After` that is waited for. */
-const LONGEST_WAIT_S = 60;
+export const LONGEST_WAIT_S = 60;
 
 export interface HttpRequest extends RequestInit {
-  /** Whether sending it twice has the same effect as once. Other requests are repeated only after a 429 or 503. */
+  /** Whether sending it twice has the same effect as once. Other requests are repeated only after a 429. */
   repeatable: boolean;
 }
 
@@ -20,22 +22,23 @@ export interface HttpResponse {
 }
 
 /**
- * Sends a request. Repeats it after 429 and 503 when `Retry-After` says, and a repeatable one also after other failures
- * of the gateway or the network, with increasing pauses.
+ * Sends a request. Repeats it after 429 when `Retry-After` says, and a repeatable one also after other failures of the
+ * gateway or the network, with growing pauses.
  * @throws TypeError if there is no response.
  */
 export async function send(fetcher: typeof fetch, url: string, request: HttpRequest): Promise<HttpResponse> {
   const { repeatable, ...init } = request;
+  const headers = new Headers(init.headers);
   for (let attempt = 1; ; attempt += 1) {
     let waitMs = backoff(attempt - 1);
+    const timeout = AbortSignal.timeout(ATTEMPT_MS);
+    const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
     try {
-      const response = await fetcher(url, { ...init, redirect: 'error' });
-      const { status, headers } = response;
-      const seconds = retryAfterOf(headers) ?? 0;
-      const isRepeated = status === 429 || status === 503 || (repeatable && status >= 500);
-      if (!isRepeated || attempt === ATTEMPTS || seconds > LONGEST_WAIT_S) {
-        return { status, headers, body: bodyOf(await response.text()) };
-      }
+      const response = await fetcher(url, { ...init, headers, signal, redirect: 'error' });
+      const seconds = retryAfterOf(response.headers) ?? 0;
+      const isRepeated = response.status === 429 || (repeatable && response.status >= 500);
+      if (!isRepeated || attempt === ATTEMPTS || seconds > LONGEST_WAIT_S) return await read(response);
+      await response.body?.cancel();
       waitMs = Math.max(waitMs, seconds * 1000);
     } catch (error) {
       init.signal?.throwIfAborted();
@@ -43,6 +46,11 @@ export async function send(fetcher: typeof fetch, url: string, request: HttpRequ
     }
     await pause(waitMs, init.signal);
   }
+}
+
+/** Reads a response to its end. */
+export async function read(response: Response): Promise<HttpResponse> {
+  return { status: response.status, headers: response.headers, body: bodyOf(await response.text()) };
 }
 
 function bodyOf(text: string): unknown {
@@ -53,16 +61,12 @@ function bodyOf(text: string): unknown {
   }
 }
 
+/** Returns the seconds of `Retry-After`, which may also be a date. */
 function retryAfterOf(headers: Headers): number | undefined {
-  const seconds = headers.get('retry-after');
-  return seconds === null ? undefined : Number(seconds) || 0;
-}
-
-/** The members of error bodies: of REST, of RFC 6749, and of GraphQL. */
-interface ErrorBody {
-  message?: string;
-  error_description?: string;
-  errors?: readonly { message: string; path?: unknown; extensions?: GraphqlExtensions }[];
+  const value = headers.get('retry-after');
+  if (value === null) return undefined;
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
+  return Math.max(0, seconds || 0);
 }
 
 interface GraphqlExtensions {
@@ -74,29 +78,20 @@ interface GraphqlExtensions {
 
 /** Returns the error of a response that is not a success, or of a GraphQL result with `errors`. */
 export function errorIn({ status, headers, body }: HttpResponse): PortcullisError {
-  const { message, error_description: description, errors = [] } = (body ?? {}) as ErrorBody;
-  const [first] = errors;
-  const correlationId = headers.get('x-correlation-id') ?? undefined;
-  const retryAfter = retryAfterOf(headers);
-  if (first?.extensions) {
-    const issues = errors.flatMap(({ extensions }) => extensions?.issues ?? []);
-    return errorOf(first.message, {
-      status,
-      code: 'GRAPHQL_ERROR',
-      correlationId,
-      retryAfter,
-      ...first.extensions,
-      issues,
-    });
-  }
-  const code = message ?? `status_${status}`;
-  const reason = description ?? (first && `${[first.path].flat().join('.')} ${first.message}`);
-  const issues = errors as Issue[];
-  return errorOf(`${status} ${code}${reason ? `: ${reason}` : ''}`, {
+  // Bodies of REST, of RFC 6749, and of GraphQL.
+  const { message, error, error_description: description, errors } = Object(body) as Record<string, unknown>;
+  const issues = Array.isArray(errors) ? (errors as (Issue & { extensions?: GraphqlExtensions })[]) : [];
+  const [first] = issues;
+  const details = {
     status,
-    code,
-    correlationId,
-    retryAfter,
-    issues,
-  });
+    correlationId: headers.get('x-correlation-id') ?? undefined,
+    retryAfter: retryAfterOf(headers),
+  };
+  if (first?.extensions) {
+    const inner = issues.flatMap(({ extensions }) => extensions?.issues ?? []);
+    return errorOf(first.message, { ...details, code: 'GRAPHQL_ERROR', ...first.extensions, issues: inner });
+  }
+  const code = [error, message].find((text) => typeof text === 'string') ?? `status_${status}`;
+  const reason = description ?? (first && `${[first.path].flat().join('.')} ${first.message}`);
+  return errorOf(`${status} ${code}${reason ? `: ${reason}` : ''}`, { ...details, code: String(code), issues });
 }

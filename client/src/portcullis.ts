@@ -33,8 +33,6 @@ export interface PortcullisOptions {
   baseUrl: string;
   clientId?: string;
   clientSecret?: string;
-  /** The scopes of tokens, separated by spaces; all of the client by default. */
-  scope?: string;
   /** Supplies access tokens in place of `clientId` and `clientSecret`, for example in a browser. */
   token?: TokenSource;
   /** HTTP Basic credentials of the webhook, for `notifyTransaction`. */
@@ -70,11 +68,17 @@ function basic(username: string, password: string): { authorization: string } {
   return { authorization: `Basic ${btoa(String.fromCharCode(...bytes))}` };
 }
 
-const wallet = (id: string) => `/v1/wallets/${encodeURIComponent(id)}`;
+/** Returns an id as a segment of a path. */
+function segment(id: string): string {
+  if (/^\.{0,2}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is not an id`);
+  return encodeURIComponent(id);
+}
+
+const wallet = (id: string) => `/v1/wallets/${segment(id)}`;
 
 /**
  * A client of one gateway. Methods throw PortcullisError or one of its classes if the gateway rejects the request,
- * TypeError if it cannot be reached, and the reason of the signal when that aborts.
+ * TypeError or TimeoutError if it cannot be reached, and the reason of the signal when that aborts.
  */
 export class Portcullis {
   readonly #options: PortcullisOptions;
@@ -87,6 +91,8 @@ export class Portcullis {
     const { baseUrl, clientId, token, fetch: fetcher = globalThis.fetch } = options;
     if (!clientId === !token) throw new TypeError('Portcullis needs either clientId and clientSecret, or token');
     this.#options = options;
+    const { search, hash } = new URL(baseUrl);
+    if (search + hash !== '') throw new TypeError('baseUrl must have neither a query nor a fragment');
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
     this.#fetch = (input, init) => fetcher(input, init);
     this.#token = token ?? keptToken(() => this.#issueToken());
@@ -124,13 +130,13 @@ export class Portcullis {
     // Repeating a conditional replacement would fail, because the first attempt may have changed the version.
     const headers = { ...JSON_TYPE, ...(ifMatch !== undefined && { 'if-match': ifMatch }) };
     const request = { ...call, headers, body: writeJson(rule), repeatable: ifMatch === undefined };
-    const response = await this.#call('PUT', `${wallet(walletId)}/rules/${encodeURIComponent(id)}`, request);
+    const response = await this.#call('PUT', `${wallet(walletId)}/rules/${segment(id)}`, request);
     return { id, etag: response.headers.get('etag') ?? '' };
   }
 
   /** Assigns a network to a wallet; repeating it changes nothing. */
   async assignNetwork(walletId: string, networkId: string, call?: CallOptions): Promise<void> {
-    const path = `${wallet(walletId)}/networks/${encodeURIComponent(networkId)}`;
+    const path = `${wallet(walletId)}/networks/${segment(networkId)}`;
     await this.#call('POST', path, { ...call, repeatable: true });
   }
 
@@ -149,8 +155,8 @@ export class Portcullis {
   }
 
   /** Returns a tokenized asset. */
-  getAsset(id: string, call?: CallOptions): Promise<Asset> {
-    return this.#get(`/v2/admin/tokens/${encodeURIComponent(id)}`, call);
+  async getAsset(id: string, call?: CallOptions): Promise<Asset> {
+    return this.#get(`/v2/admin/tokens/${segment(id)}`, call);
   }
 
   /** Returns the gas fees of every network, in wei. */
@@ -190,6 +196,7 @@ export class Portcullis {
     path: string,
     { json, ...call }: CallOptions & { json?: unknown } = {},
   ): Promise<HttpResponse> {
+    if (!path.startsWith('/')) throw new TypeError('the path must begin with /');
     const body = json === undefined ? {} : { body: JSON.stringify(json), headers: JSON_TYPE };
     return this.#call(method, path, { ...call, ...body, repeatable: method === 'GET' || method === 'HEAD' });
   }
@@ -220,6 +227,8 @@ export class Portcullis {
     options: SubscriptionOptions = {},
   ): AsyncGenerator<Result, void> {
     const query = String(document);
+    // Variables that are no JSON are an error of the caller, not of a connection.
+    JSON.stringify(variables());
     return subscribe<Result>(async (signal, rejected) => {
       const token = await abortable(this.#token(rejected), signal);
       const headers = { ...JSON_TYPE, accept: 'text/event-stream', authorization: `Bearer ${token}` };
@@ -232,8 +241,10 @@ export class Portcullis {
   }
 
   /**
-   * Yields each change of a transaction's status, without gaps or duplicates, for as long as the caller reads. Store
-   * `cursor` with what you derive from an update, and pass it as `after` to resume: "0" begins with the oldest stored.
+   * Yields each change of a transaction's status after the cursor `after`, without gaps or duplicates, for as long as
+   * the caller reads. Store `cursor` with what you derive from an update, and pass it as `after` to resume: "0" begins
+   * with the oldest stored. Without `after` it begins now, and updates before the first received one can be missed if
+   * the connection breaks.
    * @throws CursorExpiredError if the updates after the cursor are no longer stored.
    */
   async *updates(
@@ -287,8 +298,7 @@ export class Portcullis {
   }
 
   async #issueToken(): Promise<TokenResponse> {
-    const { scope } = this.#options;
-    const form = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
+    const form = { grant_type: 'client_credentials' };
     return (await this.#clientCall('token_endpoint', form)).body as TokenResponse;
   }
 
@@ -321,6 +331,9 @@ export class Portcullis {
     const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
     const response = await send(this.#fetch, url, { repeatable: true });
     if (response.status !== 200) throw errorIn(response);
-    return response.body as ServerMetadata;
+    const metadata = response.body as ServerMetadata;
+    if (metadata.issuer === this.#baseUrl) return metadata;
+    // Otherwise the client's secret could go to another server (RFC 8414 section 3.3).
+    throw new TypeError(`the gateway's address is ${metadata.issuer}: use it as baseUrl`);
   }
 }

@@ -1,5 +1,5 @@
 import { PortcullisError } from './errors.ts';
-import { errorIn } from './http.ts';
+import { errorIn, LONGEST_WAIT_S, read } from './http.ts';
 import { parseJson } from './json.ts';
 import { backoff, pause } from './waiting.ts';
 
@@ -23,10 +23,22 @@ export type OpenStream = (
 /** The connection ended before the subscription did: connect again. */
 class Interrupted extends Error {}
 
+/** The codes of errors that end a connection and not the subscription. */
+const TEMPORARY: ReadonlySet<string> = new Set(['SLOW_CONSUMER', 'SERVICE_UNAVAILABLE', 'GATEWAY_TIMEOUT']);
+
+/** Returns the seconds after which a new connection may help. Undefined if none would: the error is final. */
+function secondsUntilRetry(error: unknown): number | undefined {
+  if (!(error instanceof PortcullisError))
+    return error instanceof Interrupted || error instanceof TypeError ? 0 : undefined;
+  const { status, code, retryAfter = 0 } = error;
+  const isTemporary = TEMPORARY.has(code) || status === 429 || status >= 500;
+  return isTemporary && retryAfter <= LONGEST_WAIT_S ? retryAfter : undefined;
+}
+
 /**
- * Yields the results of a subscription over server-sent events. Connects again when the connection ends, stops sending
- * or is temporarily rejected, when the token expires, and after `slow_consumer`.
- * @throws PortcullisError if a new connection would not help.
+ * Yields the results of a subscription over server-sent events. Connects again when the connection ends, falls silent or
+ * is refused for a while, when the token expires, and after `slow_consumer`.
+ * @throws PortcullisError if a new connection would not help; errors of the token source.
  */
 export async function* subscribe<Result>(
   open: OpenStream,
@@ -34,33 +46,43 @@ export async function* subscribe<Result>(
 ): AsyncGenerator<Result, void> {
   let rejected: string | undefined;
   for (let retries = 0; ; retries += 1) {
-    signal?.throwIfAborted();
     onState?.({ state: 'connecting' });
+    signal?.throwIfAborted();
     const connection = new AbortController();
     const stop = () => connection.abort(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
+    let waitMs = backoff(retries);
+    const startedAt = Date.now();
+    const silence = setTimeout(() => connection.abort(new Interrupted()), SILENCE_MS);
     try {
       const { response, token } = await open(connection.signal, rejected);
+      clearTimeout(silence);
       if (response.status === 401 && rejected === undefined) {
         rejected = token;
         continue;
       }
       rejected = undefined;
-      if (response.status === 429 || response.status >= 500) throw new Interrupted();
-      for await (const result of resultsOf<Result>(response, connection)) {
+      const results = resultsOf<Result>(response, connection);
+      await results.next();
+      onState?.({ state: 'live' });
+      for await (const result of results) {
+        signal?.throwIfAborted();
         if (result !== undefined) yield result;
-        else onState?.({ state: 'live' });
         retries = 0;
       }
       return;
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof PortcullisError && error.code !== 'SLOW_CONSUMER') throw error;
+      const seconds = secondsUntilRetry(error);
+      if (seconds === undefined) throw error;
+      waitMs = Math.max(waitMs, seconds * 1000);
     } finally {
+      clearTimeout(silence);
       signal?.removeEventListener('abort', stop);
       connection.abort();
     }
-    const waitMs = backoff(retries);
+    // A connection that lived longer than the pause before it was a good one.
+    if (Date.now() - startedAt > waitMs) retries = 0;
     onState?.({ state: 'waiting', untilMs: Date.now() + waitMs });
     await pause(waitMs, signal);
   }
@@ -70,7 +92,7 @@ export async function* subscribe<Result>(
 async function* resultsOf<Result>(response: Response, connection: AbortController): AsyncGenerator<Result | undefined> {
   const { status, headers, body } = response;
   if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) {
-    throw errorIn({ status, headers, body: await response.json().catch(() => undefined) });
+    throw errorIn(await read(response));
   }
   yield undefined;
   for await (const { event, data } of eventsOf(body, connection)) {
@@ -100,7 +122,7 @@ async function* eventsOf(body: ReadableStream<Uint8Array>, connection: AbortCont
       const [, field, text = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
       if (field === 'event') event = text;
       else if (field === 'data') data.push(text);
-      else if (line === '' && data.length > 0) yield { event, data: data.join('\n') };
+      else if (line === '' && event + data !== '') yield { event, data: data.join('\n') };
       if (line === '') [event, data] = ['', []];
     }
   }

@@ -13,6 +13,8 @@ export async function pause(ms: number, signal?: AbortSignal | null): Promise<vo
 /** Resolves as the promise does, or rejects with the signal's reason when it aborts first. */
 export async function abortable<T>(promise: Promise<T>, signal?: AbortSignal | null): Promise<T> {
   if (!signal) return promise;
+  // If the signal aborts first, nobody waits for the promise.
+  promise.catch(() => undefined);
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const stop = () => aborted.reject(signal.reason);

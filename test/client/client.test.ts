@@ -139,7 +139,11 @@ describe('the client package', () => {
       correlationId: expect.stringMatching(/^[0-9a-f-]{36}$/),
     });
     const wrong = demoClient({ clientSecret: 'wrong' }).client;
-    await expect(wrong.getGasFees()).rejects.toMatchObject({ status: 401, code: 'invalid_request' });
+    await expect(wrong.getGasFees()).rejects.toMatchObject({ status: 401, code: 'invalid_client' });
+    const elsewhere = demoClient({ baseUrl: p.url.replace('127.0.0.1', 'localhost') }).client;
+    await expect(elsewhere.getGasFees()).rejects.toThrow(`the gateway's address is ${p.url}`);
+    await expect(client.getAsset('..')).rejects.toThrow(/not an id/);
+    expect(() => client.request('GET', '@other.example/x')).toThrow(/begin with/);
     expect(() => new Client({ baseUrl: p.url })).toThrow(/either clientId and clientSecret, or token/);
   });
 

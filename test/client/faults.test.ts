@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { CursorExpiredError, Portcullis, RateLimitedError } from '../../client/src/index.ts';
+import { CursorExpiredError, Portcullis, PortcullisError, RateLimitedError } from '../../client/src/index.ts';
 
 type Respond = (res: ServerResponse, req: IncomingMessage) => void;
 
@@ -45,7 +45,7 @@ async function scripted(...script: Respond[]) {
     server.closeAllConnections();
     server.close();
   };
-  return { client, seen, rejected, [Symbol.asyncDispose]: stop };
+  return { client, baseUrl, seen, rejected, [Symbol.asyncDispose]: stop };
 }
 
 const user = { wallet_address: '0xAB', email: 'a@b.c' };
@@ -102,6 +102,13 @@ describe('a request of the client package', () => {
     expect(gateway.seen).toHaveLength(4);
   });
 
+  it('leaves no rejection unhandled when its signal has aborted', async () => {
+    const token = () => Promise.reject(new Error('no token'));
+    const client = new Portcullis({ baseUrl: 'http://127.0.0.1:1', token });
+    const reason = new Error('stop');
+    await expect(client.getAsset('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
+
   it('ends with the reason of its signal, also between attempts', async () => {
     await using gateway = await scripted(refused(503, 'service_unavailable', { 'retry-after': '30' }));
     const signal = AbortSignal.timeout(200);
@@ -120,12 +127,13 @@ describe('updates of the client package', () => {
       dropped,
       refused(401, 'unauthorized'),
       stream([head, tail, failed('SLOW_CONSUMER')]),
+      stream([failed('SERVICE_UNAVAILABLE')]),
       stream([update('3'), 'event: complete\ndata:\n\n']),
     );
     const updates = await Array.fromAsync(gateway.client.updates({ after: '0' }), ({ cursor }) => cursor);
     expect(updates).toEqual(['1', '2', '3']);
     const cursors = gateway.seen.map(({ body }) => JSON.parse(body).variables.after);
-    expect(cursors).toEqual(['0', '1', '1', '1', '1', '2']);
+    expect(cursors).toEqual(['0', '1', '1', '1', '1', '2', '2']);
   });
 
   it('connect again when the stream falls silent', async () => {
@@ -144,12 +152,31 @@ describe('updates of the client package', () => {
 
   it.each([
     ['a cursor that has expired', stream([failed('CURSOR_EXPIRED')]), CursorExpiredError],
+    [
+      'a pause of more than a minute',
+      refused(429, 'rate_limit_exceeded', { 'retry-after': '86400' }),
+      RateLimitedError,
+    ],
     ['an invalid filter', json(400, { errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] }), /no/],
     ['a missing permission', refused(403, 'forbidden'), /403 forbidden/],
   ])('end with an error for %s', async (_, respond, error) => {
     await using gateway = await scripted(respond);
     await expect(gateway.client.updates({ after: '0' }).next()).rejects.toThrow(error);
     expect(gateway.seen).toHaveLength(1);
+  });
+
+  it('wait while no token is issued, and end with any other error of the token source', async () => {
+    await using gateway = await scripted(stream([update('1'), 'event: complete\ndata:\n\n']));
+    const down = new PortcullisError('down', { status: 503, code: 'service_unavailable' });
+    const outcomes: (string | Error)[] = [down, new TypeError('fetch failed'), 'token', new Error('signed out')];
+    const token = async () => {
+      const outcome = outcomes.shift();
+      if (typeof outcome === 'string') return outcome;
+      throw outcome;
+    };
+    const client = new Portcullis({ baseUrl: gateway.baseUrl, token });
+    expect(await Array.fromAsync(client.updates({ after: '0' }))).toHaveLength(1);
+    await expect(client.updates({ after: '0' }).next()).rejects.toThrow('signed out');
   });
 
   it('close the connection when the reader stops, and end with the reason of the signal', async () => {

@@ -13,8 +13,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'the client package over two gatewa
     const AUDIT_SPOOL_DIR = await temporaryFolder();
     await using gateway = await startInstance({ ...p.env, AUDIT_SPOOL_DIR, PORTCULLIS_ROLE: 'gateway' }, []);
     await using relay = await startRelay(gateway.baseUrl);
-    const { client_id: clientId, client_secret: clientSecret } = p.demo.client;
-    const client = new Client({ baseUrl: relay.url, clientId, clientSecret, fetch: throughRelay(relay.url, p.url) });
+    const client = new Client({ baseUrl: relay.url, token: () => p.clientToken() });
     const ids = await registered(p, 4);
     const stopping = new AbortController();
     const cursors: string[] = [];
@@ -39,8 +38,3 @@ describeReal(['postgres', 'redis', 'kafka'], 'the client package over two gatewa
     await ended;
   });
 });
-
-/** The authorization server names its own address: requests to it go to the relay too. */
-function throughRelay(relay: string, issuer: string): typeof fetch {
-  return (input, init) => fetch(String(input).replace(issuer, relay), init);
-}
