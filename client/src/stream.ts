@@ -122,7 +122,7 @@ async function* eventsOf(body: ReadableStream<Uint8Array>, connection: AbortCont
       const [, field, text = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
       if (field === 'event') event = text;
       else if (field === 'data') data.push(text);
-      else if (line === '' && event + data !== '') yield { event, data: data.join('\n') };
+      else if (line === '' && (event !== '' || data.length > 0)) yield { event, data: data.join('\n') };
       if (line === '') [event, data] = ['', []];
     }
   }
