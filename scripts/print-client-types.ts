@@ -18,9 +18,24 @@ interface Schema {
 
 /** The schemas of requests and responses that the client sends and returns. */
 const NAMES = [
-  ...['AccountPage', 'AllOf', 'AnyOf', 'Asset', 'BulkResult', 'Condition', 'GasFees', 'Health', 'Introspection'],
-  ...['MigrateUser', 'MigrateUserRow', 'MigratedUser', 'NotOf', 'Notification', 'RuleLogic', 'ServerMetadata'],
-  ...['TokenResponse', 'WalletRule'],
+  'AccountPage',
+  'AllOf',
+  'AnyOf',
+  'Asset',
+  'BulkResult',
+  'Condition',
+  'GasFees',
+  'Health',
+  'Introspection',
+  'MigrateUser',
+  'MigrateUserRow',
+  'MigratedUser',
+  'NotOf',
+  'Notification',
+  'RuleLogic',
+  'ServerMetadata',
+  'TokenResponse',
+  'WalletRule',
 ];
 
 const decimals = new Set<string>();

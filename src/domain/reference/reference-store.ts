@@ -182,8 +182,13 @@ export class ReferenceStore {
   async park(kind: ReferenceKind, rows: readonly ParkedRow[]): Promise<void> {
     if (rows.length === 0) return;
     const records = rows.map(({ id, version, row, waitsFor, reason }) => ({
-      ...{ kind, id, version, value: JSON.stringify(row) },
-      ...{ waits_for_kind: waitsFor?.kind, waits_for_id: waitsFor?.id, reason },
+      kind,
+      id,
+      version,
+      value: JSON.stringify(row),
+      waits_for_kind: waitsFor?.kind,
+      waits_for_id: waitsFor?.id,
+      reason,
     }));
     await this.#database.raw((sql) => insertRows(sql, 'reference_parked', records, PARKED_COLUMNS));
   }

@@ -33,8 +33,15 @@ const PARKED_COLUMNS = { text: ['id', 'correlation_id', 'traceparent'], bytea: [
 /** The columns that store a join state. */
 const STATE_COLUMNS = {
   text: [
-    ...(['status_key', 'error', 'created_text', 'updated_text', 'transaction_hash', 'transaction_hash_key'] as const),
-    ...(['contract_address', 'contract_address_key', 'gas_used_key'] as const),
+    'status_key',
+    'error',
+    'created_text',
+    'updated_text',
+    'transaction_hash',
+    'transaction_hash_key',
+    'contract_address',
+    'contract_address_key',
+    'gas_used_key',
   ],
   smallint: ['status'],
   integer: ['type', 'created_nanos', 'updated_nanos'],
