@@ -26,7 +26,7 @@ const CALLERS = {
   'src/audit/verification/verification.ts': 1,
   'src/cli/commands/audit-list.ts': 1,
   'src/cli/commands/recover.ts': 1,
-  'src/cli/kit/open-database.ts': 2,
+  'src/cli/kit/open-services.ts': 2,
   'src/domain/idempotency/idempotent-responses.ts': 2,
   'src/domain/reference/reference-store.ts': 1,
   'src/domain/transactions/transaction-lookups.ts': 1,

@@ -4,7 +4,7 @@ import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { instant, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { openReading } from '../kit/open-database.ts';
+import { openReading } from '../kit/open-services.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 import { graphql } from '../kit/running-instance.ts';

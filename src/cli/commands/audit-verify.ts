@@ -6,7 +6,7 @@ import { readConfig } from '../../platform/config/config.ts';
 import { knownAuditKeys } from '../../platform/config/secrets.ts';
 import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK } from '../kit/command.ts';
 import { instant, text } from '../kit/flags.ts';
-import { openMigrated } from '../kit/open-database.ts';
+import { openMigrated } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 /** `portcullis audit verify`: verifies the chains of audit records and their seals. */

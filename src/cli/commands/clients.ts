@@ -8,7 +8,7 @@ import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type CommandBody, CommandError, type CommandInput } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { changed, nodesOf, openAdministration, openReading, orCommandError } from '../kit/open-database.ts';
+import { changed, nodesOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 import { graphql, mutation } from '../kit/running-instance.ts';

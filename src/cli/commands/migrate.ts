@@ -1,7 +1,7 @@
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import type { CommandBody } from '../kit/command.ts';
-import { openForCommand } from '../kit/open-database.ts';
+import { openForCommand } from '../kit/open-services.ts';
 import { Progress } from '../kit/progress.ts';
 
 /** `portcullis migrate`: migrates the schema of the database and creates missing topics. */

@@ -2,7 +2,7 @@ import { parseReferenceChange } from '../../domain/reference/reference.input.ts'
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
-import { openDomain, REFERENCE_OPENING } from '../kit/open-database.ts';
+import { openDomain, REFERENCE_OPENING } from '../kit/open-services.ts';
 
 /** The version of a tenant that was created by hand; any row from the platform has a higher one and replaces it. */
 const VERSION = 0;

@@ -4,7 +4,7 @@ import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { instantMs } from '../kit/flags.ts';
-import { openAdministration } from '../kit/open-database.ts';
+import { openAdministration } from '../kit/open-services.ts';
 import { counted } from '../kit/progress.ts';
 
 /** What was published so long before the restored state may have been applied after it. */

@@ -1,7 +1,7 @@
 import { type LoadCounts, loadReference } from '../../domain/reference/reference-file.ts';
 import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 import { openInput } from '../kit/input-file.ts';
-import { openDomain, REFERENCE_OPENING } from '../kit/open-database.ts';
+import { openDomain, REFERENCE_OPENING } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const KEPT_REJECTIONS = 1_000;

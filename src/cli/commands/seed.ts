@@ -3,7 +3,7 @@ import { readConfig } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';
 import { type CommandBody, CommandError } from '../kit/command.ts';
-import { openDomain } from '../kit/open-database.ts';
+import { openDomain } from '../kit/open-services.ts';
 
 /** `portcullis seed`: creates the demo data of the embedded run in the configured database. */
 export const seed: CommandBody = {

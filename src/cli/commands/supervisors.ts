@@ -5,7 +5,7 @@ import type { SupervisorRow } from '../../access/supervisors/supervisors.service
 import { isoFromPg } from '../../lib/instants.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { changed, openAdministration, orCommandError } from '../kit/open-database.ts';
+import { changed, openAdministration, orCommandError } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
 import { mutation } from '../kit/running-instance.ts';
 

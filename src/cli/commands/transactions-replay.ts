@@ -7,7 +7,7 @@ import { silentLog } from '../../lib/log.ts';
 import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
 import { instantMs, list } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openDomain } from '../kit/open-database.ts';
+import { openDomain } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const ADVICE = () => 'stop it first, repeat this, and start it again: it then applies the replayed messages';

@@ -1,7 +1,7 @@
 import { isoFromPg } from '../../lib/instants.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
-import { nodeOf, openDomain, orCommandError } from '../kit/open-database.ts';
+import { nodeOf, openDomain, orCommandError } from '../kit/open-services.ts';
 import { mutation } from '../kit/running-instance.ts';
 
 /** `portcullis users erase`: erases the personal data of a user. */

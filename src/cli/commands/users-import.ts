@@ -7,7 +7,7 @@ import { type CommandBody, CommandError, EXIT_FAILED, UsageError } from '../kit/
 import { text, uuid } from '../kit/flags.ts';
 import { type InputFile, openInput } from '../kit/input-file.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { nodesOf, openDomain } from '../kit/open-database.ts';
+import { nodesOf, openDomain } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 import { graphql, upload } from '../kit/running-instance.ts';
 

@@ -152,8 +152,8 @@ export const REFERENCE_OPENING: Opening = {
   makes: true,
 };
 
-/** Receives logs and progress while a command works. */
-interface Telling {
+/** The log and the progress of a command that runs. */
+interface Reporting {
   log?: Log;
   /** Called after each row batch with the number of rows in it that have an outcome. */
   onBatch?(rows: number): void;
@@ -167,7 +167,7 @@ interface Telling {
 export async function openDomain(
   { env, stack }: Pick<CommandInput, 'env' | 'stack'>,
   opening: Opening,
-  { log = silentLog, onBatch }: Telling = {},
+  { log = silentLog, onBatch }: Reporting = {},
 ) {
   const { config, env: variables } = readConfig(env);
   const [{ openBus, sealSink }, { AUDIT_DELAY_MS }, { AuditErasure }, { AuditSeals }, { buildStored }] =
