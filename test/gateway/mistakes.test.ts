@@ -267,7 +267,7 @@ const messages = mistakes<Given>(
       'params.name: is required: string',
       OK,
     ],
-    ['an unknown tool', callOf('accounts'), 'there is no tool accounts: tools/list has them all', OK],
+    ['an unknown tool', callOf('accounts'), 'there is no tool accounts: see tools/list', OK],
     ['without an argument', callOf('get_wallet_rule'), 'rule_id: is required: a UUID', OK],
     ['ruleId', callOf('get_wallet_rule', { ruleId: 'x' }), noArgument('ruleId', 'get_wallet_rule', 'rule_id'), OK],
     [
@@ -286,7 +286,7 @@ const others = mistakes<() => Omit<Request, 'to'> & { to?: string }>(
       'a session of MCP',
       () => ({ token: p.demo.client.client_secret, headers: { ...ACCEPT, 'mcp-session-id': 'x' }, json: {} }),
       envelope('not_found'),
-      notFound('there are no sessions'),
+      notFound('sessions are not supported'),
     ],
     [
       'a tool without its scope',

@@ -37,16 +37,16 @@ const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../..
 const SERVER = { name: 'portcullis', title: 'Portcullis', version };
 
 /** The instructions that a model reads before it chooses a tool. */
-const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client or person whose credentials you were given; get_access says which node it is and what you may do.
+const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. Everything you see belongs to one tenant (node), that of the client or person whose credentials you use. get_access returns the tenant and what you may do.
 
-An account has wallets; a wallet is on one chain, may operate on networks of that chain, and has rules; a rule moves funds by itself (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are what the chain processor reports. Users come in by migration. get_wallet_rule, get_transaction and get_migration include versions, events and rows on request.
+An account has wallets. A wallet is on one chain, operates on networks of that chain, and has rules. A rule transfers funds automatically (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are reported by the chain processor. Users are created by migrations. get_wallet_rule, get_transaction and get_migration include versions, events and rows on request.
 
-- Ids are UUIDs, those of transactions apart, which are any text. Take them from the lists; never make one up.
-- Amounts are exact decimals in units of the currency, given as text ("12.50"); write them as text too, so that no digit is lost. Gas fees are in wei.
+- Ids are UUIDs, except those of transactions, which are any text. Get them from the lists; never invent one.
+- Amounts are exact decimals in units of the currency, as text ("12.50"). Send them as text too, so that no digit is lost. Gas fees are in wei.
 - Times are ISO 8601 in UTC.
-- Lists come in pages: where next_cursor is not null, call again with it as cursor and the other arguments unchanged.
-- A failed call says in its text what to change. not_found: the id names nothing of this node. forbidden: the client lacks a scope, and repeating does not help.
-- Before you create or replace a rule, show what preview_wallet_rule says of it. Tools that write change the node at once; ask first where whoever you work for has not asked for that very change.`;
+- Lists have pages: if next_cursor is not null, call again with it as cursor and the other arguments unchanged.
+- The text of a failed call says what to change. not_found: this tenant has no such id. forbidden: your credentials lack a scope, and repeating the call does not help.
+- Before you create or replace a rule, show the user the result of preview_wallet_rule. Tools that write take effect immediately: ask first, unless the user has requested exactly this change.`;
 
 /** Returns the tools that a client may call: those whose scope it has. */
 export function toolsOf(scopes: ReadonlySet<string>): Tool[] {
@@ -68,10 +68,7 @@ async function callTool(
   const tool = TOOLS.get(name);
   if (!tool) {
     count('error');
-    throw new ProtocolError(
-      ProtocolErrorCode.InvalidParams,
-      `there is no tool ${printableName(name)}: tools/list has them all`,
-    );
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${printableName(name)}: see tools/list`);
   }
   try {
     if (tool.scope !== undefined) requireScope(call.caller, tool.scope);
@@ -84,7 +81,7 @@ async function callTool(
     if (fault) return failed(fault);
     const { correlationId } = call.caller;
     log.error({ correlation_id: correlationId, tool: name, err: error }, 'tool failed');
-    const message = `something went wrong here, and not in the arguments; who operates the service finds it by the correlation id ${correlationId}`;
+    const message = `internal error, not caused by the arguments; the operator can find it by the correlation id ${correlationId}`;
     return failed({ code: 'internal_error', message });
   }
 }
@@ -126,7 +123,7 @@ const MAX_MEMBERS = 1_000;
  * none.
  */
 const NO_VALIDATOR: jsonSchemaValidator = {
-  getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked for' }),
+  getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'the server sends no requests' }),
 };
 
 /** Returns the headers that the SDK reads. `Accept` is fixed, because the response is JSON whatever a client accepts. */
@@ -195,7 +192,7 @@ async function answerStateless(server: Server, request: Request, message: JSONRP
   const faults: Error[] = [];
   const handler = createMcpHandler(() => server, { legacy: 'reject', onerror: (fault) => void faults.push(fault) });
   const answer = await handler.fetch(request, { parsedBody: message });
-  if (answer.status >= 500) throw faults.at(-1) ?? new Error(`the MCP handler answered ${answer.status}`);
+  if (answer.status >= 500) throw faults.at(-1) ?? new Error(`the MCP handler returned status ${answer.status}`);
   return answer;
 }
 

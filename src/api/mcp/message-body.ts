@@ -31,7 +31,7 @@ const KNOWN: KnownMembers = {
  */
 export async function readMessage(exchange: Exchange): Promise<object> {
   const { req } = exchange;
-  if (req.headers['mcp-session-id'] !== undefined) throw notFound('there are no sessions');
+  if (req.headers['mcp-session-id'] !== undefined) throw notFound('sessions are not supported');
   if (req.method !== 'POST') {
     exchange.res.setHeader('Allow', 'POST');
     throw new Refusal('method_not_allowed');
@@ -41,7 +41,7 @@ export async function readMessage(exchange: Exchange): Promise<object> {
   if (await inTurn(() => isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)))
     throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
   const message = await jsonOf(exchange, bytes, KNOWN);
-  if (Array.isArray(message)) throw notAMessage('be one message: batches are not taken');
+  if (Array.isArray(message)) throw notAMessage('be one message: batches are not accepted');
   if (typeof message !== 'object' || message === null) throw notAMessage('be a JSON-RPC 2.0 message');
   return message;
 }

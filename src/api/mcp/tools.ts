@@ -11,11 +11,11 @@ const getAccess = defineTool({
   name: 'get_access',
   title: 'Who am I',
   description:
-    'The node (tenant) that all tools work on, the caller and its scopes. Call it first if you are unsure what you may do, or after a forbidden.',
+    'Returns the tenant (node) that all tools work on, the caller and its scopes. Call it first if you are unsure what you may do, or after the error forbidden.',
   input: z.object({}),
   output: z.strictObject({
     node_id: uuid(),
-    subject: z.string().meta({ description: 'The client or supervisor who calls.' }),
+    subject: z.string().meta({ description: 'The client or supervisor that calls.' }),
     client_id: z.string().nullable(),
     client_name: z.string().nullable(),
     scopes: z.array(z.string()).meta({ description: 'Such as accounts:read.' }),

@@ -9,7 +9,7 @@ export const idempotencyKey = z
   .optional()
   .meta({
     description:
-      'Your own text, unique for each change: repeating a call with the same key and arguments within a day changes nothing and returns the first result. Give one if you may have to repeat the call.',
+      'Your own text, unique for each change. Repeating a call with the same key and arguments within a day changes nothing and returns the first result. Pass one if you may have to repeat the call.',
   });
 
 interface IdempotentCall<Result> {

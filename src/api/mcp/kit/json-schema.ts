@@ -24,12 +24,12 @@ const LOGIC: Schema = {
   type: 'object',
   properties: {
     field: { type: 'string', description: 'In a condition: the compared field, such as "target.balance".' },
-    op: { type: 'string', enum: ['lt', 'lte', 'gt', 'gte', 'eq', 'neq'], description: 'Of a condition.' },
-    value: { type: 'string', description: 'Of a condition: an exact decimal, "1000.50".' },
-    network_currency_id: { type: 'string', format: 'uuid', description: 'Of a condition: the currency of value.' },
-    and: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'Of a group: all of these hold.' },
-    or: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'Of a group: one of these holds.' },
-    not: { type: 'object', description: 'Of a group: this does not hold.' },
+    op: { type: 'string', enum: ['lt', 'lte', 'gt', 'gte', 'eq', 'neq'], description: 'In a condition.' },
+    value: { type: 'string', description: 'In a condition: an exact decimal, "1000.50".' },
+    network_currency_id: { type: 'string', format: 'uuid', description: 'In a condition: the currency of value.' },
+    and: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'In a group: all of these are true.' },
+    or: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'In a group: one of these is true.' },
+    not: { type: 'object', description: 'In a group: this is false.' },
   },
 };
 
@@ -41,7 +41,7 @@ const LOGIC: Schema = {
 export function objectSchema(schema: z.ZodType, io: 'input' | 'output', descriptions: Descriptions = {}): ObjectSchema {
   const { $schema: _draft, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
   for (const [path, description] of Object.entries(descriptions)) memberAt(made, path).description = description;
-  if (made.type !== 'object') throw new Error('a tool reads and gives objects');
+  if (made.type !== 'object') throw new Error('the input and output of a tool must be objects');
   return { ...(made as ObjectSchema), type: 'object', additionalProperties: false };
 }
 
@@ -62,7 +62,7 @@ function memberAt(root: Schema, path: string): Schema {
     const list = schema.items;
     const owner = typeof list === 'object' && !Array.isArray(list) ? list : schema;
     const member = owner.properties?.[name];
-    if (typeof member !== 'object') throw new Error(`${path} is described and not there`);
+    if (typeof member !== 'object') throw new Error(`${path} is described but does not exist`);
     return member;
   }, root);
 }

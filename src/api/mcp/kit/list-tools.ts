@@ -23,7 +23,7 @@ export const pageArguments = {
   include_total: z
     .boolean('must be a boolean')
     .optional()
-    .meta({ description: 'Whether to count total; omit it unless the number is asked for.' }),
+    .meta({ description: 'Whether to count total; omit it unless you need the number.' }),
 };
 
 /** The page that a caller asks for; the first one by default. */
@@ -38,7 +38,7 @@ export function pageOutput<Row extends z.ZodType>(row: Row) {
   return z.strictObject({
     data: z.array(row),
     next_cursor: z.string().nullable().meta({ description: 'The cursor of the next page; null on the last one.' }),
-    total: z.int().optional().meta({ description: 'Rows over all pages; only with include_total.' }),
+    total: z.int().optional().meta({ description: 'The number of rows on all pages; only with include_total.' }),
   });
 }
 
@@ -63,7 +63,7 @@ export async function listPage<Filter, Row, View>(
   const scope = { connection: `mcp ${tool}`, nodeId };
   const after = cursor === undefined ? undefined : cursors.decode(scope, cursor);
   if (cursor !== undefined && after === undefined) {
-    throw invalidArguments([{ path: 'cursor', message: `must be a next_cursor that ${tool} has given` }]);
+    throw invalidArguments([{ path: 'cursor', message: `must be a next_cursor of ${tool}` }]);
   }
   const request = { size, backward: false, after, before: undefined };
   const list = listOf(services);

@@ -57,12 +57,12 @@ export function failureOf(error: unknown, missing: string): ToolFailure | undefi
       return {
         code,
         message:
-          'the idempotency_key came with other arguments before, or a call under it is still under way: take another key for another change, or wait a few seconds and repeat the same call',
+          'this idempotency_key was used with other arguments, or a call with it is still running: use another key for another change, or repeat the same call in a few seconds',
       };
     case 'gateway_timeout':
-      return { code, message: 'it took too long: ask for less, or call again later' };
+      return { code, message: 'it took too long: request less, or call again later' };
     case 'service_unavailable':
-      return { code, message: `too much is under way: call again in ${details.retryAfterSeconds ?? 1} s` };
+      return { code, message: `too many requests are running: call again in ${details.retryAfterSeconds ?? 1} s` };
     default:
       return undefined;
   }

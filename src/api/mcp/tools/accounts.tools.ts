@@ -8,8 +8,8 @@ const account = z.strictObject({
   id: uuid(),
   name: z.string(),
   node_id: uuid(),
-  type: z.string().meta({ description: 'Such as organisation or customer-segregated; others may come.' }),
-  status: z.int().meta({ description: '1 active, 2 suspended, 3 closed; others may come.' }),
+  type: z.string().meta({ description: 'Such as organisation or customer-segregated; more values may be added.' }),
+  status: z.int().meta({ description: '1 active, 2 suspended, 3 closed; more values may be added.' }),
   created_at: instant(),
   updated_at: instant(),
   deleted_at: instant().nullable(),
@@ -19,10 +19,11 @@ export const accountTools = [
   defineTool({
     name: 'list_accounts',
     title: 'List accounts',
-    description: "The node's accounts, oldest first, without those that are deleted. list_wallets has their wallets.",
+    description:
+      "Lists the tenant's accounts, oldest first, without deleted ones. For their wallets, use list_wallets.",
     scope: 'accounts:read',
     input: objectInput({
-      account_id: uuidInput().optional().meta({ description: 'Returns this account alone.' }),
+      account_id: uuidInput().optional().meta({ description: 'Returns only this account.' }),
       type: textInput().optional().meta({ description: 'The exact type.' }),
       status: z
         .int32('must be a whole number of 32 bits')

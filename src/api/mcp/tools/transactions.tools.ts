@@ -27,14 +27,16 @@ const transaction = z.strictObject({
   id: z.string(),
   collection: z.string(),
   type: z.int().meta({ description: 'A code whose meaning depends on the collection.' }),
-  type_name: z.string().nullable().meta({ description: "The type's name, where it has one." }),
-  type_flagged: z.boolean().meta({ description: 'The collection has no such type: it needs attention.' }),
-  status: status.nullable().meta({ description: 'null: registered, without a notification yet.' }),
-  transaction_hash: z.string().meta({ description: 'On the chain; empty until broadcast.' }),
-  contract_address: z.string().meta({ description: 'Empty for none.' }),
+  type_name: z.string().nullable().meta({ description: 'The name of the type, if it has one.' }),
+  type_flagged: z
+    .boolean()
+    .meta({ description: 'Whether the collection has no such type: someone should look at it.' }),
+  status: status.nullable().meta({ description: 'null if it is registered but has no notification yet.' }),
+  transaction_hash: z.string().meta({ description: 'The hash on the chain; empty until broadcast.' }),
+  contract_address: z.string().meta({ description: 'Empty if there is none.' }),
   gas_used: z.string().meta({ description: 'In units of gas; "0" while pending.' }),
   error: z.string().nullable().meta({ description: "The chain processor's error message." }),
-  conflict: z.boolean().meta({ description: 'Both Done and Error were reported: it needs attention.' }),
+  conflict: z.boolean().meta({ description: 'Whether both Done and Error were reported: someone should look at it.' }),
   created_at: z.string().nullable(),
   updated_at: z.string().nullable(),
 });
@@ -61,13 +63,16 @@ function transactionView(view: TransactionView): z.input<typeof transaction> {
 }
 
 const transactionEvent = z.strictObject({
-  sequence: z.string().meta({ description: "Its position in the node's event log." }),
+  sequence: z.string().meta({ description: "Its position in the tenant's event log." }),
   status: z.string(),
   previous_status: z.string().nullable(),
   transaction_hash: z.string(),
   contract_address: z.string(),
   error: z.string().nullable(),
-  correlation_id: z.string().nullable().meta({ description: 'The correlation id of the request behind the change.' }),
+  correlation_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'The correlation id of the request that caused the change.' }),
   occurred_at: instant(),
 });
 
@@ -90,7 +95,7 @@ export const transactionTools = [
     name: 'list_transactions',
     title: 'List transactions',
     description:
-      "The node's blockchain transactions in the order of their registration. For failed ones, give status Error; for recent changes, updated_since.",
+      "Lists the tenant's blockchain transactions in the order of their registration. For failed ones, pass status Error; for recent changes, updated_since.",
     scope: 'transactions:read',
     input: objectInput({
       collection: z.enum(TRANSACTION_COLLECTIONS, `must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`).optional(),
@@ -119,17 +124,17 @@ export const transactionTools = [
     name: 'get_transaction',
     title: 'Get a transaction',
     description:
-      'One blockchain transaction as it is now, on request with the changes applied to it. To wait for it, call again every few seconds.',
+      'Returns a blockchain transaction in its current state, and on request the changes applied to it. To wait for it, call again every few seconds.',
     scope: 'transactions:read',
     input: objectInput({
       transaction_id: transactionIdInput.meta({ description: "The chain processor's id, from list_transactions." }),
       events: pageArguments.limit.meta({
-        description: 'How many of its events to include, oldest first; none by default. Old ones are deleted.',
+        description: 'How many of its events to include, oldest first; none by default. Old events are deleted.',
       }),
       cursor: pageArguments.cursor,
     }),
     output: transaction.extend({ events: pageOutput(transactionEvent).optional() }),
-    missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
+    missing: 'this tenant has no transaction with that transaction_id: get it from list_transactions',
     async run({ transaction_id: id, events: limit, cursor }, call) {
       const view = transactionView(found(await call.services.transactionPages.find(call.caller.nodeId, id)));
       if (limit === undefined && cursor === undefined) return view;

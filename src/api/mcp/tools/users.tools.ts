@@ -14,8 +14,8 @@ const user = z.strictObject({
   external_id: z.string().nullable().meta({ description: "The migrating system's own identifier." }),
   name: z.string(),
   surname: z.string(),
-  email: z.string().meta({ description: 'Empty where there is none.' }),
-  address: z.string().meta({ description: "The wallet's address on the chain, lower-cased." }),
+  email: z.string().meta({ description: 'Empty if there is none.' }),
+  address: z.string().meta({ description: "The wallet's address on the chain, in lower case." }),
   identity_number: z.string(),
   kyc: z
     .strictObject({
@@ -25,7 +25,7 @@ const user = z.strictObject({
       token_tx_hash: z.string().nullable(),
     })
     .nullable()
-    .meta({ description: 'null: not verified, and no KYC token was sent.' }),
+    .meta({ description: 'null if the user is not verified and no KYC token was sent.' }),
   created_at: instant(),
 });
 
@@ -39,21 +39,21 @@ const migrationRow = z.strictObject({
   external_id: z.string().nullable(),
   user_id: uuid().nullable().meta({ description: 'The user that it created.' }),
   status: z.string().meta({ description: 'created, skipped or failed.' }),
-  reason: z.string().nullable().meta({ description: 'Why it created no user, such as duplicate_email.' }),
+  reason: z.string().nullable().meta({ description: 'Why no user was created, such as duplicate_email.' }),
 });
 
 const migration = z.strictObject({
   id: uuid(),
   status: z
     .enum(['running', 'done', 'cancelled', 'failed'])
-    .meta({ description: 'cancelled, failed: users that it created stay.' }),
+    .meta({ description: 'After cancelled or failed, the users that were created remain.' }),
   total: z.int().meta({ description: 'How many rows it has.' }),
   success: z.int().meta({ description: 'Rows that created a user.' }),
   skipped: z.int().meta({ description: 'Rows without an identifier, and duplicates.' }),
-  failed: z.int().meta({ description: 'Rows that are not valid.' }),
-  created_by: z.string().meta({ description: 'The client or supervisor who asked for it.' }),
+  failed: z.int().meta({ description: 'Invalid rows.' }),
+  created_by: z.string().meta({ description: 'The client or supervisor that started it.' }),
   created_at: instant(),
-  finished_at: instant().nullable().meta({ description: 'null while it runs.' }),
+  finished_at: instant().nullable().meta({ description: 'null while it is running.' }),
   rows: pageOutput(migrationRow).optional(),
 });
 
@@ -84,10 +84,10 @@ export const userTools = [
   defineTool({
     name: 'list_users',
     title: 'List users',
-    description: "The node's users, oldest first. They are people: ask only for those you need.",
+    description: "Lists the tenant's users, oldest first. This is personal data: request only what you need.",
     scope: 'users:read',
     input: objectInput({
-      user_id: uuidInput().optional().meta({ description: 'Returns this user alone.' }),
+      user_id: uuidInput().optional().meta({ description: 'Returns only this user.' }),
       search: searchInput()
         .optional()
         .meta({ description: 'Part of the name, surname, email, external_id or address, ignoring case.' }),
@@ -107,18 +107,18 @@ export const userTools = [
     name: 'migrate_users',
     title: 'Migrate 1 to 500 users',
     description:
-      'Creates users who already have a wallet on the chain. Unless kyc_sent is true, a KYC token is sent to the wallet. A duplicate or invalid row does not stop the others: rows has the outcome of the first 20, get_migration of all.',
+      'Creates users that already have a wallet on the chain. Unless kyc_sent is true, a KYC token is sent to the wallet. A duplicate or invalid row does not stop the others: rows has the outcome of the first 20, get_migration of all.',
     scope: 'users:migrate',
     writes: { destructiveHint: false, idempotentHint: false },
     input: objectInput({ ...migrateUsersInput.out.shape, idempotency_key: idempotencyKey }),
     describes: {
       users: 'The users, one or many.',
-      'users.wallet_address': "The address of the user's wallet on the chain; trimmed and lower-cased.",
-      'users.email': 'Unique in the node in any letter case; trimmed. One of email and external_id is needed.',
-      'users.external_id': 'An identifier of your own, unique in the node.',
+      'users.wallet_address': "The address of the user's wallet on the chain; stored trimmed and in lower case.",
+      'users.email': 'Unique within the tenant, ignoring case; trimmed. Either email or external_id is required.',
+      'users.external_id': 'Your own identifier, unique within the tenant.',
       'users.name': 'The given name.',
       'users.surname': 'The family name.',
-      'users.kyc_sent': 'Whether the KYC token was sent already: the user is verified then.',
+      'users.kyc_sent': 'Whether the KYC token was already sent; the user is then verified.',
     },
     output: migration,
     run({ idempotency_key: key, users }, call) {
@@ -132,7 +132,7 @@ export const userTools = [
     name: 'get_migration',
     title: 'Get a user migration',
     description:
-      'A migration of users with its status and counts: the latest, or the one with migration_id. While it is running, call again every few seconds.',
+      'Returns a migration of users with its status and counts: the latest, or the one with migration_id. While it is running, call again every few seconds.',
     scope: 'users:read',
     input: objectInput({
       migration_id: uuidInput().optional().meta({ description: 'From migrate_users; the latest by default.' }),
@@ -140,7 +140,7 @@ export const userTools = [
       cursor: pageArguments.cursor,
     }),
     output: migration,
-    missing: 'this node has no migration with that migration_id, or none at all',
+    missing: 'this tenant has no migration with that migration_id, or none at all',
     async run({ migration_id: id, rows, cursor }, call) {
       const { nodeId } = call.caller;
       const { migrationPages } = call.services;

@@ -23,7 +23,7 @@ const content = {
   auto_transfer_rule: part(),
   sign_and_approve_rule: part(),
   permissionless_transfer_limit_rule: part(),
-  status: z.enum(RULE_STATUSES).meta({ description: 'A disabled rule is kept and never fires.' }),
+  status: z.enum(RULE_STATUSES).meta({ description: 'A disabled rule is stored but never fires.' }),
 };
 
 const walletRule = z.strictObject({
@@ -38,11 +38,11 @@ const walletRule = z.strictObject({
 /** A version has the members of the rule from `name` to `status` besides its own. */
 const walletRuleVersion = z.looseObject({
   version: z.int(),
-  deleted: z.boolean().meta({ description: 'The end of the rule, which went with its wallet.' }),
+  deleted: z.boolean().meta({ description: 'Whether this version is the deletion of the rule with its wallet.' }),
   subject: z
     .string()
     .nullable()
-    .meta({ description: 'Whose token made it: of a supervisor or client; null: unknown.' }),
+    .meta({ description: 'The supervisor or client that made the change; null if unknown.' }),
   client_id: z.string().nullable().meta({ description: 'The client of that token.' }),
   correlation_id: z.string().nullable().meta({ description: 'The correlation id of the request.' }),
   at: instant(),
@@ -78,28 +78,30 @@ const ruleId = uuidInput().meta({ description: 'The id, from list_wallet_rules.'
 
 /** The descriptions of a rule's members, by path, for the model that writes a rule. */
 const RULE_MEMBERS: Descriptions = {
-  rule: 'The whole rule. The object of its type is required: auto_transfer_rule or permissionless_transfer_limit_rule.',
+  rule: 'The complete rule. The object of its type is required: auto_transfer_rule or permissionless_transfer_limit_rule.',
   'rule.name': 'The display name.',
   'rule.type':
     'auto_transfer moves funds automatically; permissionless_transfer_limit limits transfers without approval.',
   'rule.network_id': 'From list_networks.',
   'rule.network_currency_id': 'A currency of that network, from list_networks.',
-  'rule.priority': '1 to 100; kept as given.',
-  'rule.auto_transfer_rule': 'When and what to move; required for auto_transfer.',
-  'rule.auto_transfer_rule.type': 'auto moves at once; auto_with_approve waits for an approval.',
+  'rule.priority': '1 to 100; stored as given.',
+  'rule.auto_transfer_rule': 'When and how much to transfer; required for auto_transfer.',
+  'rule.auto_transfer_rule.type': 'auto transfers immediately; auto_with_approve waits for an approval.',
   'rule.auto_transfer_rule.rule_logic':
     'When it fires: a condition {field, op, value, network_currency_id}, or a group {and: […]}, {or: […]}, {not: {…}} of conditions and groups; at most 8 deep, 64 conditions.',
-  'rule.auto_transfer_rule.amount': 'How much is moved, in units of the currency: more than 0, such as "250.00".',
+  'rule.auto_transfer_rule.amount': 'The amount to transfer, in units of the currency: more than 0, such as "250.00".',
   'rule.auto_transfer_rule.target_wallet_id': 'The target wallet.',
-  'rule.sign_and_approve_rule': 'Who must approve; every member is optional.',
+  'rule.sign_and_approve_rule': 'Who must approve; all members are optional.',
   'rule.sign_and_approve_rule.mandatory_user_id': 'A user who must be among the approvers.',
   'rule.sign_and_approve_rule.min_priority': 'The lowest priority of an approver.',
   'rule.sign_and_approve_rule.max_priority': 'The highest priority of an approver.',
-  'rule.sign_and_approve_rule.min_user_count': 'How many must approve.',
-  'rule.permissionless_transfer_limit_rule': 'How much may go out; required for permissionless_transfer_limit.',
-  'rule.permissionless_transfer_limit_rule.max_amount': 'The maximum in the window: a whole number of units above 0.',
+  'rule.sign_and_approve_rule.min_user_count': 'The number of approvers.',
+  'rule.permissionless_transfer_limit_rule':
+    'How much may be transferred out; required for permissionless_transfer_limit.',
+  'rule.permissionless_transfer_limit_rule.max_amount':
+    'The maximum in the window: a whole number of units greater than 0.',
   'rule.permissionless_transfer_limit_rule.time_period': 'The unit of the window.',
-  'rule.permissionless_transfer_limit_rule.time_period_value': 'How many such units the window has.',
+  'rule.permissionless_transfer_limit_rule.time_period_value': 'The length of the window in these units.',
 };
 
 /** Members that get_wallet_rule returns and no rule takes: they may be sent back. */
@@ -111,11 +113,11 @@ export const walletRuleTools = [
   defineTool({
     name: 'list_wallet_rules',
     title: 'List the rules of a wallet',
-    description: "A wallet's rules, active and disabled, oldest first.",
+    description: "Lists a wallet's rules, active and disabled, oldest first.",
     scope: 'wallet-rules:read',
     input: objectInput({ wallet_id: walletId, ...pageArguments }),
     output: pageOutput(walletRule),
-    missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+    missing: 'this tenant has no wallet with that wallet_id: get it from list_wallets',
     run: ({ wallet_id: id, ...page }, call) =>
       listPage(page, call, { tool: 'list_wallet_rules', list: rulesOfWallet, filter: id, viewOf: walletRuleView }),
   }),
@@ -123,7 +125,7 @@ export const walletRuleTools = [
     name: 'get_wallet_rule',
     title: 'Get a wallet rule',
     description:
-      'One rule, on request with its versions, their authors and times. rule is null for one that was deleted with its wallet: it has versions only.',
+      'Returns a rule, and on request its versions with their authors and times. rule is null if it was deleted with its wallet: only versions remain.',
     scope: 'wallet-rules:read',
     input: objectInput({
       rule_id: ruleId,
@@ -133,7 +135,7 @@ export const walletRuleTools = [
       cursor: pageArguments.cursor,
     }),
     output: z.strictObject({ rule: walletRule.nullable(), versions: pageOutput(walletRuleVersion).optional() }),
-    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
+    missing: 'this tenant has no rule with that rule_id: get it from list_wallet_rules',
     async run({ rule_id: id, versions: limit, cursor }, call) {
       const row = await call.services.walletRulePages.find(call.caller.nodeId, id);
       if (limit === undefined && cursor === undefined) return { rule: walletRuleView(found(row)) };
@@ -145,25 +147,26 @@ export const walletRuleTools = [
     name: 'preview_wallet_rule',
     title: 'Preview a wallet rule',
     description:
-      'Evaluates whether a rule would fire for the balances and transfers that you give, with the result of each condition. Changes nothing and reads no balances. Give either rule, or rule_id of a stored rule. A condition that the facts do not cover is false, with a reason.',
+      'Evaluates whether a rule would fire with the balances and transfers that you pass, and explains each condition. Changes nothing and reads no balances. Pass either rule, or rule_id of a stored rule. A condition without a matching fact is false, with a reason.',
     scope: 'wallet-rules:read',
     input: previewInput,
     describes: {
-      rule: 'The whole rule, as create_wallet_rule takes it; or give rule_id.',
-      rule_id: 'A stored rule, from list_wallet_rules; or give rule.',
-      balances: 'What the wallet has; may be empty.',
-      'balances.field': 'The field\'s name, as conditions have it, such as "target.balance".',
+      rule: 'The complete rule, as for create_wallet_rule; or pass rule_id.',
+      rule_id: 'A stored rule, from list_wallet_rules; or pass rule.',
+      balances: 'The balances of the wallet; may be empty.',
+      'balances.field': 'The field as in the conditions, such as "target.balance".',
       'balances.network_currency_id': 'The currency of value.',
       'balances.value': 'In units of the currency.',
       transfers:
-        'For a limit: what was moved. A limit counts those of its currency in its window; without a list it cannot.',
+        'For a limit: the transfers so far. A limit adds up those of its currency within its window; without a list it cannot be evaluated.',
       'transfers.amount': 'In units of the currency: 0 or more.',
-      'transfers.at': 'When it was or will be made.',
+      'transfers.at': 'The time of the transfer.',
       at: 'The time of the evaluation; now by default.',
     },
     output: z.strictObject({
       fires: z.boolean().meta({
-        description: 'auto_transfer: the transfer would be made. A limit: the transfers stay within it.',
+        description:
+          'For auto_transfer, whether the transfer would be made. For a limit, whether the transfers stay within it.',
       }),
       explanation: z.array(
         z.strictObject({
@@ -171,13 +174,13 @@ export const walletRuleTools = [
           field: z.string(),
           op: z.string(),
           expected: z.string().nullable(),
-          actual: z.string().nullable().meta({ description: 'The value in the facts; null if they have none.' }),
+          actual: z.string().nullable().meta({ description: 'The value that you passed; null if there is none.' }),
           result: z.boolean(),
           reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
         }),
       ),
     }),
-    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules, or give rule',
+    missing: 'this tenant has no rule with that rule_id: get it from list_wallet_rules, or give rule',
     async run(input, { caller, services }) {
       const { fires, explanation } = await services.walletRulePreviews.preview(caller.nodeId, input);
       return {
@@ -192,13 +195,13 @@ export const walletRuleTools = [
     name: 'create_wallet_rule',
     title: 'Create a wallet rule',
     description:
-      'Creates a rule for a wallet, active at once. Another call creates another rule, unless it has the same idempotency_key. Try it with preview_wallet_rule first.',
+      'Creates a rule for a wallet; it is active immediately. Each call creates another rule, unless it has the same idempotency_key. Try the rule with preview_wallet_rule first.',
     scope: 'wallet-rules:write',
     writes: { destructiveHint: false, idempotentHint: false },
     input: objectInput({ wallet_id: walletId, rule: walletRuleTextInput, idempotency_key: idempotencyKey }),
     describes: RULE_MEMBERS,
     output: walletRule,
-    missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+    missing: 'this tenant has no wallet with that wallet_id: get it from list_wallets',
     run({ idempotency_key: key, ...input }, call) {
       const { wallet_id: id, rule } = input;
       const work = async () => walletRuleView(await call.services.walletRules.create(call.caller, id, rule));
@@ -209,7 +212,7 @@ export const walletRuleTools = [
     name: 'replace_wallet_rule',
     title: 'Replace, enable or disable a wallet rule',
     description:
-      'Give rule to replace a rule in full: what you omit is removed, so begin with what get_wallet_rule returns; the status stays. Or give status to change that alone. Raises the version.',
+      'Pass rule to replace a rule completely: members that you omit are removed, so start from the result of get_wallet_rule; the status does not change. Or pass status to change only the status. Increments the version.',
     scope: 'wallet-rules:write',
     writes: { destructiveHint: true, idempotentHint: false },
     input: objectInput({
@@ -221,19 +224,19 @@ export const walletRuleTools = [
       status: z
         .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
         .optional()
-        .meta({ description: 'disabled: the rule is kept and never fires.' }),
+        .meta({ description: 'disabled: the rule is stored but never fires.' }),
     }),
-    describes: { rule: 'The whole rule, as create_wallet_rule takes it.' },
+    describes: { rule: 'The complete rule, as for create_wallet_rule.' },
     ignores: READ_ONLY,
     output: walletRule,
-    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
+    missing: 'this tenant has no rule with that rule_id: get it from list_wallet_rules',
     async run({ rule_id: id, rule, if_version: version, status }, call) {
       const { walletRules, walletRulePages } = call.services;
       if (status !== undefined && rule === undefined && version === undefined)
         return walletRuleView(await walletRules.setStatus(call.caller, id, status));
       if (rule === undefined || status !== undefined)
         throw invalidArguments([
-          { path: 'rule', message: 'must be given, with if_version or without; or give only status' },
+          { path: 'rule', message: 'is required, with or without if_version; or pass only status' },
         ]);
       const { wallet_id: walletId } = found(await walletRulePages.find(call.caller.nodeId, id));
       const versions = version === undefined ? undefined : [version];

@@ -27,7 +27,7 @@ const network = z.strictObject({
   chain: z.string(),
   currencies: z
     .array(z.strictObject({ id: uuid(), symbol: z.string() }))
-    .meta({ description: 'The id is the network_currency_id of rules.' }),
+    .meta({ description: 'The id is the network_currency_id of rules; at most 1,000 for a page of networks.' }),
 });
 const networkView = ({ id, name, chain }: NetworkRow) => ({ id, name, chain });
 
@@ -47,12 +47,15 @@ const gasFee = z.strictObject({
   chain_id: z.number().nullable().meta({ description: "The chain's number (EIP-155)." }),
   base_fee: wei().nullable().meta({ description: 'The base fee of the next block.' }),
   priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }).nullable().meta({
-    description: 'On top of the base fee: the 10th, 50th and 90th percentile of recent transactions.',
+    description: 'In addition to the base fee: the 10th, 50th and 90th percentile of recent transactions.',
   }),
-  gas_price: wei().nullable().meta({ description: 'base_fee and priority_fee.standard together.' }),
+  gas_price: wei().nullable().meta({ description: 'base_fee plus priority_fee.standard.' }),
   block_number: z.number().nullable(),
   updated_at: instant().nullable(),
-  error: z.literal('unavailable').nullable().meta({ description: 'The network does not respond: all else is null.' }),
+  error: z
+    .literal('unavailable')
+    .nullable()
+    .meta({ description: 'The network does not respond; all other members are null.' }),
 });
 
 const NO_FEE = {
@@ -64,10 +67,10 @@ export const walletTools = [
   defineTool({
     name: 'list_wallets',
     title: 'List wallets',
-    description: "The node's wallets, oldest first, without their balances.",
+    description: "Lists the tenant's wallets, oldest first, without their balances.",
     scope: 'wallets:read',
     input: objectInput({
-      wallet_id: uuidInput().optional().meta({ description: 'Returns this wallet alone.' }),
+      wallet_id: uuidInput().optional().meta({ description: 'Returns only this wallet.' }),
       account_id: uuidInput().optional().meta({ description: 'Wallets of this account, from list_accounts.' }),
       network_id: uuidInput().optional().meta({ description: 'Wallets on this network, from list_networks.' }),
       ...pageArguments,
@@ -85,13 +88,13 @@ export const walletTools = [
     name: 'list_networks',
     title: 'List networks',
     description:
-      'The networks of every chain with their currencies, the same for every node; or, with wallet_id, those that a wallet operates on, which needs the scope wallets:read.',
+      'Lists the networks of every chain with their currencies, the same for every tenant; or, with wallet_id, the networks that a wallet operates on, which needs the scope wallets:read.',
     input: objectInput({
       wallet_id: uuidInput().optional().meta({ description: 'Networks of this wallet, from list_wallets.' }),
       ...pageArguments,
     }),
     output: pageOutput(network),
-    missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+    missing: 'this tenant has no wallet with that wallet_id: get it from list_wallets',
     async run({ wallet_id: id, ...page }, call) {
       const shared = { tool: 'list_networks', viewOf: networkView };
       if (id === undefined) {
@@ -118,7 +121,7 @@ export const walletTools = [
     }),
     output: wallet,
     missing:
-      'this node has no wallet with that wallet_id, or there is no network with that network_id: take them from list_wallets and list_networks',
+      'this tenant has no wallet with that wallet_id, or there is no network with that network_id: get them from list_wallets and list_networks',
     run: async ({ wallet_id: id, network_id: networkId }, { caller, services }) =>
       walletView(await services.networks.assign(caller.nodeId, id, networkId), caller),
   }),
@@ -126,7 +129,7 @@ export const walletTools = [
     name: 'list_gas_fees',
     title: 'List gas fees',
     description:
-      "The price of gas on each configured network, in wei (1 gwei is 10^9 wei), at most a minute old. A transaction's fee is its gas times gas_price.",
+      'Returns the price of gas on each configured network, in wei (1 gwei is 10^9 wei), at most a minute old. The fee of a transaction is its gas multiplied by gas_price.',
     input: z.object({}),
     output: z.strictObject({ data: z.array(gasFee) }),
     run: async (_input, { services }) => ({
