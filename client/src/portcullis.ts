@@ -33,6 +33,8 @@ export interface PortcullisOptions {
   baseUrl: string;
   clientId?: string;
   clientSecret?: string;
+  /** The permissions to request, separated by spaces; all of the client's by default. */
+  scope?: string;
   /** Supplies access tokens in place of `clientId` and `clientSecret`, for example in a browser. */
   token?: TokenSource;
   /** HTTP Basic credentials of the webhook, for `notifyTransaction`. */
@@ -298,7 +300,8 @@ export class Portcullis {
   }
 
   async #issueToken(): Promise<TokenResponse> {
-    const form = { grant_type: 'client_credentials' };
+    const { scope } = this.#options;
+    const form = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
     return (await this.#clientCall('token_endpoint', form)).body as TokenResponse;
   }
 

@@ -9,6 +9,7 @@ export type RefusalCode =
   | 'unauthorized'
   | 'invalid_client'
   | 'invalid_grant'
+  | 'invalid_scope'
   | 'unauthorized_client'
   | 'unsupported_grant_type'
   | 'forbidden'

@@ -122,6 +122,14 @@ describe('the client package', () => {
     expect(tokens()).toBe(2);
   });
 
+  it('D3-33: requests a token with fewer permissions', async () => {
+    const { client } = demoClient({ scope: 'tokens:read' });
+    expect(await client.graphql('{ me { permissions } }')).toEqual({ me: { permissions: ['tokens:read'] } });
+    await expect(client.listAccounts().next()).rejects.toMatchObject({ status: 403 });
+    const { client: greedy } = demoClient({ scope: 'unknown:name' });
+    expect((await greedy.listAccounts().next()).done).toBe(false);
+  });
+
   it('throws typed errors with the correlation id', async () => {
     const { client } = demoClient();
     const { wallet_id: walletId } = p.demo;

@@ -12,6 +12,7 @@ import type { RefreshClaims } from '../tokens/refresh.rules.ts';
 import { isOfClient, type RefreshTokens } from '../tokens/refresh-tokens.ts';
 import type { Revocations, SpentTokens } from '../tokens/revocations.ts';
 import type { TokenIssuer, TokenResponse } from '../tokens/token-issuer.ts';
+import { scopeToIssue } from './scope.rules.ts';
 import type { GrantType, TokenRequest } from './token-request.input.ts';
 
 /** A token response. `isApi` distinguishes a client's own tokens from a login. */
@@ -35,8 +36,9 @@ export interface Grant {
 export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
   return {
     grantType: 'client_credentials',
-    async handle(_request, client) {
-      return { response: await issuer.forClient(client), isApi: true };
+    async handle({ scope: requested }, client) {
+      const scope = scopeToIssue({ requested, client, granted: client.scopes });
+      return { response: await issuer.forClient(client, scope), isApi: true };
     },
   };
 }
@@ -62,16 +64,17 @@ export function passwordGrant(deps: PasswordGrantDependencies): Grant {
     grantType: 'password',
     async handle(request, client) {
       if (request.grant_type !== 'password') return undefined;
-      const { username, password } = request;
+      const { username, password, scope: requested } = request;
       // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
       // would evade the lockout.
       const key = `${client.nodeId} ${lockName(username)}`;
       const supervisor = await guesses.run(key, () => authenticate(deps, client.nodeId, username, password));
       if (!supervisor) return undefined;
+      const scope = scopeToIssue({ requested, client, granted: supervisor.permissions });
       const sessionId = uuidV7();
       if (!(await deps.sessions.open(sessionOf(deps.issuer, supervisor, sessionId, client), supervisor)))
         return undefined;
-      return { response: await deps.issuer.forLogin(supervisor, sessionId, client), isApi: false };
+      return { response: await deps.issuer.forLogin(supervisor, scope, sessionId, client), isApi: false };
     },
   };
 }
@@ -122,6 +125,8 @@ interface RefreshGrantDependencies {
 /** A redemption of a refresh token by a client. */
 interface Redemption {
   token: string;
+  /** The requested scope. */
+  requested: string | undefined;
   claims: RefreshClaims;
   client: ClientRecord;
 }
@@ -135,13 +140,14 @@ export function refreshTokenGrant(deps: RefreshGrantDependencies): Grant {
     grantType: 'refresh_token',
     async handle(request, client) {
       if (request.grant_type !== 'refresh_token') return undefined;
-      const token = request.refresh_token;
+      const { refresh_token: token, scope: requested } = request;
       const claims = await deps.refreshTokens.claimsOf(token, client);
       if (!claims) return undefined;
-      const redemption = { token, claims, client };
+      const redemption = { token, requested, claims, client };
       if (!isOfClient(claims)) return refreshLogin(deps, redemption);
+      const scope = scopeToIssue({ ...redemption, bound: claims.bound, granted: client.scopes });
       if (!(await isStillGood(deps, redemption))) return undefined;
-      return { response: await deps.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
+      return { response: await deps.issuer.forClient(client, scope, claims.familyId ?? claims.tokenId), isApi: true };
     },
   };
 }
@@ -152,6 +158,7 @@ async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redempti
   const supervisor = await refreshTokens.supervisorOf(claims, client);
   const { sessionId } = claims;
   if (!supervisor || sessionId === undefined || !isUuid(sessionId)) return undefined;
+  const scope = scopeToIssue({ ...redemption, bound: claims.bound, granted: supervisor.permissions });
   const session = sessionOf(issuer, supervisor, sessionId, client);
   // A token without `iat` was issued before sessions existed: it creates one, unless a concurrent redemption has done
   // so.
@@ -161,7 +168,7 @@ async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redempti
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
   // The token is redeemed last, so that it still can be when the cache has refused the refresh.
   if (!isLive || !(await isStillGood(deps, redemption))) return undefined;
-  return { response: await issuer.forLogin(supervisor, sessionId, client), isApi: false };
+  return { response: await issuer.forLogin(supervisor, scope, sessionId, client), isApi: false };
 }
 
 /**

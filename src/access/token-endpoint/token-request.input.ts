@@ -15,6 +15,9 @@ export const clientBesideBasicInput = objectInput({
   client_secret: z.never('must not be given twice').optional(),
 });
 
+/** The requested scope. One that is not a text is ignored, as every unknown name is. */
+const scope = z.string().optional().catch(undefined);
+
 /**
  * The schemas of the parameters of each grant (docs/contract.md, 4.1). Keyboards and systems encode one letter in
  * different ways, so usernames and passwords are compared in NFC.
@@ -22,11 +25,12 @@ export const clientBesideBasicInput = objectInput({
 export const grantInputs = {
   password: objectInput({
     grant_type: z.literal('password'),
+    scope,
     username: required().overwrite(nfc),
     password: required().overwrite(nfc),
   }),
-  client_credentials: objectInput({ grant_type: z.literal('client_credentials') }),
-  refresh_token: objectInput({ grant_type: z.literal('refresh_token'), refresh_token: required() }),
+  client_credentials: objectInput({ grant_type: z.literal('client_credentials'), scope }),
+  refresh_token: objectInput({ grant_type: z.literal('refresh_token'), scope, refresh_token: required() }),
 };
 
 /** The schema for any grant type; one that is unknown is refused after its client has been authenticated. */
@@ -40,7 +44,7 @@ export const tokenInput = objectInput({ token: required() });
 
 export type GrantType = keyof typeof grantInputs;
 
-export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_type: undefined };
+export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_type: undefined; scope?: undefined };
 
 /**
  * Parses the parameters of a grant. For an unknown grant type, `grant_type` of the result is undefined.

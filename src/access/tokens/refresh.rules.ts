@@ -34,6 +34,8 @@ export interface RefreshClaims {
   issuedAt: number | undefined;
   /** The expiry in ms since 1970; undefined for a token without `exp`. */
   expiresAtMs: number | undefined;
+  /** The scope that a refresh must not exceed; undefined when its issue was not narrowed. */
+  bound: readonly string[] | undefined;
 }
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -47,12 +49,13 @@ export function refreshClaims(
   token: string,
   { nodeId, nowMs }: { nodeId: string; nowMs: number },
 ): RefreshClaims | undefined {
-  const { sub: subject, client_id: clientId, exp, iat, nbf } = claims;
+  const { sub: subject, client_id: clientId, exp, iat, nbf, scope } = claims;
   if (!isClaimText(subject) || !isClaimText(clientId)) return undefined;
   if (nbf !== undefined && (!isFiniteNumber(nbf) || nbf * 1000 > nowMs)) return undefined;
   if (exp !== undefined && (!isFiniteNumber(exp) || exp * 1000 <= nowMs)) return undefined;
   const expiresAtMs = exp === undefined ? undefined : exp * 1000;
-  const who = { subject, nodeId, clientId: clientId.toLowerCase(), expiresAtMs };
+  const bound = claims.narrowed === true ? String(scope).split(' ') : undefined;
+  const who = { subject, nodeId, clientId: clientId.toLowerCase(), expiresAtMs, bound };
   if (iat === undefined) {
     const isClient = subject.toLowerCase() === who.clientId;
     const kinship = firstKinship(claims, token, { nodeId, isClient });

@@ -25,10 +25,17 @@ interface IssuerDependencies {
   clock: { nowMs(): number };
 }
 
+/** The scope of a pair of tokens. */
+export interface IssuedScope {
+  names: readonly string[];
+  /** Whether the request asked for it, so that a refresh issues no more. */
+  isNarrowed: boolean;
+}
+
 interface PairPlan {
   client: ClientRecord;
   subject: string;
-  scopes: readonly string[];
+  scope: IssuedScope;
   accessUse: 'login' | 'api';
   /**
    * The id that all tokens refreshed from the pair share: a session, or a family, whose id is the `jti` of its first
@@ -59,14 +66,15 @@ export class TokenIssuer {
 
   /** Issues the pair of tokens of a login: an access token for 15 minutes and a refresh token for 30 days. */
   forLogin(
-    { supervisorId, permissions }: SupervisorRecord,
+    { supervisorId }: SupervisorRecord,
+    scope: IssuedScope,
     sessionId: string,
     client: ClientRecord,
   ): Promise<TokenResponse> {
     return this.#pair({
       client,
       subject: supervisorId,
-      scopes: permissions,
+      scope,
       accessUse: 'login',
       kinship: { sid: sessionId },
       accessSeconds: LOGIN_ACCESS_SECONDS,
@@ -79,12 +87,12 @@ export class TokenIssuer {
    * Issues the pair of tokens of a client. Both live for the client's configured duration, or without end when token
    * expiry is off. Without `family` they begin a new one, whose id is the `jti` of the refresh token.
    */
-  forClient(client: ClientRecord, family?: string): Promise<TokenResponse> {
+  forClient(client: ClientRecord, scope: IssuedScope, family?: string): Promise<TokenResponse> {
     const { enabled, durationSeconds } = client.tokenExpiry;
     return this.#pair({
       client,
       subject: client.clientId,
-      scopes: client.scopes,
+      scope,
       accessUse: 'api',
       kinship: { family },
       accessSeconds: durationSeconds,
@@ -99,7 +107,7 @@ export class TokenIssuer {
     // `goodFrom`; this token must be valid.
     const goodFrom = plan.accessUse === 'login' ? tokensFromSeconds : ownTokensFromSeconds;
     const iat = Math.max(this.#nowSeconds(), goodFrom);
-    const scope = plan.scopes.join(' ');
+    const scope = plan.scope.names.join(' ');
     const refreshId = uuidV7();
     const kinship = 'sid' in plan.kinship ? plan.kinship : { family: plan.kinship.family ?? refreshId };
     const common = {
@@ -121,6 +129,7 @@ export class TokenIssuer {
       ...common,
       ...until(plan.refreshSeconds),
       jti: refreshId,
+      narrowed: plan.scope.isNarrowed || undefined,
       token_use: 'refresh',
     });
     return {

@@ -1,5 +1,7 @@
 import type { JsonSchema } from './operation.ts';
 
+const SCOPE = 'The permissions to request, separated by spaces; everything by default. Unknown names are ignored.';
+
 /** The descriptions of members, by the name of their schema, in addition to their types. */
 const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TokenResponse: {
@@ -10,7 +12,10 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   PasswordGrant: {
     username: 'The login name of a supervisor, normalised to NFC and compared case-insensitively.',
     password: 'Normalised to NFC.',
+    scope: SCOPE,
   },
+  ClientCredentialsGrant: { scope: SCOPE },
+  RefreshTokenGrant: { scope: SCOPE },
   TokenToManage: { token: 'An access token or a refresh token.' },
   Condition: {
     field: 'The field that is compared, such as `target.balance`.',

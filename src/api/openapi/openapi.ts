@@ -209,7 +209,7 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
     oauth2: {
       type: 'oauth2',
       description:
-        "Issues a user token with the scopes of the client (client credentials) or the permissions of the supervisor's role (password). A requested `scope` is ignored.",
+        "Issues a user token with the scopes of the client (client credentials) or the permissions of the supervisor's role (password). A requested `scope` narrows them: only permissions, and scopes of the client, count. Of those, what is granted is issued; if nothing is, the status is 400 (`error`: `invalid_scope`). Without such a name everything is issued. A refresh issues at most the scope of its refresh token if that was narrowed.",
       flows: { clientCredentials: flow, password: flow },
     },
     userToken: {

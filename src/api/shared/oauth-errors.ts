@@ -9,6 +9,7 @@ const DESCRIPTIONS = {
   invalid_request: 'The request is malformed, or a parameter is missing, repeated or contradicts another.',
   invalid_client: 'The client could not be authenticated.',
   invalid_grant: 'The credentials or the refresh token are invalid, have expired or belong to another client.',
+  invalid_scope: 'None of the requested permissions is granted to the client or the supervisor.',
   unauthorized_client: 'The client may not use this grant type.',
   unsupported_grant_type: `The grant type is not supported. It must be one of ${Object.keys(grantInputs).join(', ')}.`,
   access_denied: 'The client may not call from this address.',
@@ -23,6 +24,7 @@ export type OAuthErrorCode = keyof typeof DESCRIPTIONS;
 const CODES: Partial<Record<RefusalCode, OAuthErrorCode>> = {
   invalid_client: 'invalid_client',
   invalid_grant: 'invalid_grant',
+  invalid_scope: 'invalid_scope',
   unauthorized_client: 'unauthorized_client',
   unsupported_grant_type: 'unsupported_grant_type',
   mtls_required: 'invalid_client',

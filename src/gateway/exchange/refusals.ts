@@ -4,6 +4,7 @@ import type { Issue, Refusal, RefusalCode } from '../../platform/errors.ts';
 const ANSWERS = {
   invalid_request: [400, 'invalid_request'],
   invalid_input: [400, 'invalid_request'],
+  invalid_scope: [400, 'invalid_request'],
   page_too_large: [400, 'invalid_request'],
   unauthorized: [401, 'unauthorized'],
   invalid_client: [401, 'invalid_request'],

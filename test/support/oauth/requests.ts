@@ -38,6 +38,7 @@ const DESCRIPTIONS = {
   invalid_request: 'The request is malformed, or a parameter is missing, repeated or contradicts another.',
   invalid_client: 'The client could not be authenticated.',
   invalid_grant: 'The credentials or the refresh token are invalid, have expired or belong to another client.',
+  invalid_scope: 'None of the requested permissions is granted to the client or the supervisor.',
   unauthorized_client: 'The client may not use this grant type.',
   unsupported_grant_type:
     'The grant type is not supported. It must be one of password, client_credentials, refresh_token.',
