@@ -22,6 +22,7 @@ WORKDIR /app
 COPY --from=install /app/node_modules ./node_modules
 COPY --from=install /app/console ./console
 COPY package.json gateway.yaml LICENSE ./
+COPY client/src ./client/src
 COPY migrations ./migrations
 COPY schema ./schema
 COPY src ./src

@@ -1,5 +1,4 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Reviver } from './api.ts';
 import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
@@ -157,10 +156,9 @@ const MAX_INDENTED = 1_000_000;
 
 /** Returns JSON with a member a line and numbers as written; any other or longer text unchanged. */
 function indented(text: string): string {
-  const { parse, rawJSON } = JSON as unknown as { parse(text: string, reviver: Reviver): unknown; rawJSON(text: string | undefined): unknown };
+  const exact = (_key: string, value: unknown, context?: { source?: string }) => (typeof value === 'number' ? JSON.rawJSON(context?.source ?? '') : value);
   try {
-    const exact = parse(text, (_key, value, { source }) => (typeof value === 'number' ? rawJSON(source) : value));
-    const lines = JSON.stringify(exact, null, 2);
+    const lines = JSON.stringify(JSON.parse(text, exact), null, 2);
     return lines.length > MAX_INDENTED ? text : lines;
   } catch {
     return text;

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, Failure, follow, type Link, resultOf } from './api.ts';
+import { ask, type Failure, follow, type Link, resultOf } from './api.ts';
 import { cutRecords } from './csv.ts';
 import {
   CancelUserMigrationDocument,
@@ -48,7 +48,7 @@ const RELOAD_MS = 2_000;
 const SHOWN = 200;
 
 function unreadable(): never {
-  throw new Failure('The file cannot be read: it was moved or changed, or is a folder. Choose it again.');
+  throw new Error('The file cannot be read: it was moved or changed, or is a folder. Choose it again.');
 }
 
 /** The status of a migration, or of a row of one. */
@@ -240,7 +240,7 @@ function Rows({ migration: { id, status, total, success, skipped, failed }, rows
     const variables = { id, first: 100, after: null as string | null };
     for (let looked = 0, isAll = false; !isAll; ) {
       const { migration } = await ask(MigrationRowsDocument, variables, { signal: leaving.current.signal });
-      if (!migration) throw new Failure('The migration no longer exists.');
+      if (!migration) throw new Error('The migration no longer exists.');
       const { edges, pageInfo } = migration.rows;
       found.push(...nodesOf(migration.rows).filter((row) => row.status !== 'created'));
       looked += edges.length;
@@ -259,7 +259,7 @@ function Rows({ migration: { id, status, total, success, skipped, failed }, rows
     const wanted = (await find()).filter((row) => row.status === 'failed').map(({ index }) => index);
     const parts: Blob[] = [];
     const count = await cutRecords(from, new Set(wanted), (some) => parts.push(new Blob(some))).catch(unreadable);
-    if (count !== total) throw new Failure(`The file has changed: it has ${counted(count, 'row')}, and the migration ${total}.`);
+    if (count !== total) throw new Error(`The file has changed: it has ${counted(count, 'row')}, and the migration ${total}.`);
     const download = `${from.name.replace(/\.csv$/i, '')}-failed-rows.csv`;
     const href = URL.createObjectURL(new Blob(parts, { type: 'text/csv' }));
     Object.assign(document.createElement('a'), { href, download }).click();

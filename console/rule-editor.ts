@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, Failure, failureOf, resultOf } from './api.ts';
+import { ask, failureOf, resultOf } from './api.ts';
 import { ConditionTree } from './conditions.ts';
 import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from './generated/graphql.ts';
 import { html } from './html.ts';
@@ -76,9 +76,9 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
       take(stored);
       setSaved(`Saved as version ${stored.version}.`);
     } catch (error) {
-      if (!rule || failureOf(error).kind !== 'PreconditionError') throw error;
+      if (!rule || failureOf(error).code !== 'PreconditionError') throw error;
       const { walletRule } = await ask(WalletRuleDocument, { id: rule.id });
-      if (!walletRule) throw new Failure('The rule no longer exists. Your changes are still here.');
+      if (!walletRule) throw new Error('The rule no longer exists. Your changes are still here.');
       setTheirs(walletRule);
     }
   };

@@ -1,3 +1,4 @@
+import { PortcullisError } from '@portcullis/client';
 import { signal } from '@preact/signals';
 import type { ViewerQuery } from './generated/graphql.ts';
 import { forget } from './remembered.ts';
@@ -126,7 +127,8 @@ async function take(by: NonNullable<typeof client>, grant: Record<string, string
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
     const reason = answer.error_description ?? REFUSALS[response.status] ?? `The server returned HTTP status ${response.status}.`;
-    throw response.status < 500 && response.status !== 429 ? new Refused(String(reason)) : new Error(String(reason));
+    const { status } = response;
+    throw status < 500 && status !== 429 ? new Refused(String(reason)) : new PortcullisError(String(reason), { status, code: 'no_token' });
   }
   return { access: answer.access_token, expiresAt: Date.now() + answer.expires_in * 1000, refresh: answer.refresh_token };
 }

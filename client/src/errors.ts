@@ -14,6 +14,8 @@ export interface ErrorDetails {
   correlationId?: string | undefined;
   /** Seconds after which the gateway accepts a repetition. */
   retryAfter?: number | undefined;
+  /** The permission that the token lacks. */
+  permission?: string | undefined;
 }
 
 /** The gateway rejected a request. */
@@ -23,10 +25,10 @@ export class PortcullisError extends Error {
   declare readonly issues: readonly Issue[];
   declare readonly correlationId: string | undefined;
   declare readonly retryAfter: number | undefined;
+  declare readonly permission: string | undefined;
 
   constructor(message: string, details: ErrorDetails) {
-    const { correlationId } = details;
-    super(correlationId === undefined ? message : `${message} (correlation id ${correlationId})`);
+    super(message);
     Object.assign(this, { issues: [] }, details, { name: new.target.name });
   }
 }

@@ -14,7 +14,7 @@ import type {
   TokenResponse,
   WalletRule,
 } from './generated/rest.ts';
-import { errorIn, type HttpResponse, send } from './http.ts';
+import { errorIn, type HttpRequest, type HttpResponse, RETRIES, send } from './http.ts';
 import { writeJson } from './json.ts';
 import { type SubscriptionOptions, subscribe } from './stream.ts';
 import { keptToken, type TokenSource } from './tokens.ts';
@@ -39,6 +39,8 @@ export interface PortcullisOptions {
   token?: TokenSource;
   /** HTTP Basic credentials of the webhook, for `notifyTransaction`. */
   webhook?: { username: string; password: string };
+  /** How often a request is repeated at most: 6 times, for over half a minute, by default. */
+  retries?: number;
   fetch?: typeof fetch;
 }
 
@@ -58,7 +60,7 @@ export interface StoredRule {
 }
 
 interface Call extends CallOptions {
-  body?: string;
+  body?: string | FormData;
   headers?: Record<string, string>;
   repeatable?: boolean;
 }
@@ -74,6 +76,19 @@ function basic(username: string, password: string): { authorization: string } {
 function segment(id: string): string {
   if (/^\.{0,2}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is not an id`);
   return encodeURIComponent(id);
+}
+
+/** Returns the body of a GraphQL request, and its headers: multipart where variables are files. */
+function operation(query: string, variables: unknown, headers: Record<string, string>) {
+  const entries = Object.entries<unknown>(Object(variables));
+  const files = entries.filter((entry): entry is [string, Blob] => entry[1] instanceof Blob);
+  const body = JSON.stringify({ query, variables }, (_key, value) => (value instanceof Blob ? null : value));
+  if (files.length === 0) return { headers: { ...JSON_TYPE, ...headers }, body };
+  const form = new FormData();
+  form.set('operations', body);
+  form.set('map', JSON.stringify(Object.fromEntries(files.map(([name], at) => [at, [`variables.${name}`]]))));
+  for (const [at, [, file]] of files.entries()) form.set(String(at), file);
+  return { headers, body: form };
 }
 
 const wallet = (id: string) => `/v1/wallets/${segment(id)}`;
@@ -205,7 +220,7 @@ export class Portcullis {
 
   /**
    * Runs a query or a mutation, and returns its data. Queries, and mutations with an idempotency key, are repeated after
-   * failures.
+   * failures. A file is a Blob among the variables.
    */
   async graphql<Result = Record<string, unknown>, Variables = Record<string, unknown>>(
     document: string | TypedDocument<Result, Variables>,
@@ -213,10 +228,10 @@ export class Portcullis {
     { idempotencyKey, ...call }: WriteOptions = {},
   ): Promise<Result> {
     const query = String(document);
-    const headers = { ...JSON_TYPE, ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }) };
+    const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey };
     const repeatable = idempotencyKey !== undefined || !/\bmutation\b/.test(query);
-    const body = JSON.stringify({ query, variables });
-    const response = await this.#send('POST', '/graphql', { ...call, headers, body, repeatable });
+    const request = { ...call, ...operation(query, variables, headers), repeatable };
+    const response = await this.#send('POST', '/graphql', request);
     const { data, errors } = (response.body ?? {}) as { data?: Result; errors?: unknown };
     if (errors || !data) throw errorIn(response);
     return data;
@@ -292,11 +307,15 @@ export class Portcullis {
   /** Sends a request with a token, and once more with another one after a 401. */
   async #send(method: string, path: string, { headers, repeatable = false, ...init }: Call): Promise<HttpResponse> {
     const sendWith = (authorization: string) =>
-      send(this.#fetch, this.#baseUrl + path, { method, ...init, headers: { authorization, ...headers }, repeatable });
+      this.#http(this.#baseUrl + path, { method, ...init, headers: { authorization, ...headers }, repeatable });
     if (headers?.authorization !== undefined) return sendWith('');
     const token = await abortable(this.#token(), init.signal);
     const response = await sendWith(`Bearer ${token}`);
     return response.status === 401 ? sendWith(`Bearer ${await abortable(this.#token(token), init.signal)}`) : response;
+  }
+
+  #http(url: string, request: Omit<HttpRequest, 'retries'>): Promise<HttpResponse> {
+    return send(this.#fetch, url, { retries: this.#options.retries ?? RETRIES, ...request });
   }
 
   async #issueToken(): Promise<TokenResponse> {
@@ -315,7 +334,7 @@ export class Portcullis {
     const headers = basic(encodeURIComponent(clientId), encodeURIComponent(clientSecret));
     const url = (await abortable(this.#discovered(), call?.signal))[endpoint];
     const request = { ...call, method: 'POST', headers, body: new URLSearchParams(form), repeatable: true };
-    const response = await send(this.#fetch, url, request);
+    const response = await this.#http(url, request);
     if (response.status >= 400) throw errorIn(response);
     return response;
   }
@@ -332,7 +351,7 @@ export class Portcullis {
   async #discover(): Promise<ServerMetadata> {
     const { origin, pathname } = new URL(this.#baseUrl);
     const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
-    const response = await send(this.#fetch, url, { repeatable: true });
+    const response = await this.#http(url, { repeatable: true });
     if (response.status !== 200) throw errorIn(response);
     const metadata = response.body as ServerMetadata;
     if (metadata.issuer === this.#baseUrl) return metadata;

@@ -46,8 +46,8 @@ export async function* subscribe<Result>(
 ): AsyncGenerator<Result, void> {
   let rejected: string | undefined;
   for (let retries = 0; ; retries += 1) {
-    onState?.({ state: 'connecting' });
     signal?.throwIfAborted();
+    onState?.({ state: 'connecting' });
     const connection = new AbortController();
     const stop = () => connection.abort(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });

@@ -107,6 +107,14 @@ describe('the client package', () => {
     await expect(client.createWalletRule(p.demo.wallet_id, rule('1,5'))).rejects.toThrow(/amount must be a decimal/);
   });
 
+  it('sends a file among the variables of a mutation', async () => {
+    const { client } = demoClient();
+    const START =
+      'mutation ($file: File!) { startUserMigration(file: $file) { ... on Migration { total } ... on Error { message } } }';
+    const file = new File(['wallet_address,email\n0xEF,ef@example.com\n'], 'users.csv', { type: 'text/csv' });
+    expect(await client.graphql(START, { file })).toEqual({ startUserMigration: { total: 1 } });
+  });
+
   it('requests one token for all callers, and another one once after a 401', async () => {
     const { client, requests } = demoClient();
     const page = () => client.getAsset(p.demo.asset_id);

@@ -82,6 +82,28 @@ describe('a request of the client package', () => {
     expect(error).toMatchObject({ code: 'monthly_limit_exceeded', retryAfter: 90_000 });
   });
 
+  it('has errors with every issue, the missing permission and the correlation id, without retries if those are off', async () => {
+    const extensions = { code: 'FORBIDDEN', permission: 'users:migrate', correlationId: 'c' };
+    const invalid = (path: string) => ({
+      message: `Variable "$input" has invalid value at ${path}: no`,
+      extensions: {},
+    });
+    await using gateway = await scripted(
+      json(200, { data: null, errors: [{ message: 'no', extensions }] }),
+      json(400, { errors: [invalid('.a[0].b'), invalid('.c')] }),
+      refused(503, 'service_unavailable'),
+    );
+    const { baseUrl } = gateway;
+    const client = new Portcullis({ baseUrl, token: async () => 'token', retries: 0 });
+    await expect(client.graphql('{ a }')).rejects.toMatchObject({ message: 'no', ...extensions });
+    const issues = [
+      { path: ['a', '0', 'b'], message: 'no' },
+      { path: ['c'], message: 'no' },
+    ];
+    await expect(client.graphql('{ a }')).rejects.toMatchObject({ issues });
+    await expect(client.graphql('{ a }')).rejects.toMatchObject({ status: 503 });
+  });
+
   it('is sent once if a repetition could fail or act twice', async () => {
     await using gateway = await scripted(dropped, dropped);
     const rule = { name: 'x', type: 'auto_transfer' as const, network_id: 'n', network_currency_id: 'c' };

@@ -116,7 +116,8 @@ describe('the files of the console', () => {
       expect([name, again.status, again.bytes.length]).toEqual([name, 304, 0]);
       expect(again.headers['content-security-policy']).toBe(headers['content-security-policy']);
     }
-    expect([...files.keys()]).toEqual(expect.arrayContaining(['main.ts', 'console.css', 'icon.svg', 'api.ts']));
+    const some = ['main.ts', 'console.css', 'icon.svg', 'api.ts', 'client/index.ts', 'client/generated/rest.ts'];
+    expect([...files.keys()]).toEqual(expect.arrayContaining(some));
   });
 
   it('have a page that no other site shows, or holds by a window that it opened', async () => {
@@ -178,6 +179,13 @@ describe('the files of the console', () => {
     ...['main.ts%00', 'main.ts%00.css', '%00main.ts', 'main%2ets%2f', 'main.ts/', 'main.ts%20', 'MAIN.TS', 'main.js'],
     ...['main.ts%0a', 'main.ts%0d%0aset-cookie:a=b', '/etc/passwd', '%2fetc%2fpasswd', 'file:%2f%2f%2fetc%2fpasswd'],
     ...['%c0%ae%c0%ae/src/main.ts', '%', '%zz', 'packages/__proto__/x.js', 'packages/constructor/x.js', '__proto__'],
+    ...[
+      'client/package.json',
+      'client/../package.json',
+      'client/%2e%2e/README.md',
+      'client/',
+      'generated/client/index.ts',
+    ],
     ...['index.html', 'tsconfig.json', 'package.json', 'operations.graphql', 'console.css.map', '.', '..', '...'],
     ...[
       '../schema/console-operations.json',
@@ -281,7 +289,7 @@ describe('the source of the console', () => {
   });
 
   it('imports its own modules and its packages alone, and makes no markup and no address of text', () => {
-    const packages = Object.keys(MANIFEST.dependencies);
+    const packages = [...Object.keys(MANIFEST.dependencies), '@portcullis/client'];
     const isOwn = (specifier: string) => /^\.\/(?:[a-z-]+\/)*[a-z-]+\.ts$/.test(specifier);
     const isPackaged = (specifier: string) => packages.some((each) => `${specifier}/`.startsWith(`${each}/`));
     const imported: unknown[] = [];

@@ -10,16 +10,18 @@ const FOLDER = join(import.meta.dirname, '../../../console');
 /** The path of the file that lists the operations of the console, in the format of `GRAPHQL_PERSISTED_FILE`. */
 export const CONSOLE_OPERATIONS = join(FOLDER, '../schema/console-operations.json');
 const MANIFEST = join(FOLDER, 'package.json');
+/** The source of the client package, which the console uses: served as `client/`. */
+const CLIENT = '../client/src/';
 /** The names of the console's own files, without the page. */
-const OWN = /^(?:[a-z-]+\/)?[a-z-]+\.(ts|css|svg)$/;
+const OWN = /^(?:client\/)?(?:[a-z-]+\/)?[a-z-]+\.(ts|css|svg)$/;
 /** The names of modules of its packages. */
 const PACKAGED = /^packages\/((?:@[a-z-]+\/)?[a-z-]+)\/((?:[\w-]+\/)*[\w.-]+\.m?js)$/;
 /** The policy of everything but the page: nothing of it is a document. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 
 /**
- * Returns the files of the console: its page, its modules, whose types are removed as they are served, and files of its
- * packages. Undefined where its packages are not installed.
+ * Returns the files of the console: its page, its modules and the client's, whose types are removed as they are served,
+ * and files of its packages. Undefined where its packages are not installed.
  */
 export function consoleFiles(): ServedFiles | undefined {
   if (!existsSync(MANIFEST)) return undefined;
@@ -34,7 +36,7 @@ export function consoleFiles(): ServedFiles | undefined {
     const [, extension] = OWN.exec(name) ?? [];
     const [, packageName = '', file = ''] = PACKAGED.exec(name) ?? [];
     const folder = extension === undefined ? folders.get(packageName) : FOLDER;
-    const path = folder && join(folder, extension === undefined ? file : name);
+    const path = folder && join(folder, extension === undefined ? file : name.replace(/^client\//, CLIENT));
     if (path === undefined || !existsSync(path)) return undefined;
     return extension === undefined ? packaged(path) : own(path, extension);
   });
