@@ -51,16 +51,17 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
   const userMigrations = new UserMigrations({ db, log, nowMs, notify });
   const migrationJobs = new MigrationJobs({ db, log, nowMs, userMigrations, onBatch });
   const migrationFiles = new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() });
+  const walletPages = new WalletPages(db);
   const walletRulePages = new WalletRulePages(db);
   const idempotentResponses = new IdempotentResponses({ db, nowMs });
   return {
     accounts: new Accounts(db),
     accountPages: new AccountPages(db),
     assets: new Assets(db),
-    walletPages: new WalletPages(db),
+    walletPages,
     walletRules: new WalletRules({ db, nowMs }),
     walletRulePages,
-    walletRulePreviews: new WalletRulePreviews({ pages: walletRulePages, nowMs }),
+    walletRulePreviews: new WalletRulePreviews({ pages: walletRulePages, wallets: walletPages, nowMs }),
     networks: new Networks({ db, nowMs }),
     transactions: new Transactions({
       db,

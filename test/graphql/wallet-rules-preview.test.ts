@@ -3,6 +3,7 @@ import { openSocket } from '../support/graphql/sockets.ts';
 import { OTHER_NODE, until, useStand } from '../support/graphql/stand.ts';
 import {
   CreateWalletRuleDocument,
+  PreviewWalletDocument,
   PreviewWalletRuleDocument,
   type PreviewWalletRuleInput,
   SetWalletRuleStatusDocument,
@@ -163,6 +164,76 @@ describe('previewWalletRule', () => {
     expect(extensions.code).toBe('BAD_USER_INPUT');
     expect(extensions.issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
     expect(stand.faults).toEqual([]);
+  });
+});
+
+describe('previewWallet', () => {
+  const verdicts = async (walletId: string, facts = { balances: LOW, transfers: [transfer(101)], at: AT }) => {
+    const { rules } = (await stand.run(PreviewWalletDocument, { walletId, facts })).previewWallet;
+    return rules.map(({ name, fires, unmet }) => [name, fires, unmet?.path ?? null]);
+  };
+
+  it('DG-16: evaluates active rules by the same facts, by priority, then age, those without priority last', async () => {
+    const [account = ''] = await stand.addAccounts(1);
+    const [id = ''] = await stand.addWallets(account, 1);
+    const other = { ...LEAF, field: 'other' };
+    const rules: [name: string, priority: number | null, input: WalletRuleInput][] = [
+      ['none, first', null, autoTransfer()],
+      ['5, first', 5, autoTransfer({ and: [LEAF, { not: LEAF }, other] })],
+      ['100', 100, limit()],
+      ['5, second', 5, autoTransfer({ or: [LEAF, other] })],
+      ['disabled', 7, autoTransfer()],
+      ['none, second', null, { ...autoTransfer(), signAndApproveRule: { minPriority: 2, maxPriority: 1 } }],
+    ];
+    for (const [name, priority, input] of rules) {
+      const ruleId = await stored({ ...input, name, priority }, id);
+      if (name === 'disabled') await stand.run(SetWalletRuleStatusDocument, { id: ruleId, status: 'DISABLED' });
+    }
+    const logic = 'auto_transfer_rule.rule_logic';
+    expect(await verdicts(id.toUpperCase())).toEqual([
+      ['100', false, 'permissionless_transfer_limit_rule'],
+      ['5, first', false, `${logic}.and[1].not`],
+      ['5, second', false, `${logic}.or[1]`],
+      ['none, first', true, null],
+      ['none, second', false, 'sign_and_approve_rule'],
+    ]);
+    const unknown = await stand.run(PreviewWalletDocument, { walletId: id, facts: { balances: [] } });
+    expect(unknown.previewWallet.rules.map(({ fires, unmet }) => [fires, unmet?.reason !== null])).toEqual(
+      Array(5).fill([false, true]),
+    );
+  });
+
+  it('DG-16: a wallet without rules has none; an unknown one and one of another node are NOT_FOUND alike', async () => {
+    const [account = ''] = await stand.addAccounts(1);
+    const [empty = ''] = await stand.addWallets(account, 1);
+    expect(await verdicts(empty)).toEqual([]);
+    const walletPreview = `query ($walletId: ID!, $facts: PreviewFacts!) {
+      previewWallet(walletId: $walletId, facts: $facts) { rules { name } }
+    }`;
+    const texts = [MISSING, foreignWallet, 'wallet'].map(async (walletId) => {
+      return (await stand.query(walletPreview, { variables: { walletId, facts: { balances: [] } } })).text;
+    });
+    expect(new Set(await Promise.all(texts)).size).toBe(1);
+    expect(await texts[0]).toContain('"code":"NOT_FOUND"');
+  });
+
+  it('DG-16: a wallet with more than 500 active rules is refused', async () => {
+    const [account = ''] = await stand.addAccounts(1);
+    const [full = ''] = await stand.addWallets(account, 1);
+    const first = await stored(limit(), full);
+    await stand.database.db.unscoped('a test sets its rows').raw(
+      (sql) => sql`insert into wallet_rules (id, node_id, wallet_id, name, type, network_id, network_currency_id,
+          permissionless_transfer_limit_rule, created_at, updated_at)
+        select gen_random_uuid(), node_id, wallet_id, name, type, network_id, network_currency_id,
+          permissionless_transfer_limit_rule, now(), now()
+        from wallet_rules cross join generate_series(1, 500) where id = ${first}`,
+    );
+    const tooMany = await stand.query(
+      `{ previewWallet(walletId: "${full}", facts: {balances: []}) { rules { name } } }`,
+    );
+    expect(tooMany.json.errors[0].extensions.code).toBe('PAGE_TOO_LARGE');
+    await stand.run(SetWalletRuleStatusDocument, { id: first, status: 'DISABLED' });
+    expect(await verdicts(full)).toHaveLength(500);
   });
 });
 

@@ -31,6 +31,7 @@ const PLACES: readonly Place[] = [
   { tool: 'get_wallet_rule', argument: 'rule_id', thing: rule },
   { tool: 'get_wallet_rule', argument: 'rule_id', thing: rule, more: () => ({ versions: 9 }) },
   { tool: 'preview_wallet_rule', argument: 'rule_id', thing: rule, more: () => ({ balances: [] }) },
+  { tool: 'preview_wallet_rule', argument: 'wallet_id', thing: wallet, more: () => ({ balances: [] }) },
   { tool: 'create_wallet_rule', argument: 'wallet_id', thing: wallet, more: () => ({ rule: limit() }) },
   {
     tool: 'create_wallet_rule',

@@ -176,6 +176,23 @@ describe('each tool', () => {
     expect(both.error?.issues).toEqual([expect.objectContaining({ path: 'rule' })]);
   });
 
+  it('DG-16 D8-06: preview_wallet_rule tells which active rules of a wallet fire, and what keeps the others', async () => {
+    const currency = randomUUID();
+    const rule_logic = leaf({ op: 'lt', value: '100.5', network_currency_id: currency });
+    const { id: first } = await createdRule(
+      autoTransfer({ network_currency_id: currency, priority: 99 }, { rule_logic }),
+    );
+    const { id: second } = await createdRule(autoTransfer({ priority: 98 }, { rule_logic: { not: rule_logic } }));
+    const balances = [{ field: 'balance.available', network_currency_id: currency, value: '100.49' }];
+    const { given } = await agent.call('preview_wallet_rule', { wallet_id: p.demo.wallet_id, balances });
+    expect(given.rules.slice(0, 2)).toEqual([
+      expect.objectContaining({ rule_id: first, priority: 99, fires: true, unmet: null }),
+      expect.objectContaining({ rule_id: second, fires: false, unmet: expect.objectContaining({ actual: '100.49' }) }),
+    ]);
+    const both = await agent.call('preview_wallet_rule', { rule_id: first, wallet_id: p.demo.wallet_id, balances });
+    expect(both.error?.issues).toEqual([expect.objectContaining({ path: 'rule' })]);
+  });
+
   it('D6-01: a type that the collection does not know is stored, flagged, and counted', async () => {
     const transaction_id = await registered();
     const { given: before } = await agent.call('get_transaction', { transaction_id });

@@ -87,8 +87,9 @@ describe('a column that no interface declares', () => {
         return open ? `${field.name}(${given}, ` : `${field.name}(${given}) `;
       });
       const input = { ruleId: mine.rule, balances: [] };
-      const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule, input };
-      const answer = await operate(stand.as(mine), `query { ${text} }`, ids);
+      const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule };
+      const facts = { balances: [] };
+      const answer = await operate(stand.as(mine), `query { ${text} }`, { ...ids, input, facts });
       expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
       showsNothingHidden(answer.text);
     },

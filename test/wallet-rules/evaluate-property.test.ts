@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Balance, evaluateRule, operatorOf, spellingsOf } from '../../src/domain/wallet-rules/evaluate.rules.ts';
+import {
+  type Balance,
+  evaluateRule,
+  firstUnmet,
+  operatorOf,
+  spellingsOf,
+} from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { OPERATORS, type RuleLogic } from '../../src/tables/wallet-rule-content.ts';
 import { balances, conditions, factsOf, fullBalances, logics, ruleWith } from '../support/wallet-rules/logics.ts';
 
@@ -66,6 +72,17 @@ describe('condition trees', () => {
         const outcomes = (list: typeof one.explanation) =>
           list.map((leaf) => JSON.stringify({ ...leaf, path: '' })).sort();
         expect(outcomes(other.explanation)).toEqual(outcomes(one.explanation));
+      }),
+    );
+  });
+
+  it('DG-16: a rule either fires or has a first condition that keeps it from firing', () => {
+    fc.assert(
+      fc.property(logics, balances, (tree, given) => {
+        const { fires: fired, explanation } = evaluated(tree, given);
+        const unmet = firstUnmet(ruleWith(tree), explanation);
+        expect(unmet === undefined).toBe(fired);
+        if (unmet) expect(explanation).toContain(unmet);
       }),
     );
   });

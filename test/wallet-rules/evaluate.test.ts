@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateRule, type Transfer } from '../../src/domain/wallet-rules/evaluate.rules.ts';
+import { evaluateRule, firstUnmet, type Transfer } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import type {
   Condition,
   Operator,
@@ -92,6 +92,20 @@ describe('an automatic transfer', () => {
         'more than one balance is given for the field in this currency',
       ],
     ]);
+  });
+
+  it.each<[string, RuleLogic, string]>([
+    ['all, the first of which holds', { and: [low, high, high] }, '.and[1]'],
+    ['any of what does not hold', { or: [high, high] }, '.or[0]'],
+    ['any that holds, and one that does not', { and: [{ or: [high, low] }, high] }, '.and[1]'],
+    ['not what holds', { not: low }, '.not'],
+    ['not any, the second of which holds', { not: { or: [high, low] } }, '.not.or[1]'],
+    ['any that holds, beside what is not known', { or: [high, low, unknown] }, '.or[2]'],
+    ['what does not hold, before what is not known', { and: [high, unknown] }, '.and[0]'],
+  ])('DG-16: the first condition that keeps it from firing: %s', (_name, logic, path) => {
+    const rule = ruleWith(logic);
+    const { explanation } = evaluateRule(rule, factsOf([balance('5')]));
+    expect(firstUnmet(rule, explanation)?.path).toBe(`auto_transfer_rule.rule_logic${path}`);
   });
 
   it('D5-04: the other object is never evaluated', () => {

@@ -138,6 +138,7 @@ async function queries(r: Recorder, callers: Callers, made: Made): Promise<void>
       walletRules: { walletId: DEMO.wallet_id },
       walletRuleVersions: { ruleId: made.rule },
       previewWalletRule: { input: PREVIEW },
+      previewWallet: { walletId: DEMO.wallet_id, facts: { balances: PREVIEW.balances } },
     };
     const needed = required[name] ?? {};
     const byId = field.args.length === 1 && field.args[0]?.name === 'id';

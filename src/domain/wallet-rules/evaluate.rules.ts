@@ -129,6 +129,8 @@ export interface Evaluation {
 
 type EvaluatedRule = WalletRuleContent & { status?: RuleStatus };
 
+const LOGIC_PATH = 'auto_transfer_rule.rule_logic';
+
 /** The truth value of a condition tree; undefined when any of its conditions cannot be evaluated. */
 type Truth = boolean | undefined;
 
@@ -152,7 +154,7 @@ function ofType(rule: EvaluatedRule, facts: Facts, explanation: Explanation[]): 
   switch (rule.type) {
     case 'auto_transfer': {
       const { auto_transfer_rule: own } = rule;
-      return own && ofLogic(own.rule_logic, 'auto_transfer_rule.rule_logic', facts, explanation);
+      return own && ofLogic(own.rule_logic, LOGIC_PATH, facts, explanation);
     }
     case 'permissionless_transfer_limit': {
       const { permissionless_transfer_limit_rule: own, network_currency_id: currencyId } = rule;
@@ -173,10 +175,15 @@ function ofLogic(logic: RuleLogic, path: string, facts: Facts, explanation: Expl
     const truth = ofLogic(logic.not, `${path}.not`, facts, explanation);
     return truth === undefined ? undefined : !truth;
   }
-  const [group, children] = 'and' in logic ? (['and', logic.and] as const) : (['or', logic.or] as const);
-  const truths = children.map((child, index) => ofLogic(child, `${path}.${group}[${index}]`, facts, explanation));
+  const truths = childrenOf(logic, path).map(([child, at]) => ofLogic(child, at, facts, explanation));
   if (truths.includes(undefined)) return undefined;
-  return group === 'and' ? !truths.includes(false) : truths.includes(true);
+  return 'and' in logic ? !truths.includes(false) : truths.includes(true);
+}
+
+/** Returns the members of a group with their paths. */
+function childrenOf(group: Exclude<RuleLogic, Condition | { not: RuleLogic }>, path: string) {
+  const [name, children] = 'and' in group ? (['and', group.and] as const) : (['or', group.or] as const);
+  return children.map((child, index) => [child, `${path}.${name}[${index}]`] as const);
 }
 
 function ofCondition(condition: Condition, path: string, { balances }: Facts, explanation: Explanation[]): Truth {
@@ -239,4 +246,35 @@ function ofStatus(status: RuleStatus | undefined, explanation: Explanation[]): T
   const nothing = { expected: null, actual: null, result: false };
   explanation.push({ path: 'status', field: 'status', op: 'eq', ...nothing, reason: 'the rule is disabled' });
   return false;
+}
+
+/**
+ * Returns the first condition that keeps a rule from firing, in the order of its explanation; undefined if it fires. A
+ * condition that cannot be evaluated always does. Under `not` it is a condition that is true.
+ */
+export function firstUnmet(rule: WalletRuleContent, explanation: readonly Explanation[]): Explanation | undefined {
+  const leaves = new Map(explanation.map((leaf) => [leaf.path, leaf]));
+  const { type, auto_transfer_rule: transfer } = rule;
+  const deciding =
+    type === 'auto_transfer' && transfer
+      ? unmetIn(transfer.rule_logic, LOGIC_PATH, true, leaves)
+      : explanation.find(({ result }) => !result);
+  return explanation.find((leaf) => leaf.reason !== null || leaf === deciding);
+}
+
+/** Returns the first condition because of which a condition tree does not have the wanted truth value. */
+function unmetIn(
+  logic: RuleLogic,
+  path: string,
+  wanted: boolean,
+  leaves: ReadonlyMap<string, Explanation>,
+): Explanation | undefined {
+  if ('field' in logic) {
+    const leaf = leaves.get(path);
+    return leaf && (leaf.reason !== null || leaf.result !== wanted) ? leaf : undefined;
+  }
+  if ('not' in logic) return unmetIn(logic.not, `${path}.not`, !wanted, leaves);
+  const unmet = childrenOf(logic, path).map(([child, at]) => unmetIn(child, at, wanted, leaves));
+  const needsAll = 'and' in logic === wanted;
+  return needsAll || !unmet.includes(undefined) ? unmet.find((leaf) => leaf !== undefined) : undefined;
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
-import { notFound } from '../../platform/errors.ts';
-import { type Evaluation, evaluateRule } from './evaluate.rules.ts';
+import { inTurn } from '../../lib/turns.ts';
+import { notFound, Refusal } from '../../platform/errors.ts';
+import { type Evaluation, type Explanation, evaluateRule, type Facts, firstUnmet } from './evaluate.rules.ts';
 import { decimalTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
-import { contentOf, type WalletRulePages } from './wallet-rules.service.ts';
+import { contentOf, type WalletRulePages, type WalletRuleRow } from './wallet-rules.service.ts';
 
 const MAX_BALANCES = 1_000;
 const MAX_TRANSFERS = 10_000;
@@ -30,34 +31,55 @@ const transfer = objectInput({
   at: instant,
 });
 
-/** The schema of a preview: a rule, or the id of a stored one, and the facts by which to evaluate it. */
-export const previewInput = objectInput({
-  rule: walletRuleTextInput.optional(),
-  rule_id: uuidInput().optional(),
+/** The schema of the facts by which to evaluate rules. */
+export const previewFactsInput = objectInput({
   balances: z.array(balance, 'must be a list').max(MAX_BALANCES, `must have at most ${MAX_BALANCES} balances`),
   transfers: z
     .array(transfer, 'must be a list')
     .max(MAX_TRANSFERS, `must have at most ${MAX_TRANSFERS} transfers`)
     .optional(),
   at: instant.optional(),
-}).refine(({ rule, rule_id }) => (rule === undefined) !== (rule_id === undefined), {
-  path: ['rule'],
-  message: 'must be a rule, or the id of one, but not both',
 });
 
-/** A preview request as parsed by `previewInput`. */
-export type PreviewInput = z.output<typeof previewInput>;
+/** The members of a preview: a rule, or the id of a stored one, and the facts. */
+export const previewMembers = {
+  rule: walletRuleTextInput.optional(),
+  rule_id: uuidInput().optional(),
+  ...previewFactsInput.out.shape,
+};
+
+/** The schema of a preview of one rule. */
+export const previewInput = objectInput(previewMembers).refine(
+  ({ rule, rule_id }) => (rule === undefined) !== (rule_id === undefined),
+  { path: ['rule'], message: 'must be a rule, or the id of one, but not both' },
+);
+
+type PreviewFacts = z.output<typeof previewFactsInput>;
+type PreviewInput = z.output<typeof previewInput>;
+
+/** The maximum number of active rules of a wallet that is previewed. */
+const MAX_RULES = 500;
+const TOO_MANY_RULES = `the wallet has more than ${MAX_RULES} active rules: preview its rules one by one`;
+
+/** A rule of a wallet, and whether it would fire. */
+export type PreviewedRule = Pick<WalletRuleRow, 'name' | 'type' | 'priority'> & {
+  rule_id: string;
+  fires: boolean;
+  /** The first condition that keeps the rule from firing; null if it fires. */
+  unmet: Explanation | null;
+};
 
 function isInstant(given: unknown): given is Instant {
   return typeof given === 'object' && given !== null && 'seconds' in given && typeof given.seconds === 'bigint';
 }
 
 interface WalletRulePreviewsDependencies {
-  pages: Pick<WalletRulePages, 'find'>;
+  pages: Pick<WalletRulePages, 'find' | 'active'>;
+  wallets: { find(nodeId: string, id: string): Promise<unknown> };
   nowMs(): number;
 }
 
-/** Previews whether a rule would fire and why, without changing anything. */
+/** Previews whether rules would fire and why, without changing anything. */
 export class WalletRulePreviews {
   readonly #deps: WalletRulePreviewsDependencies;
 
@@ -69,9 +91,26 @@ export class WalletRulePreviews {
    * Evaluates a rule by the given facts, at the time `at` or now.
    * @throws Refusal `not_found` when the tenant has no rule with this id.
    */
-  async preview(nodeId: string, { rule, rule_id: ruleId, balances, transfers, at }: PreviewInput): Promise<Evaluation> {
-    const judged = rule ?? (await this.#stored(nodeId, ruleId ?? ''));
-    return evaluateRule(judged, { balances, transfers, at: at ?? instantOf(this.#deps.nowMs()) });
+  async preview(nodeId: string, { rule, rule_id: ruleId, ...given }: PreviewInput): Promise<Evaluation> {
+    return evaluateRule(rule ?? (await this.#stored(nodeId, ruleId ?? '')), this.#factsOf(given));
+  }
+
+  /**
+   * Evaluates every active rule of a wallet by the same facts, in the order of their priority.
+   * @throws Refusal `not_found` when the tenant has no wallet with this id; `page_too_large` when the wallet has more
+   * than `MAX_RULES` active rules.
+   */
+  async previewWallet(nodeId: string, walletId: string, given: PreviewFacts): Promise<{ rules: PreviewedRule[] }> {
+    const { pages, wallets } = this.#deps;
+    if ((await wallets.find(nodeId, walletId)) === undefined) throw notFound();
+    const rows = await pages.active(nodeId, walletId, MAX_RULES + 1);
+    if (rows.length > MAX_RULES) throw new Refusal('page_too_large', { message: TOO_MANY_RULES });
+    const facts = this.#factsOf(given);
+    return { rules: await Promise.all(rows.map((row) => inTurn(() => previewOf(row, facts)))) };
+  }
+
+  #factsOf({ balances, transfers, at }: PreviewFacts): Facts {
+    return { balances, transfers, at: at ?? instantOf(this.#deps.nowMs()) };
   }
 
   async #stored(nodeId: string, id: string) {
@@ -79,6 +118,13 @@ export class WalletRulePreviews {
     if (!row) throw notFound();
     return { ...contentOf(row), status: row.status };
   }
+}
+
+function previewOf(row: WalletRuleRow, facts: Facts): PreviewedRule {
+  const rule = contentOf(row);
+  const { fires, explanation } = evaluateRule(rule, facts);
+  const { id: rule_id, name, type, priority } = row;
+  return { rule_id, name, type, priority, fires, unmet: firstUnmet(rule, explanation) ?? null };
 }
 
 function instantOf(ms: number): Instant {

@@ -45,6 +45,7 @@ export class WalletRulePages {
   /** The versions of each rule as a nested list, newest first; of those that went with their wallet too. */
   readonly versions: NestedList<WalletRuleVersionRow>;
   readonly #find: FormedQuery<WalletRuleRow, { id: string }>;
+  readonly #active: FormedQuery<WalletRuleRow, { walletId: string; size: number }>;
 
   constructor(db: Db) {
     this.ofWallets = nestedList(db, {
@@ -61,12 +62,31 @@ export class WalletRulePages {
       isNewestFirst: true,
     });
     this.#find = db.prepareForms((k, { id }) => k.selectFrom('wallet_rules').select(columns).where('id', '=', id));
+    this.#active = db.prepareForms((k, { walletId, size }) =>
+      k
+        .selectFrom('wallet_rules')
+        .select(columns)
+        .where('wallet_id', '=', walletId)
+        .where('status', '=', 'active')
+        .orderBy('priority', (order) => order.desc().nullsLast())
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(size),
+    );
   }
 
   /** Reads the rule with this id (a UUID); undefined when the tenant has none. */
   async find(nodeId: string, id: string): Promise<WalletRuleRow | undefined> {
     const [row] = await this.#find.run(nodeId, { id });
     return row;
+  }
+
+  /**
+   * Reads up to `size` active rules of a wallet (a UUID): the highest priority first, those without one last, and of
+   * the same priority the oldest first.
+   */
+  active(nodeId: string, walletId: string, size: number): Promise<WalletRuleRow[]> {
+    return this.#active.run(nodeId, { walletId, size });
   }
 }
 

@@ -8,7 +8,12 @@ type Given = (id: string, own: Things) => Variables;
 
 const NOT_FOUND = '"__typename":"NotFoundError"';
 const NO_SUCH = '"code":"NOT_FOUND"';
-const TYPES: Record<string, string> = { rule: 'WalletRuleInput!', input: 'PreviewWalletRuleInput!', text: 'String!' };
+const TYPES: Record<string, string> = {
+  rule: 'WalletRuleInput!',
+  input: 'PreviewWalletRuleInput!',
+  facts: 'PreviewFacts!',
+  text: 'String!',
+};
 
 /** Sends an operation that declares the variables that it uses. */
 export function operate(call: Call, text: string, variables: Variables = {}, accept = '*/*'): Promise<Answer> {
@@ -89,7 +94,14 @@ const READS: SurfaceRow[] = [
   row('Query.walletRuleVersions(ruleId)', VERSIONS, 'rule', NO_SUCH),
 ];
 
+const JANUARY = '2026-01-01T00:00:00Z';
 const PREVIEW = 'query { previewWalletRule(input: $input) { fires explanation { path reason } } }';
+
+const FACTS = {
+  balances: (id: string) => ({ field: 'balance', networkCurrencyId: id, value: 1 }),
+  transfers: (id: string) => ({ networkCurrencyId: id, amount: 1, at: JANUARY }),
+};
+const WALLET_PREVIEW = 'query { previewWallet(walletId: $id, facts: $facts) { rules { ruleId fires } } }';
 
 function preview(slot: string, thing: Thing, given: Given, says = '"fires":', alike?: string): SurfaceRow {
   const input: Given = (id, own) => ({ input: { balances: [], ...given(id, own) } });
@@ -108,16 +120,21 @@ function storedIn(name: string, args: string): SurfaceRow[] {
   });
 }
 
-const JANUARY = '2026-01-01T00:00:00Z';
 /** Everything of a rule that can name a thing. */
 const RULE_ROWS: SurfaceRow[] = [
   preview('ruleId', 'rule', (ruleId) => ({ ruleId }), NO_SUCH),
   ...RULE_IDS.map((at) => stored(`rule.${at}`, (id, own) => ({ rule: ruleInput(own, at, id) }))),
   stored('balances.networkCurrencyId', (id, own) => {
-    return { rule: ruleInput(own), balances: [{ field: 'balance', networkCurrencyId: id, value: 1 }] };
+    return { rule: ruleInput(own), balances: [FACTS.balances(id)] };
   }),
   stored('transfers.networkCurrencyId', (id, own) => {
-    return { rule: ruleInput(own), transfers: [{ networkCurrencyId: id, amount: 1, at: JANUARY }] };
+    return { rule: ruleInput(own), transfers: [FACTS.transfers(id)] };
+  }),
+  row('Query.previewWallet(walletId)', WALLET_PREVIEW, 'wallet', NO_SUCH, (id) => ({ id, facts: { balances: [] } })),
+  ...(['balances', 'transfers'] as const).map((slot) => {
+    const given: Given = (id) => ({ facts: { balances: [], [slot]: [FACTS[slot](id)] } });
+    const text = WALLET_PREVIEW.replace('$id', '$ownWallet');
+    return row(`Query.previewWallet(facts.${slot}.networkCurrencyId)`, text, 'wallet', '"rules":', given, STORED);
   }),
   change('createWalletRule(walletId)', 'walletId: $id, input: $rule', 'wallet'),
   ...storedIn('createWalletRule', 'walletId: $ownWallet, input: $rule'),

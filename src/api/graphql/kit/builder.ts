@@ -203,7 +203,7 @@ export function enumOf<Value extends string>(
  * The members of an input, each with its type and description. A scalar that is required has a `!`; after another type
  * stands `required`.
  */
-type Members = Readonly<
+export type Members = Readonly<
   Record<string, readonly [type: string | InputRef | [InputRef], description: string, required?: 'required']>
 >;
 

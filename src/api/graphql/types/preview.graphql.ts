@@ -1,10 +1,10 @@
 import type { Evaluation, Explanation } from '../../../domain/wallet-rules/evaluate.rules.ts';
-import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
-import { type Builder, implement, inputOf, needs } from '../kit/builder.ts';
+import { type PreviewedRule, previewFactsInput, previewInput } from '../../../domain/wallet-rules/preview.service.ts';
+import { type Builder, implement, inputOf, type Members, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import type { WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 
-/** Adds the query that evaluates whether a rule would fire, and explains why. */
+/** Adds the queries that evaluate whether a rule, or any active rule of a wallet, would fire, and explain why. */
 export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
   const explanation = implement(
     builder.objectRef<Explanation>('WalletRuleExplanation'),
@@ -26,9 +26,36 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
     ],
     explanation: [[explanation], 'Every condition, in the order of the rule.'],
   });
-  const input = previewInputType(builder, rule);
-  builder.queryField('previewWalletRule', (t) =>
-    t.field({
+  const previewed = implement(
+    builder.objectRef<PreviewedRule>('WalletPreviewRule'),
+    'An active rule of a wallet, and whether it would fire.',
+    {
+      rule_id: ['ID', "The rule's UUID."],
+      name: ['String', 'Its display name.'],
+      type: ['String', '`auto_transfer` or `permissionless_transfer_limit`.'],
+      priority: ['Int?', 'Its priority, 1 to 100.'],
+      fires: ['Boolean', 'Whether it would fire, as in WalletRulePreview.'],
+      unmet: [
+        explanation,
+        'The first condition that keeps the rule from firing; under `not`, one that is true. Null if it fires.',
+        'nullable',
+      ],
+    },
+  );
+  const walletPreview = implement(
+    builder.objectRef<{ rules: PreviewedRule[] }>('WalletPreview'),
+    "Which of a wallet's rules would fire.",
+    { rules: [[previewed], 'The active rules: highest priority first, those without one last; then oldest first.'] },
+  );
+  const facts = factMembers(builder);
+  const factsInput = inputOf(builder, 'PreviewFacts', 'The facts to evaluate rules against.', facts);
+  const input = inputOf(builder, 'PreviewWalletRuleInput', 'A rule or its id, and the facts to evaluate it against.', {
+    rule: [rule, 'The rule. Give either this or `ruleId`.'],
+    ruleId: ['ID', 'The UUID of a stored rule. Give either this or `rule`.'],
+    ...facts,
+  });
+  builder.queryFields((t) => ({
+    previewWalletRule: t.field({
       type: preview,
       ...needs(
         'wallet-rules:read',
@@ -38,10 +65,24 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
       resolve: (_root, { input: given }, { services, principal }) =>
         services.walletRulePreviews.preview(principal.nodeId, given),
     }),
-  );
+    previewWallet: t.field({
+      type: walletPreview,
+      ...needs(
+        'wallet-rules:read',
+        'Evaluates every active rule of a wallet against the same balances and transfers. Changes nothing. NOT_FOUND if the wallet is unknown or belongs to another tenant; PAGE_TOO_LARGE if it has more than 500 active rules.',
+      ),
+      args: {
+        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        facts: t.arg({ ...parsedArgument(factsInput, previewFactsInput), description: 'The facts.' }),
+      },
+      resolve: (_root, { walletId, facts: given }, { services, principal }) =>
+        services.walletRulePreviews.previewWallet(principal.nodeId, walletId, given),
+    }),
+  }));
 }
 
-function previewInputType(builder: Builder, rule: WalletRuleInputType) {
+/** Adds the types of facts, and returns the members of an input that has them. */
+function factMembers(builder: Builder): Members {
   const balance = inputOf(builder, 'BalanceInput', 'The value of a field in a currency.', {
     field: ['String!', "The field's name as in conditions, such as `target.balance`."],
     networkCurrencyId: ['ID!', 'The UUID of the currency.'],
@@ -52,9 +93,7 @@ function previewInputType(builder: Builder, rule: WalletRuleInputType) {
     amount: ['Decimal!', 'The amount, at least 0.'],
     at: ['DateTime!', 'When it was or will be made.'],
   });
-  return inputOf(builder, 'PreviewWalletRuleInput', 'A rule or its id, and the facts to evaluate it against.', {
-    rule: [rule, 'The rule. Give either this or `ruleId`.'],
-    ruleId: ['ID', 'The UUID of a stored rule. Give either this or `rule`.'],
+  return {
     balances: [[balance], "The wallet's balances: at most 1000.", 'required'],
     transfers: [
       [transfer],
@@ -64,5 +103,5 @@ function previewInputType(builder: Builder, rule: WalletRuleInputType) {
       'DateTime',
       'The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC.',
     ],
-  });
+  };
 }

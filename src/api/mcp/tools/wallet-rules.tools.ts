@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
+import { previewMembers } from '../../../domain/wallet-rules/preview.service.ts';
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
@@ -145,14 +145,18 @@ export const walletRuleTools = [
   }),
   defineTool({
     name: 'preview_wallet_rule',
-    title: 'Preview a wallet rule',
+    title: 'Preview wallet rules',
     description:
-      'Evaluates whether a rule would fire with the balances and transfers that you pass, and explains each condition. Changes nothing and reads no balances. Pass either rule, or rule_id of a stored rule. A condition without a matching fact is false, with a reason.',
+      'Evaluates whether a rule would fire with the balances and transfers that you pass, and explains each condition. Changes nothing and reads no balances. Pass one of rule, rule_id or wallet_id. A condition without a matching fact is false, with a reason.',
     scope: 'wallet-rules:read',
-    input: previewInput,
+    input: objectInput({ ...previewMembers, wallet_id: uuidInput().optional() }).refine(
+      (given) => [given.rule, given.rule_id, given.wallet_id].filter((one) => one !== undefined).length === 1,
+      { path: ['rule'], message: 'must be a rule, or pass either rule_id or wallet_id instead' },
+    ),
     describes: {
-      rule: 'The complete rule, as for create_wallet_rule; or pass rule_id.',
-      rule_id: 'A stored rule, from list_wallet_rules; or pass rule.',
+      rule: 'The complete rule, as for create_wallet_rule.',
+      rule_id: 'A stored rule, from list_wallet_rules.',
+      wallet_id: 'Previews every active rule of this wallet (at most 500), from list_wallets.',
       balances: 'The balances of the wallet; may be empty.',
       'balances.field': 'The field as in the conditions, such as "target.balance".',
       'balances.network_currency_id': 'The currency of value.',
@@ -164,32 +168,33 @@ export const walletRuleTools = [
       at: 'The time of the evaluation; now by default.',
     },
     output: z.strictObject({
-      fires: z.boolean().meta({
+      fires: z.boolean().optional().meta({
         description:
           'For auto_transfer, whether the transfer would be made. For a limit, whether the transfers stay within it.',
       }),
-      explanation: z.array(
-        z.strictObject({
-          path: z.string().meta({ description: 'The path of the condition in the rule.' }),
-          field: z.string(),
-          op: z.string(),
-          expected: z.string().nullable(),
-          actual: z.string().nullable().meta({ description: 'The value that you passed; null if there is none.' }),
-          result: z.boolean(),
-          reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
-        }),
-      ),
+      explanation: z
+        .array(
+          z.strictObject({
+            path: z.string().meta({ description: 'The path of the condition in the rule.' }),
+            field: z.string(),
+            op: z.string(),
+            expected: z.string().nullable(),
+            actual: z.string().nullable().meta({ description: 'The value that you passed; null if there is none.' }),
+            result: z.boolean(),
+            reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
+          }),
+        )
+        .optional(),
+      rules: z.array(z.looseObject({})).optional().meta({
+        description:
+          'With wallet_id, instead of both: rule_id, name, type, priority and fires of each rule, highest priority first; unmet is the first condition that keeps it from firing.',
+      }),
     }),
-    missing: 'this tenant has no rule with that rule_id: get it from list_wallet_rules, or give rule',
-    async run(input, { caller, services }) {
-      const { fires, explanation } = await services.walletRulePreviews.preview(caller.nodeId, input);
-      return {
-        fires,
-        explanation: explanation.map(({ expected = null, actual = null, reason = null, ...leaf }) => {
-          return { ...leaf, expected, actual, reason };
-        }),
-      };
-    },
+    missing: 'this tenant has no such rule or wallet: get rule_id from list_wallet_rules, wallet_id from list_wallets',
+    run: ({ wallet_id: id, ...input }, { caller: { nodeId }, services: { walletRulePreviews } }) =>
+      id === undefined
+        ? walletRulePreviews.preview(nodeId, input)
+        : walletRulePreviews.previewWallet(nodeId, id, input),
   }),
   defineTool({
     name: 'create_wallet_rule',
