@@ -1,3 +1,5 @@
+import { effect, signal } from '@preact/signals';
+
 const FORGETTERS = new Set<() => void>();
 
 /** Registers what to do when a person signs out, or another one signs in, for values that outlive the views. */
@@ -27,3 +29,25 @@ function inBrowser<Value>(use: (kept: Storage) => Value): Value | undefined {
     return undefined;
   }
 }
+
+/** A choice for this browser, which is stored once it is another than the first of its values. */
+function choice<Value extends string>(name: string, [first, ...others]: readonly [Value, ...Value[]]) {
+  const key = `portcullis.${name}`;
+  const kept = inBrowser((storage) => storage.getItem(key));
+  const chosen = signal<Value>(others.find((value) => value === kept) ?? first);
+  let last = chosen.value;
+  effect(() => {
+    const { value } = chosen;
+    if (value !== last) inBrowser((storage) => (value === first ? storage.removeItem(key) : storage.setItem(key, value)));
+    last = value;
+  });
+  return chosen;
+}
+
+/** Whether times are shown in the zone of the browser or in UTC. */
+export const zone = choice('times', ['local', 'utc']);
+/** The colours: those of the system, light or dark. */
+export const theme = choice('theme', ['system', 'light', 'dark']);
+effect(() => {
+  document.documentElement.style.colorScheme = theme.value === 'system' ? '' : theme.value;
+});

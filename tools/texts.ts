@@ -35,7 +35,7 @@ function main(contexts: readonly string[]): void {
 }
 
 function sourceTexts(): Text[] {
-  return globSync(['src/**/*.ts', 'console/*.ts', 'client/src/*.ts', 'scripts/asyncapi.ts'], { cwd: ROOT })
+  return globSync(['src/**/*.ts', 'console/**/*.ts', 'client/src/*.ts', 'scripts/asyncapi.ts'], { cwd: ROOT })
     .sort()
     .flatMap((file) => {
       const source = readFileSync(join(ROOT, file), 'utf8');

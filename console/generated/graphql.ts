@@ -178,68 +178,6 @@ export type WalletRuleStatus =
   /** It is stored but never fires. */
   | 'DISABLED';
 
-type Failure_DuplicateError_Fragment = { __typename: 'DuplicateError', message: string };
-
-type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', permission: string, message: string };
-
-type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', message: string };
-
-type Failure_PreconditionError_Fragment = { __typename: 'PreconditionError', message: string };
-
-type Failure_ValidationError_Fragment = { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> };
-
-export type FailureFragment =
-  | Failure_DuplicateError_Fragment
-  | Failure_ForbiddenError_Fragment
-  | Failure_NotFoundError_Fragment
-  | Failure_PreconditionError_Fragment
-  | Failure_ValidationError_Fragment
-;
-
-export type PagePartsFragment = { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null };
-
-export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ViewerQuery = { me: { nodeId: string, clientId: string | null, subject: string, tokenUse: string, permissions: Array<string>, expiresAt: string | null } };
-
-export type TransactionPartsFragment = { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null };
-
-export type TransactionsQueryVariables = Exact<{
-  filter?: TransactionFilter | null | undefined;
-  first?: number | null | undefined;
-  after?: string | null | undefined;
-  last?: number | null | undefined;
-  before?: string | null | undefined;
-}>;
-
-
-export type TransactionsQuery = { transactions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> } };
-
-export type TransactionHistoryQueryVariables = Exact<{
-  id: string | number;
-  last?: number | null | undefined;
-  before?: string | null | undefined;
-}>;
-
-
-export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, events: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, transactionHash: string, contractAddress: string, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
-
-export type TransactionUpdatesSubscriptionVariables = Exact<{
-  filter?: TransactionFilter | null | undefined;
-  after?: string | null | undefined;
-}>;
-
-
-export type TransactionUpdatesSubscription = { transactionUpdates: { cursor: string, previousStatus: TransactionStatus | null, correlationId: string | null, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
-
-export type TransactionStateSubscriptionVariables = Exact<{
-  id: string | number;
-}>;
-
-
-export type TransactionStateSubscription = { transaction: { status: TransactionStatus | null, updatedAt: string | null } };
-
 export type AccountsQueryVariables = Exact<{
   filter?: AccountFilter | null | undefined;
   first?: number | null | undefined;
@@ -262,6 +200,73 @@ export type AccountWalletsQueryVariables = Exact<{
 
 
 export type AccountWalletsQuery = { account: { id: string, name: string, type: string, status: number, createdAt: string, updatedAt: string, deletedAt: string | null, wallets?: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, chain: string, createdAt: string } }> } } | null };
+
+export type AuditRecordsQueryVariables = Exact<{
+  filter?: AuditFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean } }> } };
+
+export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null };
+
+export type MigrationsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type MigrationsQuery = { migrations: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } }> } };
+
+export type MigrationRowsQueryVariables = Exact<{
+  id: string | number;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null, rows: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
+
+export type StartUserMigrationMutationVariables = Exact<{
+  file: null;
+}>;
+
+
+export type StartUserMigrationMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type CancelUserMigrationMutationVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type CancelUserMigrationMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type MigrationProgressSubscriptionVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type MigrationProgressSubscription = { migrationProgress: { processed: number, total: number | null, success: number, skipped: number, failed: number, done: boolean, migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } } };
 
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
 
@@ -344,9 +349,35 @@ export type SetWalletRuleStatusMutation = { result:
     | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
    };
 
-export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null };
+type Failure_DuplicateError_Fragment = { __typename: 'DuplicateError', message: string };
 
-export type MigrationsQueryVariables = Exact<{
+type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', permission: string, message: string };
+
+type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', message: string };
+
+type Failure_PreconditionError_Fragment = { __typename: 'PreconditionError', message: string };
+
+type Failure_ValidationError_Fragment = { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> };
+
+export type FailureFragment =
+  | Failure_DuplicateError_Fragment
+  | Failure_ForbiddenError_Fragment
+  | Failure_NotFoundError_Fragment
+  | Failure_PreconditionError_Fragment
+  | Failure_ValidationError_Fragment
+;
+
+export type PagePartsFragment = { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null };
+
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { me: { nodeId: string, clientId: string | null, subject: string, tokenUse: string, permissions: Array<string>, expiresAt: string | null } };
+
+export type TransactionPartsFragment = { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null };
+
+export type TransactionsQueryVariables = Exact<{
+  filter?: TransactionFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
   last?: number | null | undefined;
@@ -354,62 +385,31 @@ export type MigrationsQueryVariables = Exact<{
 }>;
 
 
-export type MigrationsQuery = { migrations: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } }> } };
+export type TransactionsQuery = { transactions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> } };
 
-export type MigrationRowsQueryVariables = Exact<{
+export type TransactionHistoryQueryVariables = Exact<{
   id: string | number;
-  first?: number | null | undefined;
-  after?: string | null | undefined;
   last?: number | null | undefined;
   before?: string | null | undefined;
 }>;
 
 
-export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null, rows: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
+export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, events: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, transactionHash: string, contractAddress: string, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
 
-export type StartUserMigrationMutationVariables = Exact<{
-  file: null;
-}>;
-
-
-export type StartUserMigrationMutation = { result:
-    | { __typename: 'ForbiddenError', permission: string, message: string }
-    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
-    | { __typename: 'NotFoundError', message: string }
-    | { __typename: 'PreconditionError', message: string }
-    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
-   };
-
-export type CancelUserMigrationMutationVariables = Exact<{
-  id: string | number;
-}>;
-
-
-export type CancelUserMigrationMutation = { result:
-    | { __typename: 'ForbiddenError', permission: string, message: string }
-    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
-    | { __typename: 'NotFoundError', message: string }
-    | { __typename: 'PreconditionError', message: string }
-    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
-   };
-
-export type MigrationProgressSubscriptionVariables = Exact<{
-  id: string | number;
-}>;
-
-
-export type MigrationProgressSubscription = { migrationProgress: { processed: number, total: number | null, success: number, skipped: number, failed: number, done: boolean, migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } } };
-
-export type AuditRecordsQueryVariables = Exact<{
-  filter?: AuditFilter | null | undefined;
-  first?: number | null | undefined;
+export type TransactionUpdatesSubscriptionVariables = Exact<{
+  filter?: TransactionFilter | null | undefined;
   after?: string | null | undefined;
-  last?: number | null | undefined;
-  before?: string | null | undefined;
 }>;
 
 
-export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean } }> } };
+export type TransactionUpdatesSubscription = { transactionUpdates: { cursor: string, previousStatus: TransactionStatus | null, correlationId: string | null, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
+
+export type TransactionStateSubscriptionVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type TransactionStateSubscription = { transaction: { status: TransactionStatus | null, updatedAt: string | null } };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -429,6 +429,51 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const MigrationPartsFragmentDoc = new TypedDocumentString(`
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}
+    `, {"fragmentName":"MigrationParts"}) as unknown as TypedDocumentString<MigrationPartsFragment, unknown>;
+export const RulePartsFragmentDoc = new TypedDocumentString(`
+    fragment RuleParts on WalletRule {
+  id
+  walletId
+  name
+  type
+  networkId
+  networkCurrencyId
+  priority
+  status
+  version
+  createdAt
+  updatedAt
+  autoTransferRule {
+    type
+    ruleLogic
+    amount
+    targetWalletId
+  }
+  signAndApproveRule {
+    mandatoryUserId
+    minPriority
+    maxPriority
+    minUserCount
+  }
+  permissionlessTransferLimitRule {
+    maxAmount
+    timePeriod
+    timePeriodValue
+  }
+}
+    `, {"fragmentName":"RuleParts"}) as unknown as TypedDocumentString<RulePartsFragment, unknown>;
 export const FailureFragmentDoc = new TypedDocumentString(`
     fragment Failure on Error {
   __typename
@@ -469,183 +514,6 @@ export const TransactionPartsFragmentDoc = new TypedDocumentString(`
   updatedAt
 }
     `, {"fragmentName":"TransactionParts"}) as unknown as TypedDocumentString<TransactionPartsFragment, unknown>;
-export const RulePartsFragmentDoc = new TypedDocumentString(`
-    fragment RuleParts on WalletRule {
-  id
-  walletId
-  name
-  type
-  networkId
-  networkCurrencyId
-  priority
-  status
-  version
-  createdAt
-  updatedAt
-  autoTransferRule {
-    type
-    ruleLogic
-    amount
-    targetWalletId
-  }
-  signAndApproveRule {
-    mandatoryUserId
-    minPriority
-    maxPriority
-    minUserCount
-  }
-  permissionlessTransferLimitRule {
-    maxAmount
-    timePeriod
-    timePeriodValue
-  }
-}
-    `, {"fragmentName":"RuleParts"}) as unknown as TypedDocumentString<RulePartsFragment, unknown>;
-export const MigrationPartsFragmentDoc = new TypedDocumentString(`
-    fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  createdBy
-  createdAt
-  finishedAt
-}
-    `, {"fragmentName":"MigrationParts"}) as unknown as TypedDocumentString<MigrationPartsFragment, unknown>;
-export const ViewerDocument = new TypedDocumentString(`
-    query Viewer {
-  me {
-    nodeId
-    clientId
-    subject
-    tokenUse
-    permissions
-    expiresAt
-  }
-}
-    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
-export const TransactionsDocument = new TypedDocumentString(`
-    query Transactions($filter: TransactionFilter, $first: Int, $after: String, $last: Int, $before: String) {
-  transactions(
-    filter: $filter
-    first: $first
-    after: $after
-    last: $last
-    before: $before
-  ) {
-    totalCount
-    pageInfo {
-      ...PageParts
-    }
-    edges {
-      node {
-        ...TransactionParts
-      }
-    }
-  }
-}
-    fragment PageParts on PageInfo {
-  hasNextPage
-  hasPreviousPage
-  startCursor
-  endCursor
-}
-fragment TransactionParts on Transaction {
-  id
-  collection
-  type
-  typeName
-  typeFlagged
-  status
-  transactionHash
-  contractAddress
-  gasUsed
-  error
-  conflict
-  createdAt
-  updatedAt
-}`) as unknown as TypedDocumentString<TransactionsQuery, TransactionsQueryVariables>;
-export const TransactionHistoryDocument = new TypedDocumentString(`
-    query TransactionHistory($id: ID!, $last: Int, $before: String) {
-  transaction(id: $id) {
-    ...TransactionParts
-    events(last: $last, before: $before) {
-      totalCount
-      pageInfo {
-        ...PageParts
-      }
-      edges {
-        node {
-          cursor
-          status
-          previousStatus
-          transactionHash
-          contractAddress
-          error
-          correlationId
-          occurredAt
-        }
-      }
-    }
-  }
-}
-    fragment PageParts on PageInfo {
-  hasNextPage
-  hasPreviousPage
-  startCursor
-  endCursor
-}
-fragment TransactionParts on Transaction {
-  id
-  collection
-  type
-  typeName
-  typeFlagged
-  status
-  transactionHash
-  contractAddress
-  gasUsed
-  error
-  conflict
-  createdAt
-  updatedAt
-}`) as unknown as TypedDocumentString<TransactionHistoryQuery, TransactionHistoryQueryVariables>;
-export const TransactionUpdatesDocument = new TypedDocumentString(`
-    subscription TransactionUpdates($filter: TransactionFilter, $after: String) {
-  transactionUpdates(filter: $filter, after: $after) {
-    cursor
-    previousStatus
-    correlationId
-    transaction {
-      ...TransactionParts
-    }
-  }
-}
-    fragment TransactionParts on Transaction {
-  id
-  collection
-  type
-  typeName
-  typeFlagged
-  status
-  transactionHash
-  contractAddress
-  gasUsed
-  error
-  conflict
-  createdAt
-  updatedAt
-}`) as unknown as TypedDocumentString<TransactionUpdatesSubscription, TransactionUpdatesSubscriptionVariables>;
-export const TransactionStateDocument = new TypedDocumentString(`
-    subscription TransactionState($id: ID!) {
-  transaction(id: $id) {
-    status
-    updatedAt
-  }
-}
-    `) as unknown as TypedDocumentString<TransactionStateSubscription, TransactionStateSubscriptionVariables>;
 export const AccountsDocument = new TypedDocumentString(`
     query Accounts($filter: AccountFilter, $first: Int, $after: String, $last: Int, $before: String) {
   accounts(
@@ -708,6 +576,206 @@ export const AccountWalletsDocument = new TypedDocumentString(`
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<AccountWalletsQuery, AccountWalletsQueryVariables>;
+export const AuditRecordsDocument = new TypedDocumentString(`
+    query AuditRecords($filter: AuditFilter, $first: Int, $after: String, $last: Int, $before: String) {
+  auditRecords(
+    filter: $filter
+    first: $first
+    after: $after
+    last: $last
+    before: $before
+  ) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        id
+        at
+        correlationId
+        method
+        path
+        query
+        statusCode
+        elapsed
+        headers
+        remoteAddress
+        realIp
+        requestBody
+        responseBody
+        isApi
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;
+export const MigrationsDocument = new TypedDocumentString(`
+    query Migrations($first: Int, $after: String, $last: Int, $before: String) {
+  migrations(first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        ...MigrationParts
+      }
+    }
+  }
+}
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}
+fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<MigrationsQuery, MigrationsQueryVariables>;
+export const MigrationRowsDocument = new TypedDocumentString(`
+    query MigrationRows($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+  migration(id: $id) {
+    ...MigrationParts
+    rows(first: $first, after: $after, last: $last, before: $before) {
+      totalCount
+      pageInfo {
+        ...PageParts
+      }
+      edges {
+        node {
+          index
+          email
+          externalId
+          userId
+          status
+          reason
+        }
+      }
+    }
+  }
+}
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}
+fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<MigrationRowsQuery, MigrationRowsQueryVariables>;
+export const StartUserMigrationDocument = new TypedDocumentString(`
+    mutation StartUserMigration($file: File!) {
+  result: startUserMigration(file: $file) {
+    ... on Migration {
+      ...MigrationParts
+    }
+    ...Failure
+  }
+}
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<StartUserMigrationMutation, StartUserMigrationMutationVariables>;
+export const CancelUserMigrationDocument = new TypedDocumentString(`
+    mutation CancelUserMigration($id: ID!) {
+  result: cancelUserMigration(id: $id) {
+    ... on Migration {
+      ...MigrationParts
+    }
+    ...Failure
+  }
+}
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<CancelUserMigrationMutation, CancelUserMigrationMutationVariables>;
+export const MigrationProgressDocument = new TypedDocumentString(`
+    subscription MigrationProgress($id: ID!) {
+  migrationProgress(id: $id) {
+    processed
+    total
+    success
+    skipped
+    failed
+    done
+    migration {
+      ...MigrationParts
+    }
+  }
+}
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}`) as unknown as TypedDocumentString<MigrationProgressSubscription, MigrationProgressSubscriptionVariables>;
 export const WalletRulesDocument = new TypedDocumentString(`
     query WalletRules($id: ID!, $withAccount: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
   wallet(id: $id) {
@@ -846,20 +914,7 @@ export const CreateWalletRuleDocument = new TypedDocumentString(`
     ...Failure
   }
 }
-    fragment Failure on Error {
-  __typename
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-  ... on ForbiddenError {
-    permission
-  }
-}
-fragment RuleParts on WalletRule {
+    fragment RuleParts on WalletRule {
   id
   walletId
   name
@@ -887,6 +942,19 @@ fragment RuleParts on WalletRule {
     maxAmount
     timePeriod
     timePeriodValue
+  }
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
   }
 }`) as unknown as TypedDocumentString<CreateWalletRuleMutation, CreateWalletRuleMutationVariables>;
 export const ReplaceWalletRuleDocument = new TypedDocumentString(`
@@ -903,20 +971,7 @@ export const ReplaceWalletRuleDocument = new TypedDocumentString(`
     ...Failure
   }
 }
-    fragment Failure on Error {
-  __typename
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-  ... on ForbiddenError {
-    permission
-  }
-}
-fragment RuleParts on WalletRule {
+    fragment RuleParts on WalletRule {
   id
   walletId
   name
@@ -944,6 +999,19 @@ fragment RuleParts on WalletRule {
     maxAmount
     timePeriod
     timePeriodValue
+  }
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
   }
 }`) as unknown as TypedDocumentString<ReplaceWalletRuleMutation, ReplaceWalletRuleMutationVariables>;
 export const SetWalletRuleStatusDocument = new TypedDocumentString(`
@@ -955,20 +1023,7 @@ export const SetWalletRuleStatusDocument = new TypedDocumentString(`
     ...Failure
   }
 }
-    fragment Failure on Error {
-  __typename
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-  ... on ForbiddenError {
-    permission
-  }
-}
-fragment RuleParts on WalletRule {
+    fragment RuleParts on WalletRule {
   id
   walletId
   name
@@ -997,171 +1052,35 @@ fragment RuleParts on WalletRule {
     timePeriod
     timePeriodValue
   }
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
 }`) as unknown as TypedDocumentString<SetWalletRuleStatusMutation, SetWalletRuleStatusMutationVariables>;
-export const MigrationsDocument = new TypedDocumentString(`
-    query Migrations($first: Int, $after: String, $last: Int, $before: String) {
-  migrations(first: $first, after: $after, last: $last, before: $before) {
-    totalCount
-    pageInfo {
-      ...PageParts
-    }
-    edges {
-      node {
-        ...MigrationParts
-      }
-    }
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  me {
+    nodeId
+    clientId
+    subject
+    tokenUse
+    permissions
+    expiresAt
   }
 }
-    fragment PageParts on PageInfo {
-  hasNextPage
-  hasPreviousPage
-  startCursor
-  endCursor
-}
-fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  createdBy
-  createdAt
-  finishedAt
-}`) as unknown as TypedDocumentString<MigrationsQuery, MigrationsQueryVariables>;
-export const MigrationRowsDocument = new TypedDocumentString(`
-    query MigrationRows($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
-  migration(id: $id) {
-    ...MigrationParts
-    rows(first: $first, after: $after, last: $last, before: $before) {
-      totalCount
-      pageInfo {
-        ...PageParts
-      }
-      edges {
-        node {
-          index
-          email
-          externalId
-          userId
-          status
-          reason
-        }
-      }
-    }
-  }
-}
-    fragment PageParts on PageInfo {
-  hasNextPage
-  hasPreviousPage
-  startCursor
-  endCursor
-}
-fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  createdBy
-  createdAt
-  finishedAt
-}`) as unknown as TypedDocumentString<MigrationRowsQuery, MigrationRowsQueryVariables>;
-export const StartUserMigrationDocument = new TypedDocumentString(`
-    mutation StartUserMigration($file: File!) {
-  result: startUserMigration(file: $file) {
-    ... on Migration {
-      ...MigrationParts
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-  ... on ForbiddenError {
-    permission
-  }
-}
-fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  createdBy
-  createdAt
-  finishedAt
-}`) as unknown as TypedDocumentString<StartUserMigrationMutation, StartUserMigrationMutationVariables>;
-export const CancelUserMigrationDocument = new TypedDocumentString(`
-    mutation CancelUserMigration($id: ID!) {
-  result: cancelUserMigration(id: $id) {
-    ... on Migration {
-      ...MigrationParts
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-  ... on ForbiddenError {
-    permission
-  }
-}
-fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  createdBy
-  createdAt
-  finishedAt
-}`) as unknown as TypedDocumentString<CancelUserMigrationMutation, CancelUserMigrationMutationVariables>;
-export const MigrationProgressDocument = new TypedDocumentString(`
-    subscription MigrationProgress($id: ID!) {
-  migrationProgress(id: $id) {
-    processed
-    total
-    success
-    skipped
-    failed
-    done
-    migration {
-      ...MigrationParts
-    }
-  }
-}
-    fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  createdBy
-  createdAt
-  finishedAt
-}`) as unknown as TypedDocumentString<MigrationProgressSubscription, MigrationProgressSubscriptionVariables>;
-export const AuditRecordsDocument = new TypedDocumentString(`
-    query AuditRecords($filter: AuditFilter, $first: Int, $after: String, $last: Int, $before: String) {
-  auditRecords(
+    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const TransactionsDocument = new TypedDocumentString(`
+    query Transactions($filter: TransactionFilter, $first: Int, $after: String, $last: Int, $before: String) {
+  transactions(
     filter: $filter
     first: $first
     after: $after
@@ -1174,20 +1093,7 @@ export const AuditRecordsDocument = new TypedDocumentString(`
     }
     edges {
       node {
-        id
-        at
-        correlationId
-        method
-        path
-        query
-        statusCode
-        elapsed
-        headers
-        remoteAddress
-        realIp
-        requestBody
-        responseBody
-        isApi
+        ...TransactionParts
       }
     }
   }
@@ -1197,4 +1103,98 @@ export const AuditRecordsDocument = new TypedDocumentString(`
   hasPreviousPage
   startCursor
   endCursor
-}`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;
+}
+fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<TransactionsQuery, TransactionsQueryVariables>;
+export const TransactionHistoryDocument = new TypedDocumentString(`
+    query TransactionHistory($id: ID!, $last: Int, $before: String) {
+  transaction(id: $id) {
+    ...TransactionParts
+    events(last: $last, before: $before) {
+      totalCount
+      pageInfo {
+        ...PageParts
+      }
+      edges {
+        node {
+          cursor
+          status
+          previousStatus
+          transactionHash
+          contractAddress
+          error
+          correlationId
+          occurredAt
+        }
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<TransactionHistoryQuery, TransactionHistoryQueryVariables>;
+export const TransactionUpdatesDocument = new TypedDocumentString(`
+    subscription TransactionUpdates($filter: TransactionFilter, $after: String) {
+  transactionUpdates(filter: $filter, after: $after) {
+    cursor
+    previousStatus
+    correlationId
+    transaction {
+      ...TransactionParts
+    }
+  }
+}
+    fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<TransactionUpdatesSubscription, TransactionUpdatesSubscriptionVariables>;
+export const TransactionStateDocument = new TypedDocumentString(`
+    subscription TransactionState($id: ID!) {
+  transaction(id: $id) {
+    status
+    updatedAt
+  }
+}
+    `) as unknown as TypedDocumentString<TransactionStateSubscription, TransactionStateSubscriptionVariables>;

@@ -28,7 +28,7 @@ describeReal('chromium', 'audit records in the console', () => {
 
   it('an error leads with one click to its audit record', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
-    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'User migrations' }).click();
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Migrations' }).click();
     const bad = { name: 'bad.csv', mimeType: 'text/csv', buffer: Buffer.from('email,email\na@x.y,b@x.y\n') };
     await page.getByLabel('CSV file of users').setInputFiles(bad);
     await page.getByRole('button', { name: 'Start the migration' }).click();

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutRecords } from '../../console/csv.ts';
+import { cutRecords } from '../../console/views/csv.ts';
 import { CsvRecords, MAX_RECORD_BYTES } from '../../src/domain/user-migrations/csv.rules.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { beginAt, openConsole, SOON, signIn } from '../support/console/console-page.ts';
+import { beginAt, openConsole, SOON, signIn, signOut } from '../support/console/console-page.ts';
 import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -41,7 +41,7 @@ async function drop(page: Page, name: string, text: string): Promise<void> {
 }
 
 async function openMigrations(page: Page): Promise<void> {
-  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'User migrations' }).click();
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Migrations' }).click();
   await page.getByRole('heading', { name: 'User migrations', level: 1 }).waitFor();
 }
 
@@ -86,7 +86,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     await page.getByText('users-failed-rows.csv has 3 failed rows').waitFor();
 
     // Another session knows the migration, and not the file.
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await signIn(page, p.demo);
     await openMigrations(page);
     await page.getByRole('table', { name: 'User migrations' }).getByRole('link').first().click();

@@ -8,6 +8,7 @@ import {
   beginAt,
   beginSignedOut,
   goTo,
+  openAccount,
   openConsole,
   SOON,
   shown,
@@ -175,10 +176,12 @@ describeReal('chromium', 'the console for people', () => {
       await goTo(page, place(p.demo));
       found.push(...(await everywhere(page, name, (at - 1) / 3)));
     }
-    await page.locator('.who summary').click();
-    found.push(...(await everywhere(page, 'who', 0)));
+    await openAccount(page);
+    found.push(...(await everywhere(page, 'the account', 0)));
     await page.setViewportSize({ width: 360, height: 800 });
-    expect((await page.locator('.who dl').boundingBox())?.x).toBeGreaterThanOrEqual(0);
+    await page.keyboard.press('Escape');
+    await openAccount(page);
+    expect((await page.locator('.menu:popover-open').boundingBox())?.x).toBeGreaterThanOrEqual(0);
     expect(found).toEqual([]);
   });
 
@@ -238,11 +241,11 @@ describeReal('chromium', 'the console for people', () => {
     expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
     await tabTo(page, 'select');
     const widths = await page.evaluate<string[]>(
-      '[...document.querySelectorAll("button, select, input, .badge")].map((each) => getComputedStyle(each).borderTopWidth)',
+      '[...document.querySelectorAll("button, select, input:not([type=radio]), .badge")].map((each) => getComputedStyle(each).borderTopWidth)',
     );
     expect(new Set(widths)).toEqual(new Set(['1px']));
-    const current = 'getComputedStyle(document.querySelector(".bar [aria-current]"))';
-    const other = 'getComputedStyle(document.querySelector(".bar a:not([aria-current])"))';
+    const current = 'getComputedStyle(document.querySelector(".side [aria-current]"))';
+    const other = 'getComputedStyle(document.querySelector(".side a:not([aria-current])"))';
     const told = await page.evaluate<boolean>(
       `['outlineStyle', 'borderTopWidth', 'textDecorationLine', 'backgroundColor', 'fontWeight'].some((name) => ${current}[name] !== ${other}[name])`,
     );
@@ -282,10 +285,11 @@ describeReal('chromium', 'the console for people', () => {
     await page.getByRole('alert').waitFor({ state: 'detached' });
   });
 
-  it('shows times as they are here, with UTC beside them', async () => {
+  it('shows times as their age, on request as they are here, with UTC in the tooltip', async () => {
     const page = await beginAt(open, p.demo, `#/transactions/${p.demo.transactions.otc_transactions}`);
-    await page.locator('main time').first().waitFor();
-    expect(await shown(page)).toContain('21 Nov 2026, 16:00:00 2026-11-21 10:30:00 UTC');
+    const time = page.locator('.facts time').first();
+    expect(await time.getAttribute('title')).toBe('21 Nov 2026, 16:00:00\n2026-11-21 10:30:00 UTC');
+    expect(await time.innerText()).toMatch(/^(?:\d+ (?:days?|hours?|hr|min) ago|21 Nov 2026, 16:00:00)$/);
   });
 
   it('says of a transaction that notifications contradict each other, and that its type is none of its collection', async () => {

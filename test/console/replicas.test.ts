@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RevokeSessionsDocument, SupervisorsDocument } from '../graphql/generated/graphql.ts';
-import { openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import { idsOf, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
 import { type Relay, startRelay } from '../support/console/relay.ts';
 import { operate } from '../support/graphql/administration.ts';
 import { startBrowser } from '../support/harness/browser.ts';
@@ -30,7 +30,7 @@ async function secondGateway(): Promise<{ gateway: Running; relay: Relay } & Asy
 }
 
 async function ids(page: Page, count: number): Promise<string[]> {
-  return (await page.locator('tbody code.id').allInnerTexts()).slice(0, count).toSorted();
+  return (await idsOf(page)).slice(0, count).toSorted();
 }
 
 describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gateways', () => {

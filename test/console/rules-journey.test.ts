@@ -34,7 +34,7 @@ async function goToNewRule(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Accounts' }).click();
   await page.getByLabel('Name contains').fill('acme trea');
   await page.getByRole('link', { name: 'Acme Treasury' }).click();
-  await page.getByRole('table', { name: 'Wallets' }).getByRole('link', { name: p.demo.wallet_id }).click();
+  await page.locator(`[aria-label="Wallets"] .id[title="${p.demo.wallet_id}"] a`).click();
   await page.getByRole('table', { name: 'Networks' }).waitFor();
   await page.getByRole('link', { name: 'New rule' }).click();
 }
@@ -142,7 +142,7 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByText('Saved as version 3.').waitFor();
 
     await page.getByRole('button', { name: 'Disable the rule' }).click();
-    await expect.poll(() => page.getByText('Keep it as it is').evaluate(isFocused), SOON).toBe(true);
+    await expect.poll(() => page.getByRole('button', { name: 'Cancel' }).evaluate(isFocused), SOON).toBe(true);
     await page.getByRole('button', { name: 'Disable', exact: true }).click();
     await expect.poll(() => history.innerText(), SOON).toContain('active → disabled');
     expect(await history.innerText()).toContain('Refill of another one → Refill');

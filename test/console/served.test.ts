@@ -186,7 +186,16 @@ describe('the files of the console', () => {
       'client/',
       'generated/client/index.ts',
     ],
-    ...['index.html', 'tsconfig.json', 'package.json', 'operations.graphql', 'console.css.map', '.', '..', '...'],
+    ...[
+      'index.html',
+      'tsconfig.json',
+      'package.json',
+      'operations/shared.graphql',
+      'console.css.map',
+      '.',
+      '..',
+      '...',
+    ],
     ...[
       '../schema/console-operations.json',
       'html.ts%3f',
@@ -251,7 +260,8 @@ describe('the operations of the console', () => {
     expect(Object.keys(OPERATIONS)).toEqual(texts.map((text) => createHash('sha256').update(text).digest('hex')));
     const names = (text: string) =>
       parse(text).definitions.flatMap((node) => (node.kind === 'OperationDefinition' ? [node.name?.value] : []));
-    const written = names(readFileSync(join(FOLDER, 'operations.graphql'), 'utf8'));
+    const folder = join(FOLDER, 'operations');
+    const written = readdirSync(folder).flatMap((name) => names(readFileSync(join(folder, name), 'utf8')));
     expect(texts.flatMap(names).sort()).toEqual(written.sort());
   });
 
@@ -283,14 +293,14 @@ describe('the operations of the console', () => {
 describe('the source of the console', () => {
   const own = filesOf(FOLDER).filter((name) => !/^(?:generated|node_modules)\/|^README/.test(name));
 
-  it('has at most 3,000 lines', () => {
+  it('has at most 5,000 lines', () => {
     const lines = own.map((name) => readFileSync(join(FOLDER, name), 'utf8').split('\n').length - 1);
-    expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(3_000);
+    expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(5_000);
   });
 
   it('imports its own modules and its packages alone, and makes no markup and no address of text', () => {
     const packages = [...Object.keys(MANIFEST.dependencies), '@portcullis/client'];
-    const isOwn = (specifier: string) => /^\.\/(?:[a-z-]+\/)*[a-z-]+\.ts$/.test(specifier);
+    const isOwn = (specifier: string) => /^\.\.?\/(?:[a-z-]+\/)*[a-z-]+\.ts$/.test(specifier);
     const isPackaged = (specifier: string) => packages.some((each) => `${specifier}/`.startsWith(`${each}/`));
     const imported: unknown[] = [];
     for (const name of own.filter((each) => each.endsWith('.ts'))) {

@@ -2,7 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RevokeSessionsDocument } from '../graphql/generated/graphql.ts';
-import { expectQuiet, goTo, openConsole, SOON, shown, signIn, tryToSignIn } from '../support/console/console-page.ts';
+import {
+  expectQuiet,
+  goTo,
+  openConsole,
+  SOON,
+  shown,
+  signIn,
+  signOut,
+  tryToSignIn,
+} from '../support/console/console-page.ts';
 import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
 import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
@@ -92,7 +101,7 @@ describeReal('chromium', 'the session of the console', () => {
     const page = await anew();
     const documents = open.loads();
     await signIn(page, p.demo);
-    expect(await page.locator('.who summary').innerText()).toBe('Supervisor');
+    expect(await page.locator('.side .opener').innerText()).toBe('Supervisor');
     expect(await kept(page)).toEqual(NOTHING);
     expect(page.url()).toBe(`${p.url}/console/`);
     expectQuiet(open, p.url, documents);
@@ -105,7 +114,7 @@ describeReal('chromium', 'the session of the console', () => {
     const page = await anew();
     await page.getByLabel('Remember the client id').check();
     await signIn(page, { client: p.demo.client });
-    expect(await page.locator('.who summary').innerText()).toBe('Client');
+    expect(await page.locator('.side .opener').innerText()).toBe('Client');
     expect(await kept(page)).toEqual([{ 'portcullis.client_id': p.demo.client.client_id }, ...NOTHING.slice(1)]);
     await page.reload();
     const field = page.getByLabel('Client id', { exact: true });
@@ -125,7 +134,7 @@ describeReal('chromium', 'the session of the console', () => {
     });
     await page.getByLabel('Remember the client id').check();
     await signIn(page, p.demo);
-    expect(await page.locator('.who summary').innerText()).toBe('Supervisor');
+    expect(await page.locator('.side .opener').innerText()).toBe('Supervisor');
     await page.reload();
   });
 
@@ -168,7 +177,7 @@ describeReal('chromium', 'the session of the console', () => {
     await goTo(page, '#/accounts?search=Acme');
     const [token = ''] = seen.sent;
     expect(await tokenStatus(p, token)).toBe(200);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     await expect.poll(() => tokenStatus(p, token), SOON).toBe(401);
     const introspection = { token: seen.refresh, ...p.demo.client };
@@ -202,12 +211,12 @@ describeReal('chromium', 'the session of the console', () => {
       `import('/console/api.ts').then(({ ask }) => ask('{ late }', {})).catch(({ message }) => message)`,
     );
     await arrived.promise;
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await signIn(page, { client: p.demo.client });
     refused.resolve();
     expect(await told).toBe('You are signed out.');
     expect(sent).toHaveLength(1);
-    expect(await page.locator('.who summary').innerText()).toBe('Client');
+    expect(await page.locator('.side .opener').innerText()).toBe('Client');
   });
 
   it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was, and what was typed', async () => {
@@ -228,7 +237,7 @@ describeReal('chromium', 'the session of the console', () => {
     await expect.poll(() => name.inputValue(), SOON).toBe('Half of a rule');
     await page.getByText('Not saved yet.').waitFor();
     expect(await shown(page)).not.toContain('Your session was revoked or has expired');
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     await signIn(page, credentials);
@@ -257,7 +266,7 @@ describeReal('chromium', 'the session of the console', () => {
       expect(await page.getByRole('main').getByText(ACTIONS).count()).toBe(0);
       expect(await page.locator('main form :is(input, select, button):enabled').count()).toBe(0);
     }
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     const made = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
     await signIn(page, { client: made.credentials });
     await goTo(page, `#/accounts/${p.demo.account_id}`);

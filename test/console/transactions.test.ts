@@ -1,6 +1,15 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { beginAt, expectQuiet, goTo, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import {
+  beginAt,
+  expectQuiet,
+  goTo,
+  idsOf,
+  openConsole,
+  SOON,
+  shown,
+  signIn,
+} from '../support/console/console-page.ts';
 import { type Relay, startRelay } from '../support/console/relay.ts';
 import { createdClient } from '../support/graphql/administration.ts';
 import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
@@ -16,7 +25,7 @@ let open: OpenPage;
 
 /** The ids of the first rows. */
 async function top(page: Page, count?: number): Promise<string[]> {
-  return (await page.locator('tbody code.id').allInnerTexts()).slice(0, count);
+  return (await idsOf(page)).slice(0, count);
 }
 
 /** The same, in the order of their ids: notifications about different ones may overtake each other. */
@@ -25,7 +34,7 @@ async function sortedTop(page: Page, count: number): Promise<string[]> {
 }
 
 function row(page: Page, id: string) {
-  return page.getByRole('row').filter({ hasText: id });
+  return page.getByRole('row').filter({ has: page.locator(`.id[title="${id}"]`) });
 }
 
 async function isLive(page: Page): Promise<void> {

@@ -153,14 +153,17 @@ async function poisonRecords(): Promise<void> {
   await rows().run((k) => k.insertInto('audit_records').values(records));
 }
 
-/** What is shown: the texts of the document, and the values of its inputs. */
+/** What is shown: the texts of the document and of its tooltips, and the values of its inputs. */
 const SHOWN = `(() => {
   const inputs = [...document.querySelectorAll('input, select, textarea')].map(({ value }) => value);
-  return [document.body.textContent, ...inputs].join('\\n');
+  const tooltips = [...document.querySelectorAll('[title]')].map(({ title }) => title);
+  return [document.body.textContent, ...tooltips, ...inputs].join('\\n');
 })()`;
 
 /** Elements and attributes that no view makes; those of other namespaces and of unknown names among them. */
 const STRANGE = `[...document.querySelectorAll('body *')].filter((element) => {
+  if (element.matches('svg.icon[aria-hidden], svg.icon > path') && element.childElementCount < 2)
+    return [...element.attributes].some(({ name, value }) => !/^(?:class|viewBox|width|height|aria-hidden|d)$/.test(name) || !/^(?:icon|true|[MLHVCSAZmlhvcsaz\\d .-]+)$/.test(value));
   if (!(element instanceof HTMLElement) || element instanceof HTMLUnknownElement || element.localName.includes('-')) return true;
   if (element.matches('script, style, link, meta, base, iframe, frame, object, embed, template, video, audio, marquee')) return true;
   if (element.localName === 'img' && element.getAttribute('src') !== 'icon.svg') return true;
@@ -170,8 +173,8 @@ const STRANGE = `[...document.querySelectorAll('body *')].filter((element) => {
   });
 }).map((element) => element.outerHTML.slice(0, 200))`;
 
-/** Where names are shown as words, their letters are of another case. */
-const alike = (shown: string) => shown.toLowerCase().replaceAll('_', ' ');
+/** Where names are shown as words, their letters are of another case, and spaces are between them. */
+const alike = (shown: string) => shown.toLowerCase().replaceAll(/[\s_]+/g, '');
 
 /** Waits until all of the texts are shown, and checks that no element was made of any. */
 async function look(page: Page, texts: readonly string[]): Promise<void> {

@@ -39,7 +39,26 @@ export async function tryToSignIn(page: Page, { client, supervisor }: Credential
 /** Signs in, by the demo's supervisor unless told otherwise, and resolves once a view is open. */
 export async function signIn(page: Page, credentials: Credentials): Promise<void> {
   await tryToSignIn(page, credentials);
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await accountOf(page).waitFor({ state: 'attached' });
+}
+
+/** The button that opens the menu of the account: where it is, somebody is signed in. */
+function accountOf(page: Page) {
+  return page.locator('.side .opener');
+}
+
+/** Signs out, by the menu of the account. */
+export async function signOut(page: Page): Promise<void> {
+  await openAccount(page);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+}
+
+/** Opens the menu of the account, on a phone out of the navigation. */
+export async function openAccount(page: Page): Promise<void> {
+  if ((await page.locator('.menu:popover-open').count()) > 0) return;
+  const account = accountOf(page);
+  if (!(await account.isVisible())) await page.getByRole('button', { name: 'Menu' }).click();
+  await account.click();
 }
 
 /** Goes to a place of the console, such as `#/accounts`, without a new document, and waits for its heading. */
@@ -57,8 +76,7 @@ async function viewIsThere(page: Page): Promise<void> {
 export async function beginAt(open: OpenPage, credentials: Credentials, place: string): Promise<Page> {
   const { page } = open;
   await page.unrouteAll();
-  const isSignedIn = await page.getByRole('button', { name: 'Sign out' }).count();
-  if (isSignedIn === 0) await signIn(page, credentials);
+  if ((await accountOf(page).count()) === 0) await signIn(page, credentials);
   await page.evaluate("location.hash = '#/nothing'");
   await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   open.forget();
@@ -72,11 +90,15 @@ export async function beginAt(open: OpenPage, credentials: Credentials, place: s
 export async function beginSignedOut(open: OpenPage): Promise<Page> {
   const { page } = open;
   await page.unrouteAll();
-  const signOut = page.getByRole('button', { name: 'Sign out' });
-  if ((await signOut.count()) > 0) await signOut.click();
+  if ((await accountOf(page).count()) > 0) await signOut(page);
   await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
   open.forget();
   return page;
+}
+
+/** The ids in the rows of the view's tables, in full. */
+export function idsOf(page: Page): Promise<string[]> {
+  return page.locator('tbody .id').evaluateAll((all) => all.map((each) => each.getAttribute('title') ?? ''));
 }
 
 /** The text of the view, its lines joined. */

@@ -1,8 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
-import { PreviewWalletRuleDocument, type PreviewWalletRuleInput, type PreviewWalletRuleQuery } from './generated/graphql.ts';
-import { html } from './html.ts';
+import { PreviewWalletRuleDocument, type PreviewWalletRuleInput, type PreviewWalletRuleQuery } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { Field, inputOf, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
+import { type Asked, useAsk } from '../kit/page.ts';
+import { Badge } from '../kit/text.ts';
 import { conditionsOf, type Draft, LOGIC, nameOf, ownPart, ruleInput, signOf } from './rule-draft.ts';
-import { type Asked, Badge, Field, inputOf, LOCAL_TIME, localOf, useAsk, utcOf } from './ui.ts';
 
 export type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][number];
 

@@ -1,7 +1,10 @@
-import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from './generated/graphql.ts';
-import { html } from './html.ts';
-import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Empty, Field, Id, inputOf, List, may, Page, Time, usePages, words } from './ui.ts';
+import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { Field, inputOf } from '../kit/form.ts';
+import { type Column, List, usePages } from '../kit/list.ts';
+import { Answer, Empty, may, Page } from '../kit/page.ts';
+import { Badge, Id, Time, words } from '../kit/text.ts';
+import { go, linkTo, place } from '../router.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
 type Wallet = NonNullable<NonNullable<AccountWalletsQuery['account']>['wallets']>['edges'][number]['node'];
@@ -21,8 +24,12 @@ const COLUMNS: readonly Column<Account>[] = [
   { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
 ];
 
+export function show(id?: string) {
+  return id === undefined ? html`<${AccountsPage} />` : html`<${AccountPage} key=${id} id=${id} />`;
+}
+
 /** The accounts of the tenant, filtered by the parameters of the address. */
-export function AccountsPage() {
+function AccountsPage() {
   const { query } = place.value;
   const [search, type, status] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
   const includeDeleted = query.get('deleted') === 'true';
@@ -52,7 +59,7 @@ const WALLET_COLUMNS: readonly Column<Wallet>[] = [
 ];
 
 /** One account and its wallets. */
-export function AccountPage({ id }: { id: string }) {
+function AccountPage({ id }: { id: string }) {
   const asked = usePages(AccountWalletsDocument, { id, withWallets: may('wallets:read') });
   const trail = [{ text: 'Accounts', link: linkTo(['accounts']) }];
   return html`<${Page} title=${asked.data?.account?.name || 'Account'} trail=${trail}>

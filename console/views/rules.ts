@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { ask, resultOf } from './api.ts';
+import { ask, resultOf } from '../api.ts';
 import {
   type RulePartsFragment as Rule,
   SetWalletRuleStatusDocument,
@@ -7,16 +7,23 @@ import {
   WalletRulesDocument,
   WalletRuleVersionsDocument,
   type WalletRuleVersionsQuery,
-} from './generated/graphql.ts';
-import { html } from './html.ts';
-import { go, linkTo } from './router.ts';
+} from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { type Column, List, nodesOf, usePages } from '../kit/list.ts';
+import { Confirm } from '../kit/overlay.ts';
+import { Answer, type Crumb, Empty, may, Page, useAsk } from '../kit/page.ts';
+import { Badge, Id, Time } from '../kit/text.ts';
+import { go, linkTo } from '../router.ts';
 import { sideBySide } from './rule-draft.ts';
 import { type EditorInput, RuleEditor } from './rule-editor.ts';
-import { Answer, Badge, type Column, Confirm, type Crumb, Empty, Id, List, may, nodesOf, Page, Time, useAsk, usePages } from './ui.ts';
 import { RuleStatus, trailOf, WriteNeeded } from './wallets.ts';
 
+export function show(walletId: string, _rules: string, id?: string) {
+  return id === undefined ? undefined : html`<${RulePage} key=${id} walletId=${walletId} id=${id} />`;
+}
+
 /** A rule of a wallet, or a new one, which has the id `new`. */
-export function RulePage({ walletId, id }: { walletId: string; id: string }) {
+function RulePage({ walletId, id }: { walletId: string; id: string }) {
   const asked = useAsk(WalletRulesDocument, { id: walletId, first: 0, withAccount: may('accounts:read') });
   const wallet = asked.data?.wallet;
   const trail = [...trailOf(wallet), { text: wallet ? `Wallet on ${wallet.chain}` : 'Wallet', link: linkTo(['wallets', walletId]) }];

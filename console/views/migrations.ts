@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, type Failure, follow, type Link, resultOf } from './api.ts';
-import { cutRecords } from './csv.ts';
+import { ask, type Failure, follow, type Link, resultOf } from '../api.ts';
 import {
   CancelUserMigrationDocument,
   type MigrationPartsFragment as Migration,
@@ -9,31 +8,16 @@ import {
   type MigrationRowsQuery,
   MigrationsDocument,
   StartUserMigrationDocument,
-} from './generated/graphql.ts';
-import { html } from './html.ts';
-import { onSignOut } from './remembered.ts';
-import { go, linkTo } from './router.ts';
-import {
-  Answer,
-  Badge,
-  type Column,
-  Confirm,
-  Empty,
-  Facts,
-  FailureBox,
-  Field,
-  Id,
-  LinkBadge,
-  List,
-  may,
-  nodesOf,
-  Page,
-  type Pages,
-  Table,
-  Time,
-  useAction,
-  usePages,
-} from './ui.ts';
+} from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { Field } from '../kit/form.ts';
+import { type Column, List, nodesOf, type Pages, Table, usePages } from '../kit/list.ts';
+import { Confirm } from '../kit/overlay.ts';
+import { Answer, Empty, FailureBox, may, Page, useAction } from '../kit/page.ts';
+import { Badge, Facts, Id, LinkBadge, Time } from '../kit/text.ts';
+import { onSignOut } from '../remembered.ts';
+import { go, linkTo } from '../router.ts';
+import { cutRecords } from './csv.ts';
 
 type Row = NonNullable<MigrationRowsQuery['migration']>['rows']['edges'][number]['node'];
 
@@ -70,8 +54,12 @@ const LIST_COLUMNS: readonly Column<Migration>[] = [
   { title: 'Failed', cell: ({ failed }) => failed, isNumber: true },
 ];
 
+export function show(id?: string) {
+  return id === undefined ? html`<${MigrationsPage} />` : html`<${MigrationPage} key=${id} id=${id} />`;
+}
+
 /** The user migrations of the node, and how to start one. */
-export function MigrationsPage() {
+function MigrationsPage() {
   const asked = usePages(MigrationsDocument, {});
   const isRunning = asked.data?.migrations.edges.some(({ node }) => node.status === 'RUNNING');
   useEffect(() => {
@@ -173,7 +161,7 @@ const ROW_COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** One migration: its progress, what became of its rows, and what to correct. */
-export function MigrationPage({ id }: { id: string }) {
+function MigrationPage({ id }: { id: string }) {
   const asked = usePages(MigrationRowsDocument, { id });
   const first = asked.data?.migration;
   const { now, setNow, link, failure, wasCut, retry } = useProgress(id, first?.status === 'RUNNING', (isDone) => {

@@ -1,4 +1,4 @@
-import type { RulePartsFragment as Rule, WalletRuleInput } from './generated/graphql.ts';
+import type { RulePartsFragment as Rule, WalletRuleInput } from '../generated/graphql.ts';
 
 /** A condition of a rule; its value is text, so that no digit is lost. */
 export interface Condition {

@@ -1,7 +1,9 @@
-import { type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from './generated/graphql.ts';
-import { html } from './html.ts';
-import { linkTo } from './router.ts';
-import { Answer, Badge, type Column, type Crumb, Empty, List, may, nodesOf, Page, Table, Time, usePages, words } from './ui.ts';
+import { type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { type Column, List, nodesOf, Table, usePages } from '../kit/list.ts';
+import { Answer, type Crumb, Empty, may, Page } from '../kit/page.ts';
+import { Badge, Time, words } from '../kit/text.ts';
+import { linkTo } from '../router.ts';
 
 type Wallet = NonNullable<WalletRulesQuery['wallet']>;
 type Rule = Wallet['rules']['edges'][number]['node'];
@@ -39,8 +41,12 @@ export function WriteNeeded() {
   return html`<p class="muted">To change rules, you need the permission <code>wallet-rules:write</code>.</p>`;
 }
 
+export function show(id?: string, ...others: string[]) {
+  return id !== undefined && others.length === 0 ? html`<${WalletPage} key=${id} id=${id} />` : undefined;
+}
+
 /** One wallet with its networks and rules. */
-export function WalletPage({ id }: { id: string }) {
+function WalletPage({ id }: { id: string }) {
   const asked = usePages(WalletRulesDocument, { id, withAccount: may('accounts:read') });
   const wallet = asked.data?.wallet;
   return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)}

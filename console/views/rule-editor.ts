@@ -1,14 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, failureOf, resultOf } from './api.ts';
+import { ask, failureOf, resultOf } from '../api.ts';
+import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { Field, inputOf, issueAt } from '../kit/form.ts';
+import { Table } from '../kit/list.ts';
+import { Confirm, Dialog } from '../kit/overlay.ts';
+import { FailureBox, may, useAction } from '../kit/page.ts';
+import { words } from '../kit/text.ts';
+import { onSignOut } from '../remembered.ts';
+import { guardLeaving } from '../router.ts';
+import { viewer } from '../session.ts';
 import { ConditionTree } from './conditions.ts';
-import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from './generated/graphql.ts';
-import { html } from './html.ts';
-import { onSignOut } from './remembered.ts';
-import { guardLeaving } from './router.ts';
 import { conditionsOf, type Draft, draftOf, memberAt, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
 import { byPath, type Facts, PreviewPanel, usePreview } from './rule-preview.ts';
-import { viewer } from './session.ts';
-import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction, words } from './ui.ts';
 
 /** What the editor takes. */
 export interface EditorInput {

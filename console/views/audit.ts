@@ -1,8 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from './generated/graphql.ts';
-import { html } from './html.ts';
-import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, List, LOCAL_TIME, localOf, nodesOf, Page, Time, usePages, utcOf } from './ui.ts';
+import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { Field, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
+import { type Column, List, nodesOf, usePages } from '../kit/list.ts';
+import { Dialog } from '../kit/overlay.ts';
+import { Answer, Empty, Page } from '../kit/page.ts';
+import { Badge, Facts, Id, Time } from '../kit/text.ts';
+import { go, linkTo, place } from '../router.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<(typeof NAMES)[number], string>;
@@ -39,8 +43,12 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   },
 ];
 
+export function show() {
+  return html`<${AuditPage} />`;
+}
+
 /** The requests of the node and their responses: a search, whose values stand in the address. */
-export function AuditPage() {
+function AuditPage() {
   const search = searchOf(place.value.query);
   return html`<${Page} title="Audit">
     <${SearchForm} search=${search} />

@@ -1,9 +1,9 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { Issue } from './api.ts';
-import { html } from './html.ts';
+import type { Issue } from '../api.ts';
+import { html } from '../html.ts';
+import { Field, inputOf, issueAt } from '../kit/form.ts';
 import { blank, type Condition, changed, conditionsOf, type GroupKind, group, groupOf, LOGIC, type Logic, OPERATORS, pathIn } from './rule-draft.ts';
 import { type Explanation, Verdict } from './rule-preview.ts';
-import { Field, inputOf, issueAt } from './ui.ts';
 
 const MAX_DEPTH = 8;
 const MAX_CONDITIONS = 64;

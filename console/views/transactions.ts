@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, type Failure, failureOf, follow, type Link } from './api.ts';
+import { ask, type Failure, failureOf, follow, type Link } from '../api.ts';
 import {
   type TransactionPartsFragment as Transaction,
   type TransactionCollection,
@@ -9,10 +9,13 @@ import {
   type TransactionStatus,
   TransactionsDocument,
   TransactionUpdatesDocument,
-} from './generated/graphql.ts';
-import { html } from './html.ts';
-import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Empty, Facts, FailureBox, Field, Id, inputOf, LinkBadge, nodesOf, Page, Table, Time, useAsk, words } from './ui.ts';
+} from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { Field, inputOf } from '../kit/form.ts';
+import { type Column, nodesOf, Table } from '../kit/list.ts';
+import { Answer, Empty, FailureBox, Page, useAsk } from '../kit/page.ts';
+import { Badge, Facts, Id, LinkBadge, Time, words } from '../kit/text.ts';
+import { go, linkTo, place } from '../router.ts';
 
 const COLLECTIONS: readonly TransactionCollection[] = [
   ...(['TOKEN_TRANSACTIONS', 'NODE_TRANSACTIONS', 'CURRENCY_TOKEN_TRANSACTIONS'] as const),
@@ -171,8 +174,12 @@ const COLUMNS: readonly Column<Transaction>[] = [
   { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
 ];
 
+export function show(id?: string) {
+  return id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`;
+}
+
 /** The transactions of the node as they move. */
-export function TransactionsPage() {
+function TransactionsPage() {
   const { query } = place.value;
   const filter = filterOf(query);
   const { live, readOlder, retry, fail } = useLive(filter);
@@ -198,7 +205,7 @@ export function TransactionsPage() {
 }
 
 /** One transaction, and how it has come to be what it is. */
-export function TransactionPage({ id }: { id: string }) {
+function TransactionPage({ id }: { id: string }) {
   const asked = useAsk(TransactionHistoryDocument, { id, last: 100 });
   const [link, setLink] = useState<Link>({ state: 'connecting' });
   const [failure, setFailure] = useState<Failure>();

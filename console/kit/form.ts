@@ -1,0 +1,76 @@
+import type { ComponentChildren as Content } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import type { Failure, Issue } from '../api.ts';
+import { html } from '../html.ts';
+
+/** The attributes of an input for a local time; its year has four digits. */
+export const LOCAL_TIME = { type: 'datetime-local', step: 1, max: '9999-12-31T23:59:59' };
+
+/** Returns a time as an input for local times has it; nothing for one that is none. */
+export function localOf(at: string | number): string {
+  const date = new Date(at);
+  return utcOf(date.getTime() - date.getTimezoneOffset() * 60_000).slice(0, 19);
+}
+
+/** Returns a local time, such as the value of an input, in UTC; nothing if it is not a time. */
+export function utcOf(at: string | number): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString();
+}
+
+/** Returns the value of the input that an event comes from. */
+export function inputOf(event: Event): string {
+  return (event.target as HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement).value;
+}
+
+/** Returns what a failure says about the member of the input at a path; undefined if nothing. */
+export function issueAt(issues: readonly Issue[], path: string): string | undefined {
+  return issues.find((issue) => issue.path.join('.') === path)?.message;
+}
+
+/** What every field takes. */
+export interface FieldInput {
+  label: string;
+  hint?: string | undefined;
+  /** What is wrong with the value. */
+  issue?: string | undefined;
+  /** Why the form was refused, and where the value stands in its input: an issue there is shown until one types. */
+  failure?: Failure | undefined;
+  path?: string;
+}
+
+/** A labelled input, with its hint or what is wrong with it. */
+export function Field({ label, hint, failure, path = '', issue, children }: FieldInput & { children: (described: object) => Content }) {
+  const id = useId();
+  const [corrected, setCorrected] = useState<Failure>();
+  const told = issue ?? (failure && failure !== corrected ? issueAt(failure.issues, path) : undefined);
+  const isDescribed = told !== undefined || hint !== undefined;
+  return html`<div class="field" onInput=${() => setCorrected(failure)}>
+    <label for=${id}>${label}</label>
+    ${children({ id, 'aria-describedby': isDescribed ? `${id}-told` : undefined, 'aria-invalid': told !== undefined })}
+    ${isDescribed && html`<small id=${`${id}-told`} class=${told === undefined ? '' : 'issue'}>${told ?? hint}</small>`}
+  </div>`;
+}
+
+type InputInput = FieldInput & { value: string; onInput(value: string): void; [attribute: string]: unknown };
+
+/** A line of text. */
+export function Input({ label, hint, issue, failure, path, value, onInput, ...attributes }: InputInput) {
+  return html`<${Field} ...${{ label, hint, issue, failure, path }}>${(described: object) =>
+    html`<input autocomplete="off" spellcheck="false" ...${attributes} ...${described} value=${value} onInput=${(event: Event) => onInput(inputOf(event))} />`}<//>`;
+}
+
+type SelectInput = FieldInput & { value: string; options: readonly (readonly [value: string, text: string])[]; onChange(value: string): void };
+
+/** One of a few values. */
+export function Select({ label, hint, issue, failure, path, value, options, onChange, ...attributes }: SelectInput) {
+  return html`<${Field} ...${{ label, hint, issue, failure, path }}>${(described: object) =>
+    html`<select ...${attributes} ...${described} value=${value} onChange=${(event: Event) => onChange(inputOf(event))}>${options.map(
+      ([option, text]) => html`<option value=${option}>${text}</option>`,
+    )}</select>`}<//>`;
+}
+
+/** Something that is so or not. */
+export function Check({ label, checked, onChange, ...attributes }: { label: Content; checked: boolean; onChange(checked: boolean): void }) {
+  return html`<label class="check"><input type="checkbox" ...${attributes} checked=${checked} onChange=${() => onChange(!checked)} />${label}</label>`;
+}

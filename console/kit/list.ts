@@ -1,0 +1,187 @@
+import type { ComponentChildren as Content } from 'preact';
+import { useState } from 'preact/hooks';
+import type { TypedDocumentString } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { go } from '../router.ts';
+import { Icon } from './icons.ts';
+import { Empty, useAction, useAsk } from './page.ts';
+
+/** A column of a table: its heading, and the cell of a row. */
+export interface Column<Row> {
+  title: string;
+  cell(row: Row): Content;
+  /** The cell is a number: it stands at the right. */
+  isNumber?: boolean;
+  /** The cell in a CSV file, which has the columns with a text only. */
+  text?(row: Row): string | number | null | undefined;
+}
+
+interface TableInput<Row> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf(row: Row): string | number;
+  /** Where a click anywhere on a row leads; for the keyboard there is a link in a cell. */
+  linkOf?(row: Row): string;
+  /** What a click anywhere on a row does; for the keyboard there is a button in a cell. */
+  onOpen?(row: Row): void;
+  /** Whether a row has just changed. */
+  marked?(row: Row): boolean;
+}
+
+/** A table, whose rows become cards where it is narrow. */
+export function Table<Row>({ label, columns, rows, keyOf, linkOf, onOpen, marked }: TableInput<Row>) {
+  const clicked = (row: Row) => (event: MouseEvent) => {
+    const isOwn = event.target instanceof Element && event.target.closest('a, button, input, select, label');
+    if (isOwn || getSelection()?.type === 'Range') return;
+    if (linkOf) go(linkOf(row));
+    else onOpen?.(row);
+  };
+  const isClickable = linkOf !== undefined || onOpen !== undefined;
+  return html`<div class="table"><table aria-label=${label}>
+    <thead><tr>${columns.map(({ title, isNumber }) => html`<th scope="col" class=${isNumber ? 'number' : ''}>${title}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      (
+        row,
+      ) => html`<tr key=${keyOf(row)} class=${`${marked?.(row) ? 'marked' : ''} ${isClickable ? 'clickable' : ''}`} onClick=${isClickable ? clicked(row) : undefined}>
+      ${columns.map(({ title, cell, isNumber }) => html`<td data-title=${title} class=${isNumber ? 'number' : ''}>${cell(row)}</td>`)}
+    </tr>`,
+    )}</tbody>
+  </table></div>`;
+}
+
+type Turn = { first?: number; after?: string; last?: number; before?: string };
+
+/** The requested page of a list, and buttons for the other pages. */
+export interface Pages {
+  number: number;
+  /** Whether the loaded rows belong to another page or list. */
+  isLoading: boolean;
+  turn(to: 'next' | 'previous', pageInfo: PageInfo): void;
+}
+
+interface PageInfo {
+  hasNextPage: boolean;
+  hasPreviousPage: boolean;
+  startCursor?: string | null | undefined;
+  endCursor?: string | null | undefined;
+}
+
+const PAGE = 20;
+
+/** Asks for a page of a list; a change of `of`, such as its filter, leads back to the first. */
+export function usePages<Result, Variables>(operation: TypedDocumentString<Result, Variables>, of: Omit<Variables, keyof Turn>) {
+  const key = JSON.stringify(of);
+  const [at, setAt] = useState({ key, number: 1, turn: { first: PAGE } as Turn });
+  const { number, turn } = at.key === key ? at : { number: 1, turn: { first: PAGE } };
+  const asked = useAsk(operation, { ...of, ...turn } as Variables);
+  const pages: Pages = {
+    number,
+    isLoading: asked.isLoading,
+    turn: (to, { endCursor, startCursor }) => {
+      if (to === 'next' && endCursor) setAt({ key, number: number + 1, turn: { first: PAGE, after: endCursor } });
+      else if (to === 'previous' && startCursor && number > 2) setAt({ key, number: number - 1, turn: { last: PAGE, before: startCursor } });
+      else setAt({ key, number: 1, turn: { first: PAGE } });
+    },
+  };
+  return { ...asked, pages };
+}
+
+interface ListInput<Row> extends Omit<TableInput<Row>, 'rows'> {
+  of: { totalCount: number; pageInfo: PageInfo; edges: readonly { node: Row }[] };
+  pages: Pages;
+  /** What the rows are called in a sentence; by default as in `label`. */
+  noun?: string;
+  /** Why there are no rows, and what to do about it: a sentence, or an `Empty`. */
+  empty?: Content;
+}
+
+/** A page of a list: its rows, and for more than one page which of them are shown and the buttons that turn it. */
+export function List<Row>({ of, pages, label, noun = label.toLowerCase(), empty, ...table }: ListInput<Row>) {
+  const { totalCount, pageInfo, edges } = of;
+  const from = (pages.number - 1) * PAGE + 1;
+  const range = edges.length === 0 ? '' : `${from} to ${from + edges.length - 1} of `;
+  // A button that is disabled as a whole would lose the focus with each page.
+  const button = (text: string, to: 'next' | 'previous', isThere: boolean) =>
+    html`<button type="button" disabled=${!isThere} aria-disabled=${pages.isLoading} onClick=${() => pages.isLoading || pages.turn(to, pageInfo)}>${text}</button>`;
+  const nothing = typeof empty === 'string' ? html`<${Empty}>${empty}<//>` : empty;
+  const isPaged = pages.number > 1 || pageInfo.hasNextPage;
+  return html`${edges.length === 0 ? nothing : html`<${Table} ...${table} label=${label} rows=${nodesOf(of)} />`}
+    ${
+      isPaged &&
+      html`<nav class="pager" aria-label=${`Pages of ${noun}`}>
+      <span role="status">${pages.isLoading ? 'Loading …' : `${range}${totalCount.toLocaleString('en')} ${noun}`}</span>
+      ${button('Previous', 'previous', pages.number > 1)} ${button('Next', 'next', pageInfo.hasNextPage)}
+    </nav>`
+    }`;
+}
+
+/** Returns the nodes of a list. */
+export function nodesOf<Node>(connection: { edges: readonly { node: Node }[] }): Node[] {
+  return connection.edges.map(({ node }) => node);
+}
+
+interface TabsInput {
+  label: string;
+  tabs: readonly { value: string; text: string; count?: number | string | undefined }[];
+  value: string;
+  onChange(value: string): void;
+}
+
+/** One of a few parts of a list or a thing, with how many stand in each. */
+export function Tabs({ label, tabs, value, onChange }: TabsInput) {
+  return html`<div class="tabs" role="group" aria-label=${label}>${tabs.map(
+    (tab) =>
+      html`<button type="button" aria-pressed=${tab.value === value} onClick=${() => onChange(tab.value)}>${tab.text}${
+        tab.count !== undefined && html` <small>${tab.count}</small>`
+      }</button>`,
+  )}</div>`;
+}
+
+interface ChipsInput {
+  label: string;
+  options: readonly { value: string; text: string }[];
+  /** Those that are chosen. */
+  values: readonly string[];
+  onChange(values: string[]): void;
+}
+
+/** Filters that are on or off. */
+export function Chips({ label, options, values, onChange }: ChipsInput) {
+  const toggled = (value: string) => (values.includes(value) ? values.filter((other) => other !== value) : [...values, value]);
+  return html`<div class="chips" role="group" aria-label=${label}>${options.map(
+    ({ value, text }) => html`<button type="button" aria-pressed=${values.includes(value)} onClick=${() => onChange(toggled(value))}>${text}</button>`,
+  )}</div>`;
+}
+
+/** Returns a cell of a CSV file, which no spreadsheet takes for a formula. */
+export function csvCell(value: string | number | null | undefined): string {
+  const text = String(value ?? '');
+  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+interface CsvInput<Row> {
+  /** The name of the file, without `.csv`. */
+  name: string;
+  columns: readonly Column<Row>[];
+  rows(): Promise<readonly Row[]> | readonly Row[];
+}
+
+/** A button that downloads rows as a CSV file. */
+export function CsvDownload<Row>({ name, columns, rows }: CsvInput<Row>) {
+  const { run, isBusy, failure } = useAction();
+  const save = async () => {
+    const written = columns.filter(({ text }) => text);
+    const lines = [written.map(({ title }) => title), ...(await rows()).map((row) => written.map(({ text }) => text?.(row)))];
+    const file = new Blob([lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('')], { type: 'text/csv' });
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(file);
+    link.download = `${name}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href));
+  };
+  return html`<button type="button" disabled=${isBusy} onClick=${() => run(save)}><${Icon} name="download" />Download CSV</button>${
+    failure && html` <span class="issue" role="alert">${failure.message}</span>`
+  }`;
+}

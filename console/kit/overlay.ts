@@ -1,0 +1,130 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren as Content } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { html } from '../html.ts';
+import { Field, inputOf } from './form.ts';
+import { Icon, type IconName } from './icons.ts';
+import { FailureBox, useAction } from './page.ts';
+import { Copy } from './text.ts';
+
+type DialogInput = { title: string; onClose: () => void; children?: Content };
+
+/** A dialog above the view; Escape closes it, and the focus goes back to where it was. */
+export function Dialog({ title, onClose, children, class: name = '' }: DialogInput & { class?: string }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => before instanceof HTMLElement && before.focus();
+  }, []);
+  const cancel = (event: Event) => {
+    if (event.target !== dialog.current) return;
+    event.preventDefault();
+    onClose();
+  };
+  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onCancel=${cancel}><h2 id=${id}>${title}</h2>${children}</dialog>`;
+}
+
+/** A dialog at the right side, for one thing of the view. */
+export function Sheet({ title, onClose, children }: DialogInput) {
+  return html`<${Dialog} title=${title} class="sheet" onClose=${onClose}>
+    <button type="button" class="quiet close" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button>${children}<//>`;
+}
+
+interface ConfirmInput extends DialogInput {
+  /** What the button that acts says. */
+  verb: string;
+  /** Whether nothing is lost by it. */
+  isHarmless?: boolean;
+  /** What the button that does nothing says. */
+  keep?: string;
+  /** What has to be typed first. */
+  phrase?: string;
+  act(): Promise<unknown>;
+}
+
+/** Asks before something is done, and names what cannot be undone. A key that is held down does nothing of it. */
+export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', phrase = '', children, act, onClose }: ConfirmInput) {
+  const { run, isBusy, failure } = useAction();
+  const [typed, setTyped] = useState('');
+  const confirm = () => run(() => act().then(onClose));
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    ${children}
+    ${
+      phrase !== '' &&
+      html`<${Field} label=${`Type “${phrase}” to confirm`}>${(described: object) =>
+        html`<input ...${described} autocomplete="off" value=${typed} onInput=${(event: Event) => setTyped(inputOf(event))} />`}<//>`
+    }
+    <${FailureBox} failure=${failure} />
+    <p class="actions end"><button type="button" autofocus onClick=${onClose}>${keep}</button>
+      <button type="button" class=${isHarmless ? 'primary' : 'danger'} disabled=${isBusy || typed !== phrase} onClick=${confirm}>${verb}</button></p>
+  <//>`;
+}
+
+/** Secrets that are never shown again: only who says that they are stored leaves. */
+export function SecretOnce({ title, secrets, onClose }: { title: string; secrets: readonly (readonly [label: string, value: string])[]; onClose: () => void }) {
+  return html`<${Dialog} title=${title} onClose=${() => undefined}>
+    <p>Store it now: it is not shown again.</p>
+    <dl class="secrets">${secrets.map(([label, value]) => html`<div><dt>${label}</dt><dd><code>${value}</code> <${Copy} text=${value} /></dd></div>`)}</dl>
+    <p class="actions end"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></p>
+  <//>`;
+}
+
+/** A button that opens a menu of what `children` are; choosing a button or a link of it closes it. */
+export function Menu({ label, name, icon, children }: { label: string; name?: string; icon?: IconName; children?: Content }) {
+  const id = useId();
+  const opener = useRef<HTMLButtonElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const placed = ({ newState }: ToggleEvent) => {
+    if (newState !== 'open' || !opener.current || !panel.current) return;
+    const { left, bottom, top } = opener.current.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height, style } = panel.current;
+    style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+    style.top = `${bottom + height + 8 < innerHeight ? bottom + 4 : Math.max(8, top - height - 4)}px`;
+  };
+  const chosen = ({ target }: Event) => target instanceof Element && target.closest('a, .menu > button') && panel.current?.hidePopover();
+  return html`<button type="button" class="opener" ref=${opener} popovertarget=${id} aria-haspopup="true" title=${name}>${
+    icon && html`<${Icon} name=${icon} />`
+  }<span>${label}</span><${Icon} name="chevron" /></button>
+    <div class="menu" id=${id} popover ref=${panel} onToggle=${placed} onClick=${chosen}>${children}</div>`;
+}
+
+interface Toast {
+  id: number;
+  text: string;
+  tone: 'bad' | '';
+  action: { text: string; act(): unknown } | undefined;
+}
+
+const SHOWN_MS = 6_000;
+const toasts = signal<readonly Toast[]>([]);
+let last = 0;
+
+const put = (id: number) => {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+};
+
+/** Says for some seconds what was done, with a way to undo it or to go on. */
+export function toast(text: string, { action, tone = '' }: Partial<Pick<Toast, 'action' | 'tone'>> = {}): void {
+  last += 1;
+  const id = last;
+  toasts.value = [...toasts.value, { id, text, tone, action }];
+  setTimeout(put, action ? SHOWN_MS * 2 : SHOWN_MS, id);
+}
+
+/** What was said lately; above dialogs too. */
+export function Toasts() {
+  const list = useRef<HTMLDivElement>(null);
+  const shown = toasts.value;
+  useEffect(() => {
+    list.current?.hidePopover();
+    if (shown.length > 0) list.current?.showPopover();
+  }, [shown]);
+  return html`<div class="toasts" popover="manual" role="status" ref=${list}>${shown.map(
+    ({ id, text, tone, action }) =>
+      html`<p key=${id} class=${tone}><span>${text}</span>${
+        action && html`<button type="button" class="plain" onClick=${() => [put(id), action.act()]}>${action.text}</button>`
+      }<button type="button" class="quiet" aria-label="Dismiss" onClick=${() => put(id)}><${Icon} name="close" /></button></p>`,
+  )}</div>`;
+}

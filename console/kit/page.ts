@@ -1,0 +1,155 @@
+import type { ComponentChildren as Content, VNode } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ask, type Failure, failureOf, type Issue } from '../api.ts';
+import type { TypedDocumentString } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { linkTo, visits } from '../router.ts';
+import { viewer } from '../session.ts';
+import { Icon, type IconName } from './icons.ts';
+
+interface PageInput {
+  title: string;
+  /** What the title of the document says first, such as how many have failed. */
+  note?: string;
+  trail?: Crumb[];
+  actions?: Content;
+  children?: Content;
+}
+
+/** A view: its heading, which takes the focus when the view opens, and its content. */
+export function Page({ title, note = '', trail = [], actions, children }: PageInput) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Only once: a title that arrives with the data, or changes, must not take the focus from an input.
+  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => {
+    document.title = `${note && `(${note}) `}${title} · Portcullis`;
+  }, [title, note]);
+  return html`<main id="content">
+    ${trail.length > 0 && html`<nav aria-label="Breadcrumb" class="trail"><ol>${trail.map(({ text, link }) => html`<li><a href=${link}>${text}</a></li>`)}</ol></nav>`}
+    <header class="head"><h1 tabindex="-1" ref=${heading}>${title}</h1><div class="actions">${actions}</div></header>
+    ${children}
+  </main>`;
+}
+
+/** A step of the way to a view. */
+export type Crumb = { text: string; link: string };
+
+/** What a view shows while its data is on its way, has failed, or is there. */
+export interface Asked<Result> {
+  data: Result | undefined;
+  failure: Failure | undefined;
+  isLoading: boolean;
+  /** Asks again, and keeps showing what is there. */
+  reload(): void;
+}
+
+/**
+ * Asks for data, again whenever the variables change or one goes to the place where one is; an answer that comes too
+ * late is dropped. Without variables nothing is asked.
+ */
+export function useAsk<Result, Variables>(operation: TypedDocumentString<Result, Variables>, variables: Variables | undefined): Asked<Result> {
+  const visit = visits.value;
+  const [round, setRound] = useState(0);
+  const [state, setState] = useState<{ key: string; visit: number; data?: Result; failure?: Failure }>({ key: '', visit });
+  const key = JSON.stringify(variables) ?? 'nothing';
+  useEffect(() => {
+    if (variables === undefined) return;
+    const asking = new AbortController();
+    ask(operation, variables, { signal: asking.signal }).then(
+      (data) => !asking.signal.aborted && setState({ key, visit, data }),
+      (error) => !asking.signal.aborted && setState((last) => ({ ...(last.key === key && last), key, visit, failure: failureOf(error) })),
+    );
+    return () => asking.abort();
+  }, [operation, key, visit, round]);
+  const isCurrent = state.key === key;
+  return {
+    data: variables && state.data,
+    failure: isCurrent ? state.failure : undefined,
+    isLoading: variables !== undefined && (!isCurrent || state.visit !== visit || (!state.data && !state.failure)),
+    reload: () => setRound((last) => last + 1),
+  };
+}
+
+type FailureInput = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
+
+/**
+ * An error, a button to try again, and a link to its audit record. It disappears once all of its issues are corrected.
+ */
+export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: FailureInput) {
+  if (!failure || (failure.issues.length > 0 && issues.length === 0)) return null;
+  const { message, permission, correlationId } = failure;
+  const mayLook = may('audit:read');
+  return html`<div class="failure" role="alert">
+    <p>${message}</p>
+    ${permission !== undefined && html`<p>This needs the permission <code>${permission}</code>. Ask your administrator for it.</p>`}
+    ${issues.length > 0 && html`<ul>${issues.map(({ path, message }) => html`<li><code>${path.join('.')}</code> ${message}</li>`)}</ul>`}
+    <p class="actions">
+      ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+      ${correlationId !== undefined && (mayLook ? html`<a href=${linkTo(['audit'], { correlationId })}>Show its audit record</a>` : html`<span>Correlation id: <code>${correlationId}</code></span>`)}
+    </p>
+  </div>`;
+}
+
+/** Grey lines in place of what is on its way. */
+export function Skeleton({ rows = 5 }: { rows?: number }) {
+  return html`<div class="loading" role="status"><span class="hidden">Loading …</span>${Array.from({ length: rows }, () => html`<i></i>`)}</div>`;
+}
+
+type AnswerInput<Result> = { asked: Asked<Result>; skeleton?: Content; children: (data: Result) => Content };
+
+/**
+ * Shows what a question has come to: that it loads, why it failed, `children` of the data, which stay where asking
+ * again fails.
+ */
+export function Answer<Result>({ asked, skeleton, children }: AnswerInput<Result>): VNode {
+  const { data, failure, isLoading, reload } = asked;
+  if (data === undefined && !failure) return (skeleton ?? html`<${Skeleton} />`) as VNode;
+  return html`<${FailureBox} failure=${failure} retry=${reload} />${data && html`<div aria-busy=${isLoading}>${children(data)}</div>`}` as unknown as VNode;
+}
+
+/** Lets through who has the permissions, and names to others what is missing. */
+export function Guarded({ title, needs, children }: { title: string; needs: readonly string[]; children?: Content }) {
+  const missing = needs.filter((permission) => !may(permission));
+  if (missing.length === 0) return children;
+  return html`<${Page} title=${title}><div class="failure">
+    <p>You may not see this: you do not have the permission ${missing.map((name) => html`<code>${name}</code> `)}.</p>
+    <p>Ask your administrator for it, then sign in again.</p>
+  </div><//>`;
+}
+
+/** Names the permission to do something, where it is missing: `To create rules, you need …`. */
+export function Needs({ permission, to }: { permission: string; to: string }) {
+  if (may(permission)) return null;
+  return html`<p class="muted">To ${to}, you need the permission <code>${permission}</code>. Ask your administrator for it.</p>`;
+}
+
+/** Whether the person has a permission. */
+export function may(permission: string): boolean {
+  return viewer.value?.permissions.includes(permission) ?? false;
+}
+
+/** Why there is nothing to list, and the button or link to do about it. */
+export function Empty({ icon = 'empty', action, children }: { icon?: IconName; action?: Content; children?: Content }) {
+  return html`<div class="empty"><${Icon} name=${icon} /><p>${children}</p>${action}</div>`;
+}
+
+/** Runs what a button does: once at a time, with its failure to show. */
+export function useAction() {
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure>();
+  const run = useMemo(
+    () => async (act: () => Promise<unknown>) => {
+      setBusy(true);
+      setFailure(undefined);
+      try {
+        await act();
+      } catch (error) {
+        setFailure(failureOf(error));
+      } finally {
+        setBusy(false);
+      }
+    },
+    [],
+  );
+  return { run, isBusy, failure, setFailure };
+}

@@ -1,0 +1,110 @@
+import type { ComponentChildren as Content } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Failure, failureOf } from './api.ts';
+import { html } from './html.ts';
+import { Icon } from './kit/icons.ts';
+import { Menu, Toasts } from './kit/overlay.ts';
+import { FailureBox, Guarded, Page, Skeleton } from './kit/page.ts';
+import { Id, Time } from './kit/text.ts';
+import { theme, zone } from './remembered.ts';
+import { go, leave, linkTo, place } from './router.ts';
+import { signOut, viewer } from './session.ts';
+import { firstView, GROUPS, type View, viewAt } from './views.ts';
+
+/** The navigation, and the view that the address names. */
+export function Layout() {
+  const permissions = viewer.value?.permissions ?? [];
+  const { parts } = place.value;
+  const view = parts.length === 0 ? firstView(permissions) : viewAt(parts);
+  const skip = (event: Event) => {
+    event.preventDefault();
+    document.querySelector('h1')?.focus();
+  };
+  return html`<a class="skip" href="#content" onClick=${skip}>Skip to content</a>
+    <header class="bar"><button type="button" class="quiet" popovertarget="side" aria-label="Menu"><${Icon} name="menu" /></button><${Brand} /></header>
+    <${Side} current=${view?.under ?? view?.path} permissions=${permissions} />
+    <div class="view">${
+      view
+        ? html`<${Guarded} key=${view.path} title=${view.title} needs=${view.needs}><${Loaded} view=${view} parts=${parts.slice(1)} /><//>`
+        : html`<${NotFound} />`
+    }</div>
+    <${Toasts} />`;
+}
+
+function Brand() {
+  return html`<span class="brand"><img src="icon.svg" alt="" width="24" height="24" />Portcullis</span>`;
+}
+
+/** The navigation: at the side where there is room, otherwise above the view while it is open. */
+function Side({ current, permissions }: { current: string | undefined; permissions: readonly string[] }) {
+  const side = useRef<HTMLElement>(null);
+  const isShown = ({ needs }: View) => needs.every((permission) => permissions.includes(permission));
+  useEffect(() => {
+    if (side.current?.matches(':popover-open')) side.current.hidePopover();
+  }, [place.value]);
+  return html`<aside class="side" id="side" aria-label="Navigation" popover ref=${side}>
+    <${Brand} />
+    <nav aria-label="Main">${GROUPS.map(({ title, views }) => {
+      const shown = views.filter(isShown);
+      return (
+        shown.length > 0 &&
+        html`${title && html`<h2>${title}</h2>`}<ul>${shown.map(
+          ({ path, title, icon }) =>
+            html`<li><a href=${linkTo([path])} aria-current=${path === current ? 'page' : undefined}><${Icon} name=${icon} />${title}</a></li>`,
+        )}</ul>`
+      );
+    })}</nav>
+    <${Account} />
+  </aside>`;
+}
+
+/** Who is signed in, what they have chosen for this browser, and the way out. */
+function Account() {
+  const { subject, clientId, tokenUse, nodeId, expiresAt } = viewer.value ?? {};
+  const choice = (name: string, of: { value: string }, options: readonly [value: string, text: string][]) =>
+    html`<fieldset class="segments"><legend>${name}</legend>${options.map(
+      ([value, text]) => html`<label><input type="radio" name=${name} checked=${of.value === value} onChange=${() => (of.value = value)} />${text}</label>`,
+    )}</fieldset>`;
+  const out = () =>
+    leave(() => {
+      signOut();
+      go('#/', { replaces: true });
+    });
+  return html`<${Menu} label=${tokenUse === 'api' ? 'Client' : 'Supervisor'} name="Account" icon="person">
+    <dl><div><dt>Subject</dt><dd><${Id} id=${subject} /></dd></div>
+      <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
+      <div><dt>Tenant</dt><dd><${Id} id=${nodeId} /></dd></div>
+      <div><dt>Session expires</dt><dd><${Time} at=${expiresAt} /></dd></div></dl>
+    ${viewAt(['profile']) && html`<a href=${linkTo(['profile'])}>My password and sessions</a>`}
+    ${choice('Times', zone, [
+      ['local', 'Local'],
+      ['utc', 'UTC'],
+    ])}
+    ${choice('Theme', theme, [
+      ['system', 'System'],
+      ['light', 'Light'],
+      ['dark', 'Dark'],
+    ])}
+    <button type="button" onClick=${out}>Sign out</button>
+  <//>`;
+}
+
+/** A view, once its module is there. */
+function Loaded({ view, parts }: { view: View; parts: readonly string[] }): Content {
+  const [module, setModule] = useState<Awaited<ReturnType<View['load']>>>();
+  const [failure, setFailure] = useState<Failure>();
+  const load = () => {
+    setFailure(undefined);
+    view.load().then(
+      (loaded) => setModule(() => loaded),
+      (error: unknown) => setFailure(failureOf(error)),
+    );
+  };
+  useEffect(load, [view]);
+  if (module) return module.show(...parts) ?? html`<${NotFound} />`;
+  return html`<${Page} title=${view.title}>${failure ? html`<${FailureBox} failure=${failure} retry=${load} />` : html`<${Skeleton} />`}<//>`;
+}
+
+function NotFound() {
+  return html`<${Page} title="Page not found"><p>Choose a page in the menu.</p><//>`;
+}

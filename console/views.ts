@@ -1,0 +1,83 @@
+import type { ComponentChildren as Content } from 'preact';
+import type { IconName } from './kit/icons.ts';
+
+/** A view: the first part of its path, what it needs, and its module, which is loaded when the view is opened. */
+export interface View {
+  path: string;
+  title: string;
+  icon?: IconName;
+  /** The permissions without which it shows nothing. */
+  needs: readonly string[];
+  /** The view whose item is marked in the navigation, for a view that has no item there. */
+  under?: string;
+  load(): Promise<ViewModule>;
+}
+
+interface ViewModule {
+  /** Returns the content for the parts of the path behind the first; undefined: there is no such page. */
+  show(...parts: string[]): Content;
+}
+
+/** The items of the navigation, by group. */
+export const GROUPS: readonly { title: string; views: readonly View[] }[] = [
+  {
+    title: '',
+    views: [
+      // Overview
+    ],
+  },
+  {
+    title: 'Operations',
+    views: [
+      { path: 'transactions', title: 'Transactions', icon: 'transactions', needs: ['transactions:read'], load: () => import('./views/transactions.ts') },
+
+      // Rules of all wallets
+
+      // Gas fees
+    ],
+  },
+  {
+    title: 'Directory',
+    views: [
+      { path: 'accounts', title: 'Accounts', icon: 'accounts', needs: ['accounts:read'], load: () => import('./views/accounts.ts') },
+
+      // Users
+
+      { path: 'migrations', title: 'Migrations', icon: 'imports', needs: ['users:read'], load: () => import('./views/migrations.ts') },
+
+      // Assets
+
+      // Networks
+    ],
+  },
+  {
+    title: 'Administration',
+    views: [
+      // Clients
+
+      // Supervisors
+
+      { path: 'audit', title: 'Audit', icon: 'audit', needs: ['audit:read'], load: () => import('./views/audit.ts') },
+    ],
+  },
+];
+
+/** Views without an item in the navigation. */
+const OTHERS: readonly View[] = [
+  { path: 'wallets', title: 'Wallet', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/wallets.ts') },
+  { path: 'wallets/rules', title: 'Rule', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/rules.ts') },
+
+  // Profile
+];
+
+const VIEWS = [...GROUPS.flatMap(({ views }) => views), ...OTHERS];
+
+/** Returns the view of a path: by its first part, or by that and the third as in `wallets/:id/rules`. Undefined where there is none. */
+export function viewAt([first, , third]: readonly string[]): View | undefined {
+  return VIEWS.find(({ path }) => path === `${first}/${third}`) ?? VIEWS.find(({ path }) => path === first);
+}
+
+/** Returns the view that opens first: the first one that a person with these permissions may see. */
+export function firstView(permissions: readonly string[]): View | undefined {
+  return VIEWS.find(({ needs }) => needs.every((permission) => permissions.includes(permission)));
+}
