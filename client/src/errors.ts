@@ -4,27 +4,20 @@ export interface Issue {
   message: string;
 }
 
-export interface ErrorDetails {
-  /** The HTTP status; 200 for an error in a GraphQL response. */
-  status: number;
-  /** The code to decide by: `message` of a REST error (`duplicate_email`), `extensions.code` of a GraphQL error. */
-  code: string;
-  issues?: readonly Issue[];
-  /** Identifies the request in the gateway's logs and audit records. */
-  correlationId?: string | undefined;
-  /** Seconds after which the gateway accepts a repetition. */
-  retryAfter?: number | undefined;
-  /** The permission that the token lacks. */
-  permission?: string | undefined;
-}
+export type ErrorDetails = Pick<PortcullisError, 'status' | 'code'> & Partial<Omit<PortcullisError, keyof Error>>;
 
 /** The gateway rejected a request. */
 export class PortcullisError extends Error {
+  /** The HTTP status; 200 for an error in a GraphQL response. */
   declare readonly status: number;
+  /** The code to decide by: `message` of a REST error (`duplicate_email`), `extensions.code` of a GraphQL error. */
   declare readonly code: string;
   declare readonly issues: readonly Issue[];
+  /** Identifies the request in the gateway's logs and audit records. */
   declare readonly correlationId: string | undefined;
+  /** Seconds after which the gateway accepts a repetition. */
   declare readonly retryAfter: number | undefined;
+  /** The permission that the token lacks. */
   declare readonly permission: string | undefined;
 
   constructor(message: string, details: ErrorDetails) {

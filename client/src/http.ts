@@ -1,4 +1,4 @@
-import { errorOf, type Issue, type PortcullisError } from './errors.ts';
+import { type ErrorDetails, errorOf, type Issue, PortcullisError } from './errors.ts';
 import { parseJson } from './json.ts';
 import { backoff, pause } from './waiting.ts';
 
@@ -7,11 +7,11 @@ export const RETRIES = 6;
 /** The longest time of an attempt in milliseconds. */
 const ATTEMPT_MS = 60_000;
 /** The longest `Retry-After` that is waited for. */
-export const LONGEST_WAIT_S = 60;
+const LONGEST_WAIT_S = 60;
 
 export interface HttpRequest extends RequestInit {
-  /** Whether sending it twice has the same effect as once. Other requests are repeated only after a 429. */
-  repeatable: boolean;
+  /** Whether sending it twice has the same effect as once, as for GET. Others are repeated only after a 429. */
+  repeatable?: boolean;
   retries: number;
 }
 
@@ -25,30 +25,29 @@ export interface HttpResponse {
 /**
  * Sends a request. Repeats it after 429 when `Retry-After` says, and a repeatable one also after other failures of the
  * gateway or the network, with growing pauses.
- * @throws TypeError if there is no response.
+ * @throws PortcullisError for a status from 400; TypeError or TimeoutError if there is no response.
  */
 export async function send(fetcher: typeof fetch, url: string, request: HttpRequest): Promise<HttpResponse> {
-  const { repeatable, retries, ...init } = request;
+  const { repeatable = request.method === 'GET', retries, ...init } = request;
+  // Invalid headers are an error of the caller, which a repetition would not help.
   const headers = new Headers(init.headers);
+  if (typeof init.body === 'string') headers.set('content-type', 'application/json');
   for (let attempt = 0; ; attempt += 1) {
-    let waitMs = backoff(attempt);
     try {
-      const response = await fetcher(url, { ...init, headers, signal: limited(init), redirect: 'error' });
-      const seconds = retryAfterOf(response.headers) ?? 0;
-      const isRepeated = response.status === 429 || (repeatable && response.status >= 500);
-      if (!isRepeated || attempt >= retries || seconds > LONGEST_WAIT_S) return await read(response);
-      await response.body?.cancel();
-      waitMs = Math.max(waitMs, seconds * 1000);
+      const response = await read(await fetcher(url, { ...init, headers, signal: limited(init), redirect: 'error' }));
+      if (response.status >= 400) throw errorIn(response);
+      return response;
     } catch (error) {
       init.signal?.throwIfAborted();
-      if (!repeatable || attempt >= retries) throw error;
+      const seconds = repeatable || isRateLimited(error) ? secondsUntilRetry(error) : undefined;
+      if (seconds === undefined || attempt >= retries) throw error;
+      await pause(Math.max(backoff(attempt), seconds * 1000), init.signal);
     }
-    await pause(waitMs, init.signal);
   }
 }
 
 /** Returns the signal of an attempt. An upload has no time limit. */
-function limited({ body, signal }: RequestInit): AbortSignal | null {
+function limited({ body, signal }: RequestInit): AbortSignal {
   const signals = signal ? [signal] : [];
   if (!(body instanceof FormData)) signals.push(AbortSignal.timeout(ATTEMPT_MS));
   return AbortSignal.any(signals);
@@ -56,28 +55,36 @@ function limited({ body, signal }: RequestInit): AbortSignal | null {
 
 /** Reads a response to its end. */
 export async function read(response: Response): Promise<HttpResponse> {
-  return { status: response.status, headers: response.headers, body: bodyOf(await response.text()) };
-}
-
-function bodyOf(text: string): unknown {
+  const { status, headers } = response;
+  const text = await response.text();
   try {
-    return parseJson(text);
+    return { status, headers, body: parseJson(text) };
   } catch {
-    return undefined;
+    return { status, headers, body: undefined };
   }
 }
 
-/** Returns the seconds of `Retry-After`, which may also be a date. */
-function retryAfterOf(headers: Headers): number | undefined {
-  const value = headers.get('retry-after');
-  if (value === null) return undefined;
-  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
-  return Math.max(0, seconds || 0);
+function isRateLimited(error: unknown): boolean {
+  return error instanceof PortcullisError && error.status === 429;
+}
+
+/** The codes of errors that end an event stream and not the subscription. */
+const TEMPORARY: ReadonlySet<string> = new Set(['SLOW_CONSUMER', 'SERVICE_UNAVAILABLE', 'GATEWAY_TIMEOUT']);
+
+/** Returns the seconds after which another attempt may succeed. Undefined if none would: the error is final. */
+export function secondsUntilRetry(error: unknown): number | undefined {
+  if (!(error instanceof PortcullisError)) {
+    const isLost = error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError');
+    return isLost ? 0 : undefined;
+  }
+  const { status, code, retryAfter = 0 } = error;
+  const isTemporary = TEMPORARY.has(code) || status === 429 || status >= 500;
+  return isTemporary && retryAfter <= LONGEST_WAIT_S ? retryAfter : undefined;
 }
 
 interface GraphqlError {
   message: string;
-  extensions?: { code?: string; issues?: Issue[]; correlationId?: string; retryAfter?: number; permission?: string };
+  extensions?: Partial<ErrorDetails>;
 }
 
 /** The message of a GraphQL server about a variable whose type differs from the schema. */
@@ -98,15 +105,11 @@ export function errorIn({ status, headers, body }: HttpResponse): PortcullisErro
   const details = {
     status,
     correlationId: headers.get('x-correlation-id') ?? undefined,
-    retryAfter: retryAfterOf(headers),
+    retryAfter: Number(headers.get('retry-after')) || undefined,
   };
   if (first?.extensions) {
-    return errorOf(first.message, {
-      ...details,
-      code: 'GRAPHQL_ERROR',
-      ...first.extensions,
-      issues: issues.flatMap(issuesIn),
-    });
+    const inner = issues.flatMap(issuesIn);
+    return errorOf(first.message, { code: 'GRAPHQL_ERROR', ...details, ...first.extensions, issues: inner });
   }
   const code = [error, message].find((text) => typeof text === 'string') ?? `status_${status}`;
   const reason = description ?? (first && `${[first.path].flat().join('.')} ${first.message}`);

@@ -1,22 +1,8 @@
 import { PortcullisError } from './errors.ts';
-import type {
-  AccountPage,
-  Asset,
-  BulkResult,
-  GasFees,
-  Health,
-  Introspection,
-  MigratedUser,
-  MigrateUser,
-  MigrateUserRow,
-  Notification,
-  ServerMetadata,
-  TokenResponse,
-  WalletRule,
-} from './generated/rest.ts';
+import type * as rest from './generated/rest.ts';
 import { errorIn, type HttpRequest, type HttpResponse, RETRIES, send } from './http.ts';
 import { writeJson } from './json.ts';
-import { type SubscriptionOptions, subscribe } from './stream.ts';
+import { openStream, type SubscriptionOptions, subscribe } from './stream.ts';
 import { keptToken, type TokenSource } from './tokens.ts';
 import {
   TRANSACTION,
@@ -37,8 +23,6 @@ export interface PortcullisOptions {
   scope?: string;
   /** Supplies access tokens in place of `clientId` and `clientSecret`, for example in a browser. */
   token?: TokenSource;
-  /** HTTP Basic credentials of the webhook, for `notifyTransaction`. */
-  webhook?: { username: string; password: string };
   /** How often a request is repeated at most: 6 times, for over half a minute, by default. */
   retries?: number;
   fetch?: typeof fetch;
@@ -65,8 +49,6 @@ interface Call extends CallOptions {
   repeatable?: boolean;
 }
 
-const JSON_TYPE = { 'content-type': 'application/json' };
-
 function basic(username: string, password: string): { authorization: string } {
   const bytes = new TextEncoder().encode(`${username}:${password}`);
   return { authorization: `Basic ${btoa(String.fromCharCode(...bytes))}` };
@@ -78,20 +60,20 @@ function segment(id: string): string {
   return encodeURIComponent(id);
 }
 
-/** Returns the body of a GraphQL request, and its headers: multipart where variables are files. */
-function operation(query: string, variables: unknown, headers: Record<string, string>) {
+const wallet = (id: string) => `/v1/wallets/${segment(id)}`;
+
+/** Returns the body of a GraphQL request: JSON, or a form if variables are files. */
+function operation(query: string, variables: unknown): string | FormData {
   const entries = Object.entries<unknown>(Object(variables));
   const files = entries.filter((entry): entry is [string, Blob] => entry[1] instanceof Blob);
-  const body = JSON.stringify({ query, variables }, (_key, value) => (value instanceof Blob ? null : value));
-  if (files.length === 0) return { headers: { ...JSON_TYPE, ...headers }, body };
+  const json = JSON.stringify({ query, variables }, (_key, value) => (value instanceof Blob ? null : value));
+  if (files.length === 0) return json;
   const form = new FormData();
-  form.set('operations', body);
+  form.set('operations', json);
   form.set('map', JSON.stringify(Object.fromEntries(files.map(([name], at) => [at, [`variables.${name}`]]))));
   for (const [at, [, file]] of files.entries()) form.set(String(at), file);
-  return { headers, body: form };
+  return form;
 }
-
-const wallet = (id: string) => `/v1/wallets/${segment(id)}`;
 
 /**
  * A client of one gateway. Methods throw PortcullisError or one of its classes if the gateway rejects the request,
@@ -102,34 +84,35 @@ export class Portcullis {
   readonly #baseUrl: string;
   readonly #fetch: typeof fetch;
   readonly #token: TokenSource;
-  #metadata: Promise<ServerMetadata> | undefined;
+  #metadata: rest.ServerMetadata | undefined;
 
   constructor(options: PortcullisOptions) {
-    const { baseUrl, clientId, token, fetch: fetcher = globalThis.fetch } = options;
+    const { baseUrl, clientId, scope, token, fetch: fetcher = globalThis.fetch } = options;
     if (!clientId === !token) throw new TypeError('Portcullis needs either clientId and clientSecret, or token');
-    this.#options = options;
     const { search, hash } = new URL(baseUrl);
     if (search + hash !== '') throw new TypeError('baseUrl must have neither a query nor a fragment');
+    this.#options = options;
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
     this.#fetch = (input, init) => fetcher(input, init);
-    this.#token = token ?? keptToken(() => this.#issueToken());
+    const form = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
+    this.#token = token ?? keptToken(() => this.#clientCall<rest.TokenResponse>('token_endpoint', form));
   }
 
   /** Lists accounts, oldest first. Requests pages of `limit` accounts (1 to 100) as the caller reads. */
   async *listAccounts(
     options: CallOptions & { includeDeleted?: boolean; limit?: number } = {},
-  ): AsyncGenerator<AccountPage['data'][number], void> {
+  ): AsyncGenerator<rest.AccountPage['data'][number], void> {
     const { includeDeleted = false, limit = 100, ...call } = options;
     for (let page = 1; ; page += 1) {
       const path = `/v1/accounts?page=${page}&limit=${limit}&include_deleted=${includeDeleted}`;
-      const { data } = await this.#get<AccountPage>(path, call);
+      const { data } = await this.#get<rest.AccountPage>(path, call);
       yield* data;
       if (data.length < limit) return;
     }
   }
 
   /** Creates a rule of a wallet. */
-  async createWalletRule(walletId: string, rule: WalletRule, options?: WriteOptions): Promise<StoredRule> {
+  async createWalletRule(walletId: string, rule: rest.WalletRule, options?: WriteOptions): Promise<StoredRule> {
     const { headers } = await this.#write(`${wallet(walletId)}/rules`, rule, options);
     return { id: headers.get('location')?.split('/').at(-1) ?? '', etag: headers.get('etag') ?? '' };
   }
@@ -141,14 +124,14 @@ export class Portcullis {
   async replaceWalletRule(
     walletId: string,
     id: string,
-    rule: WalletRule,
+    rule: rest.WalletRule,
     { ifMatch, ...call }: CallOptions & { ifMatch?: string } = {},
   ): Promise<StoredRule> {
     // Repeating a conditional replacement would fail, because the first attempt may have changed the version.
-    const headers = { ...JSON_TYPE, ...(ifMatch !== undefined && { 'if-match': ifMatch }) };
-    const request = { ...call, headers, body: writeJson(rule), repeatable: ifMatch === undefined };
-    const response = await this.#call('PUT', `${wallet(walletId)}/rules/${segment(id)}`, request);
-    return { id, etag: response.headers.get('etag') ?? '' };
+    const condition = ifMatch === undefined ? { repeatable: true } : { headers: { 'if-match': ifMatch } };
+    const request = { ...call, ...condition, body: writeJson(rule) };
+    const { headers } = await this.#call('PUT', `${wallet(walletId)}/rules/${segment(id)}`, request);
+    return { id, etag: headers.get('etag') ?? '' };
   }
 
   /** Assigns a network to a wallet; repeating it changes nothing. */
@@ -162,41 +145,43 @@ export class Portcullis {
    * @throws PortcullisError with the code `duplicate_email`, `duplicate_external_id`, `duplicate_wallet` or
    * `missing_email_and_external_id`.
    */
-  async migrateUser(user: MigrateUser, options?: WriteOptions): Promise<MigratedUser> {
-    return (await this.#write('/v2/users/migrate/with-wallet', user, options)).body as MigratedUser;
+  async migrateUser(user: rest.MigrateUser, options?: WriteOptions): Promise<rest.MigratedUser> {
+    return (await this.#write('/v2/users/migrate/with-wallet', user, options)).body as rest.MigratedUser;
   }
 
   /** Migrates 1 to 500 users. The results are in the order of the users. */
-  async migrateUsers(users: readonly MigrateUserRow[], options?: WriteOptions): Promise<BulkResult> {
-    return (await this.#write('/v2/users/migrate/with-wallet/bulk', { users }, options)).body as BulkResult;
+  async migrateUsers(users: readonly rest.MigrateUserRow[], options?: WriteOptions): Promise<rest.BulkResult> {
+    return (await this.#write('/v2/users/migrate/with-wallet/bulk', { users }, options)).body as rest.BulkResult;
   }
 
   /** Returns a tokenized asset. */
-  async getAsset(id: string, call?: CallOptions): Promise<Asset> {
+  async getAsset(id: string, call?: CallOptions): Promise<rest.Asset> {
     return this.#get(`/v2/admin/tokens/${segment(id)}`, call);
   }
 
   /** Returns the gas fees of every network, in wei. */
-  async getGasFees(call?: CallOptions): Promise<GasFees['data']> {
-    return (await this.#get<GasFees>('/v2/blockchain/gas-fee', call)).data;
+  async getGasFees(call?: CallOptions): Promise<rest.GasFees['data']> {
+    return (await this.#get<rest.GasFees>('/v2/blockchain/gas-fee', call)).data;
   }
 
   /** Returns the health of the gateway, also if it is down. */
-  async getHealth({ signal = null }: { signal?: AbortSignal | null } = {}): Promise<Health> {
+  async getHealth({ signal = null }: { signal?: AbortSignal | null } = {}): Promise<rest.Health> {
     return (await this.#fetch(`${this.#baseUrl}/health`, { signal })).json();
   }
 
-  /** Posts a notification of a transaction, as the chain processor does. Needs the option `webhook`. */
-  async notifyTransaction(notification: Notification, call?: CallOptions): Promise<void> {
-    const { username = '', password = '' } = this.#options.webhook ?? {};
-    const headers = { ...JSON_TYPE, ...basic(username, password) };
-    const body = writeJson(notification);
-    await this.#call('POST', '/v2/webhooks/custodial', { ...call, headers, body, repeatable: true });
+  /** Posts a notification of a transaction, as the chain processor does, with the credentials of the webhook. */
+  async notifyTransaction(
+    notification: rest.Notification,
+    { username, password }: { username: string; password: string },
+    call?: CallOptions,
+  ): Promise<void> {
+    const request = { ...call, headers: basic(username, password), body: writeJson(notification), repeatable: true };
+    await this.#http('POST', `${this.#baseUrl}/v2/webhooks/custodial`, request);
   }
 
   /** Returns what the gateway knows about a token of this client (RFC 7662). */
-  async introspectToken(token: string, call?: CallOptions): Promise<Introspection> {
-    return (await this.#clientCall('introspection_endpoint', { token }, call)).body as Introspection;
+  async introspectToken(token: string, call?: CallOptions): Promise<rest.Introspection> {
+    return this.#clientCall('introspection_endpoint', { token }, call);
   }
 
   /** Revokes a token of this client (RFC 7009). */
@@ -208,14 +193,14 @@ export class Portcullis {
    * Sends a request with a token, for paths without a method here.
    * @param path with the query, such as `/v1/discovers/assets?page=2`
    */
-  request(
+  async request(
     method: string,
     path: string,
     { json, ...call }: CallOptions & { json?: unknown } = {},
   ): Promise<HttpResponse> {
     if (!path.startsWith('/')) throw new TypeError('the path must begin with /');
-    const body = json === undefined ? {} : { body: JSON.stringify(json), headers: JSON_TYPE };
-    return this.#call(method, path, { ...call, ...body, repeatable: method === 'GET' || method === 'HEAD' });
+    const body = json === undefined ? {} : { body: JSON.stringify(json) };
+    return this.#call(method, path, { ...call, ...body });
   }
 
   /**
@@ -230,9 +215,9 @@ export class Portcullis {
     const query = String(document);
     const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey };
     const repeatable = idempotencyKey !== undefined || !/\bmutation\b/.test(query);
-    const request = { ...call, ...operation(query, variables, headers), repeatable };
-    const response = await this.#send('POST', '/graphql', request);
-    const { data, errors } = (response.body ?? {}) as { data?: Result; errors?: unknown };
+    const request = { ...call, headers, body: operation(query, variables), repeatable };
+    const response = await this.#call('POST', '/graphql', request);
+    const { data, errors } = Object(response.body) as { data?: Result; errors?: unknown };
     if (errors || !data) throw errorIn(response);
     return data;
   }
@@ -246,15 +231,13 @@ export class Portcullis {
     const query = String(document);
     // Variables that are no JSON are an error of the caller, not of a connection.
     JSON.stringify(variables());
-    return subscribe<Result>(async (signal, rejected) => {
-      const token = await abortable(this.#token(rejected), signal);
-      const headers = { ...JSON_TYPE, accept: 'text/event-stream', authorization: `Bearer ${token}` };
-      const body = JSON.stringify({ query, variables: variables() });
-      return {
-        token,
-        response: await this.#fetch(`${this.#baseUrl}/graphql`, { method: 'POST', headers, body, signal }),
-      };
-    }, options);
+    const open = (signal: AbortSignal) =>
+      this.#authorized(signal, (authorization) => {
+        const headers = { authorization, 'content-type': 'application/json', accept: 'text/event-stream' };
+        const body = JSON.stringify({ query, variables: variables() });
+        return openStream(this.#fetch, `${this.#baseUrl}/graphql`, { method: 'POST', headers, body, signal });
+      });
+    return subscribe(open, options);
   }
 
   /**
@@ -282,80 +265,59 @@ export class Portcullis {
     for await (const { transaction } of this.subscribe(TRANSACTION, () => ({ id: transactionId }), options)) {
       if (transaction.status === 'DONE' || transaction.status === 'ERROR') return transaction;
     }
-    throw new PortcullisError('the subscription ended before the transaction was final', {
-      status: 200,
-      code: 'INCOMPLETE',
-    });
+    throw new Error('the subscription ended before the transaction was final');
   }
 
   async #get<Body>(path: string, call?: CallOptions): Promise<Body> {
-    return (await this.#call('GET', path, { ...call, repeatable: true })).body as Body;
+    return (await this.#call('GET', path, call)).body as Body;
   }
 
   /** Sends a write that takes an idempotency key, which stays the same over retries. */
   #write(path: string, value: unknown, { idempotencyKey, ...call }: WriteOptions = {}): Promise<HttpResponse> {
-    const headers = { ...JSON_TYPE, 'idempotency-key': idempotencyKey ?? crypto.randomUUID() };
+    const headers = { 'idempotency-key': idempotencyKey ?? crypto.randomUUID() };
     return this.#call('POST', path, { ...call, headers, body: writeJson(value), repeatable: true });
   }
 
-  async #call(method: string, path: string, call: Call): Promise<HttpResponse> {
-    const response = await this.#send(method, path, call);
-    if (response.status >= 400) throw errorIn(response);
-    return response;
+  /** Sends a request with a token. */
+  #call(method: string, path: string, call: Call = {}): Promise<HttpResponse> {
+    return this.#authorized(call.signal, (authorization) =>
+      this.#http(method, this.#baseUrl + path, { ...call, headers: { authorization, ...call.headers } }),
+    );
   }
 
-  /** Sends a request with a token, and once more with another one after a 401. */
-  async #send(method: string, path: string, { headers, repeatable = false, ...init }: Call): Promise<HttpResponse> {
-    const sendWith = (authorization: string) =>
-      this.#http(this.#baseUrl + path, { method, ...init, headers: { authorization, ...headers }, repeatable });
-    if (headers?.authorization !== undefined) return sendWith('');
-    const token = await abortable(this.#token(), init.signal);
-    const response = await sendWith(`Bearer ${token}`);
-    return response.status === 401 ? sendWith(`Bearer ${await abortable(this.#token(token), init.signal)}`) : response;
+  /** Does something with a token, and once more with another one after a 401. */
+  async #authorized<T>(signal: AbortSignal | undefined, act: (authorization: string) => Promise<T>): Promise<T> {
+    const token = await abortable(this.#token(), signal);
+    return act(`Bearer ${token}`).catch(async (error: unknown) => {
+      if (!(error instanceof PortcullisError) || error.status !== 401) throw error;
+      return act(`Bearer ${await abortable(this.#token(token), signal)}`);
+    });
   }
 
-  #http(url: string, request: Omit<HttpRequest, 'retries'>): Promise<HttpResponse> {
-    return send(this.#fetch, url, { retries: this.#options.retries ?? RETRIES, ...request });
-  }
-
-  async #issueToken(): Promise<TokenResponse> {
-    const { scope } = this.#options;
-    const form = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
-    return (await this.#clientCall('token_endpoint', form)).body as TokenResponse;
+  #http(method: string, url: string, request: Omit<HttpRequest, 'retries' | 'method'>): Promise<HttpResponse> {
+    return send(this.#fetch, url, { method, retries: this.#options.retries ?? RETRIES, ...request });
   }
 
   /** Sends a form with the client's credentials to an endpoint of the authorization server. */
-  async #clientCall(
+  async #clientCall<Body>(
     endpoint: 'token_endpoint' | 'introspection_endpoint' | 'revocation_endpoint',
     form: Record<string, string>,
     call?: CallOptions,
-  ): Promise<HttpResponse> {
+  ): Promise<Body> {
     const { clientId = '', clientSecret = '' } = this.#options;
+    this.#metadata ??= await this.#discover(call);
     const headers = basic(encodeURIComponent(clientId), encodeURIComponent(clientSecret));
-    const url = (await abortable(this.#discovered(), call?.signal))[endpoint];
-    const request = { ...call, method: 'POST', headers, body: new URLSearchParams(form), repeatable: true };
-    const response = await this.#http(url, request);
-    if (response.status >= 400) throw errorIn(response);
-    return response;
+    const request = { ...call, headers, body: new URLSearchParams(form), repeatable: true };
+    return (await this.#http('POST', this.#metadata[endpoint], request)).body as Body;
   }
 
-  /** Returns the metadata of the authorization server (RFC 8414), read once. */
-  #discovered(): Promise<ServerMetadata> {
-    this.#metadata ??= this.#discover().catch((error: unknown) => {
-      this.#metadata = undefined;
-      throw error;
-    });
-    return this.#metadata;
-  }
-
-  async #discover(): Promise<ServerMetadata> {
+  /** Returns the metadata of the authorization server (RFC 8414). */
+  async #discover(call?: CallOptions): Promise<rest.ServerMetadata> {
     const { origin, pathname } = new URL(this.#baseUrl);
     const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
-    const response = await this.#http(url, { repeatable: true });
-    if (response.status !== 200) throw errorIn(response);
-    const metadata = response.body as ServerMetadata;
+    const metadata = (await this.#http('GET', url, { ...call })).body as rest.ServerMetadata;
+    // The client's secret must not go to another server (RFC 8414 section 3.3).
     if (metadata.issuer === this.#baseUrl) return metadata;
-    // Otherwise the client's secret could go to another server (RFC 8414 section 3.3).
-    throw new TypeError(`the gateway's address is ${metadata.issuer}: use it as baseUrl`);
+    throw new Error(`the gateway's address is ${metadata.issuer}: use it as baseUrl`);
   }
 }

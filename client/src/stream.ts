@@ -1,5 +1,4 @@
-import { PortcullisError } from './errors.ts';
-import { errorIn, LONGEST_WAIT_S, read } from './http.ts';
+import { errorIn, read, secondsUntilRetry } from './http.ts';
 import { parseJson } from './json.ts';
 import { backoff, pause } from './waiting.ts';
 
@@ -14,60 +13,30 @@ export interface SubscriptionOptions {
   onState?: ((state: ConnectionState) => void) | undefined;
 }
 
-/** Requests an event stream. `rejected` is a token that got a 401: send another. */
-export type OpenStream = (
-  signal: AbortSignal,
-  rejected: string | undefined,
-) => Promise<{ response: Response; token: string }>;
-
-/** The connection ended before the subscription did: connect again. */
-class Interrupted extends Error {}
-
-/** The codes of errors that end a connection and not the subscription. */
-const TEMPORARY: ReadonlySet<string> = new Set(['SLOW_CONSUMER', 'SERVICE_UNAVAILABLE', 'GATEWAY_TIMEOUT']);
-
-/** Returns the seconds after which a new connection may help. Undefined if none would: the error is final. */
-function secondsUntilRetry(error: unknown): number | undefined {
-  if (!(error instanceof PortcullisError))
-    return error instanceof Interrupted || error instanceof TypeError ? 0 : undefined;
-  const { status, code, retryAfter = 0 } = error;
-  const isTemporary = TEMPORARY.has(code) || status === 429 || status >= 500;
-  return isTemporary && retryAfter <= LONGEST_WAIT_S ? retryAfter : undefined;
-}
-
 /**
  * Yields the results of a subscription over server-sent events. Connects again when the connection ends, falls silent or
  * is refused for a while, when the token expires, and after `slow_consumer`.
+ * @param open requests an event stream
  * @throws PortcullisError if a new connection would not help; errors of the token source.
  */
 export async function* subscribe<Result>(
-  open: OpenStream,
+  open: (signal: AbortSignal) => Promise<Response>,
   { signal, onState }: SubscriptionOptions,
 ): AsyncGenerator<Result, void> {
-  let rejected: string | undefined;
   for (let retries = 0; ; retries += 1) {
     signal?.throwIfAborted();
     onState?.({ state: 'connecting' });
     const connection = new AbortController();
     const stop = () => connection.abort(signal?.reason);
-    signal?.addEventListener('abort', stop, { once: true });
-    let waitMs = backoff(retries);
+    signal?.addEventListener('abort', stop);
     const startedAt = Date.now();
-    const silence = setTimeout(() => connection.abort(new Interrupted()), SILENCE_MS);
+    let waitMs = backoff(retries);
     try {
-      const { response, token } = await open(connection.signal, rejected);
-      clearTimeout(silence);
-      if (response.status === 401 && rejected === undefined) {
-        rejected = token;
-        continue;
-      }
-      rejected = undefined;
-      const results = resultsOf<Result>(response, connection);
-      await results.next();
+      const response = await inTime(open(connection.signal), connection);
       onState?.({ state: 'live' });
-      for await (const result of results) {
+      for await (const result of resultsOf<Result>(response, connection)) {
         signal?.throwIfAborted();
-        if (result !== undefined) yield result;
+        yield result;
         retries = 0;
       }
       return;
@@ -77,7 +46,6 @@ export async function* subscribe<Result>(
       if (seconds === undefined) throw error;
       waitMs = Math.max(waitMs, seconds * 1000);
     } finally {
-      clearTimeout(silence);
       signal?.removeEventListener('abort', stop);
       connection.abort();
     }
@@ -88,42 +56,57 @@ export async function* subscribe<Result>(
   }
 }
 
-/** Yields undefined when the stream is open, then its results. Returns when it is complete. */
-async function* resultsOf<Result>(response: Response, connection: AbortController): AsyncGenerator<Result | undefined> {
-  const { status, headers, body } = response;
-  if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) {
-    throw errorIn(await read(response));
-  }
-  yield undefined;
-  for await (const { event, data } of eventsOf(body, connection)) {
-    if (event === 'complete') return;
-    if (event !== 'next') continue;
-    const result = parseJson(data) as { data?: Result; errors?: unknown };
-    if (result.errors) throw errorIn({ status, headers, body: result });
-    yield result.data;
-  }
-  throw new Interrupted();
+/** Requests an event stream. */
+export async function openStream(fetcher: typeof fetch, url: string, init: RequestInit): Promise<Response> {
+  const response = await fetcher(url, init);
+  if (response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
+  throw errorIn(await read(response));
 }
 
-/** Parses server-sent events (HTML Standard, section 9.2.6). Aborts the connection if nothing arrives for too long. */
-async function* eventsOf(body: ReadableStream<Uint8Array>, connection: AbortController) {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let rest = '';
+/** Yields the results of an event stream (HTML Standard, section 9.2.6), and returns when it is complete. */
+async function* resultsOf<Result>(response: Response, connection: AbortController): AsyncGenerator<Result, void> {
   let event = '';
   let data: string[] = [];
-  while (true) {
-    const silence = setTimeout(() => connection.abort(new Interrupted()), SILENCE_MS);
-    const { done, value } = await reader.read().finally(() => clearTimeout(silence));
+  for await (const line of linesOf(response, connection)) {
+    const [, field, text = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+    if (field === 'event') event = text;
+    if (field === 'data') data.push(text);
+    if (line !== '') continue;
+    if (event === 'complete') return;
+    if (event === 'next') yield resultIn<Result>(response, data.join('\n'));
+    [event, data] = ['', []];
+  }
+  throw new TypeError('the event stream was interrupted');
+}
+
+function resultIn<Result>({ status, headers }: Response, text: string): Result {
+  const body = parseJson(text) as { data: Result; errors?: unknown };
+  if (body.errors) throw errorIn({ status, headers, body });
+  return body.data;
+}
+
+async function* linesOf({ body }: Response, connection: AbortController): AsyncGenerator<string, void> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let line = '';
+  let text = '';
+  while (reader) {
+    const { done, value } = await inTime(reader.read(), connection);
     if (done) return;
-    const lines = (rest + decoder.decode(value, { stream: true })).split(/\r?\n/);
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const [, field, text = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-      if (field === 'event') event = text;
-      else if (field === 'data') data.push(text);
-      else if (line === '' && (event !== '' || data.length > 0)) yield { event, data: data.join('\n') };
-      if (line === '') [event, data] = ['', []];
+    const isInsideLineEnd = text.endsWith('\r');
+    text = decoder.decode(value, { stream: true });
+    const [first = '', ...others] = (isInsideLineEnd ? text.replace(/^\n/, '') : text).split(/\r\n?|\n/);
+    // Appending is cheap, however many chunks a line has.
+    line += first;
+    for (const other of others) {
+      yield line;
+      line = other;
     }
   }
+}
+
+/** Resolves as the promise does. Aborts the connection if that takes too long. */
+async function inTime<T>(promise: Promise<T>, connection: AbortController): Promise<T> {
+  const silence = setTimeout(() => connection.abort(new TypeError('the event stream fell silent')), SILENCE_MS);
+  return promise.finally(() => clearTimeout(silence));
 }

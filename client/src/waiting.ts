@@ -11,17 +11,11 @@ export async function pause(ms: number, signal?: AbortSignal | null): Promise<vo
 }
 
 /** Resolves as the promise does, or rejects with the signal's reason when it aborts first. */
-export async function abortable<T>(promise: Promise<T>, signal?: AbortSignal | null): Promise<T> {
-  if (!signal) return promise;
-  // If the signal aborts first, nobody waits for the promise.
-  promise.catch(() => undefined);
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const stop = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
+export function abortable<T>(promise: Promise<T>, signal?: AbortSignal | null): Promise<T> {
+  const { promise: first, resolve, reject } = Promise.withResolvers<T>();
+  const stop = () => reject(signal?.reason);
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop));
+  return first;
 }

@@ -25,7 +25,6 @@ function demoClient(options: Partial<ConstructorParameters<typeof Client>[0]> = 
     baseUrl: p.url,
     clientId,
     clientSecret,
-    webhook: p.webhook,
     fetch: async (input, init = {}) => {
       const response = await fetch(input, init);
       const { method = 'GET', body, headers } = init;
@@ -80,14 +79,9 @@ describe('the client package', () => {
     expect(await client.getHealth()).toMatchObject({ status: 'ok' });
     const [id = ''] = await registered(p, 1);
     const at = new Date().toISOString();
-    await client.notifyTransaction({
-      id,
-      type: 1,
-      status: 3,
-      created_at: at,
-      updated_at: at,
-      gas_used: '18446744073709551615',
-    });
+    const times = { created_at: at, updated_at: at };
+    const notification = { id, type: 1, status: 3 as const, ...times, gas_used: '18446744073709551615' };
+    await client.notifyTransaction(notification, p.webhook);
     expect(await client.waitFor(id)).toMatchObject({ id, status: 'DONE', gasUsed: '18446744073709551615' });
     const { body } = await client.request('GET', '/v1/accounts?limit=1');
     expect(body).toMatchObject({ per_page: 1 });
@@ -159,7 +153,7 @@ describe('the client package', () => {
     const elsewhere = demoClient({ baseUrl: p.url.replace('127.0.0.1', 'localhost') }).client;
     await expect(elsewhere.getGasFees()).rejects.toThrow(`the gateway's address is ${p.url}`);
     await expect(client.getAsset('..')).rejects.toThrow(/not an id/);
-    expect(() => client.request('GET', '@other.example/x')).toThrow(/begin with/);
+    await expect(client.request('GET', '@other.example/x')).rejects.toThrow(/begin with/);
     expect(() => new Client({ baseUrl: p.url })).toThrow(/either clientId and clientSecret, or token/);
   });
 

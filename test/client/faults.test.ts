@@ -158,6 +158,28 @@ describe('updates of the client package', () => {
     expect(cursors).toEqual(['0', '1', '1', '1', '1', '2', '2']);
   });
 
+  it('are read with any line ends and in chunks of any size, in linear time', async () => {
+    const long = '0'.repeat(1_000_000);
+    const lineEnds = [update('1'), update('2').replaceAll('\n', '\r'), update('3').replaceAll('\n', '\r\n')];
+    const complete = 'event: complete\ndata:\n\n';
+    for (const [size, text, cursors] of [
+      [1, lineEnds.join(':é\n'), ['1', '2', '3']],
+      [3, lineEnds.join(''), ['1', '2', '3']],
+      [20, update(long), [long]],
+    ] as const) {
+      const bytes = Buffer.from(text + complete);
+      const body = new ReadableStream({
+        start: (to) => {
+          for (let at = 0; at < bytes.length; at += size) to.enqueue(bytes.subarray(at, at + size));
+          to.close();
+        },
+      });
+      const respond = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+      const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', fetch: respond });
+      expect(await Array.fromAsync(client.updates({ after: '0' }), ({ cursor }) => cursor)).toEqual(cursors);
+    }
+  });
+
   it('connect again when the stream falls silent', async () => {
     await using gateway = await scripted(stream([update('1')], true), stream([update('2')], true));
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
