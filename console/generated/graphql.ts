@@ -268,6 +268,53 @@ export type MigrationProgressSubscriptionVariables = Exact<{
 
 export type MigrationProgressSubscription = { migrationProgress: { processed: number, total: number | null, success: number, skipped: number, failed: number, done: boolean, migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } } };
 
+export type FindAccountsQueryVariables = Exact<{
+  search?: string | null | undefined;
+}>;
+
+
+export type FindAccountsQuery = { accounts: { edges: Array<{ node: { id: string, name: string, type: string } }> } };
+
+export type FindAccountQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type FindAccountQuery = { account: { id: string, name: string, type: string } | null };
+
+export type FindWalletsQueryVariables = Exact<{
+  search?: string | null | undefined;
+}>;
+
+
+export type FindWalletsQuery = { accounts: { edges: Array<{ node: { id: string, name: string, wallets: { edges: Array<{ node: { id: string, chain: string } }> } } }> } };
+
+export type FindWalletQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type FindWalletQuery = { wallet: { id: string, chain: string, account: { name: string } } | null };
+
+export type FindUsersQueryVariables = Exact<{
+  search?: string | null | undefined;
+}>;
+
+
+export type FindUsersQuery = { users: { edges: Array<{ node: { id: string, name: string, surname: string, email: string } }> } };
+
+export type FindUserQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type FindUserQuery = { user: { id: string, name: string, surname: string, email: string } | null };
+
+export type FindNetworksQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type FindNetworksQuery = { networks: { edges: Array<{ node: { id: string, name: string, chain: string } }> } };
+
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
 
 export type WalletRulesQueryVariables = Exact<{
@@ -776,6 +823,96 @@ export const MigrationProgressDocument = new TypedDocumentString(`
   createdAt
   finishedAt
 }`) as unknown as TypedDocumentString<MigrationProgressSubscription, MigrationProgressSubscriptionVariables>;
+export const FindAccountsDocument = new TypedDocumentString(`
+    query FindAccounts($search: String) {
+  accounts(filter: { search: $search }, first: 10) {
+    edges {
+      node {
+        id
+        name
+        type
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<FindAccountsQuery, FindAccountsQueryVariables>;
+export const FindAccountDocument = new TypedDocumentString(`
+    query FindAccount($id: ID!) {
+  account(id: $id) {
+    id
+    name
+    type
+  }
+}
+    `) as unknown as TypedDocumentString<FindAccountQuery, FindAccountQueryVariables>;
+export const FindWalletsDocument = new TypedDocumentString(`
+    query FindWallets($search: String) {
+  accounts(filter: { search: $search }, first: 10) {
+    edges {
+      node {
+        id
+        name
+        wallets(first: 10) {
+          edges {
+            node {
+              id
+              chain
+            }
+          }
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<FindWalletsQuery, FindWalletsQueryVariables>;
+export const FindWalletDocument = new TypedDocumentString(`
+    query FindWallet($id: ID!) {
+  wallet(id: $id) {
+    id
+    chain
+    account {
+      name
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<FindWalletQuery, FindWalletQueryVariables>;
+export const FindUsersDocument = new TypedDocumentString(`
+    query FindUsers($search: String) {
+  users(filter: { search: $search }, first: 10) {
+    edges {
+      node {
+        id
+        name
+        surname
+        email
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<FindUsersQuery, FindUsersQueryVariables>;
+export const FindUserDocument = new TypedDocumentString(`
+    query FindUser($id: ID!) {
+  user(id: $id) {
+    id
+    name
+    surname
+    email
+  }
+}
+    `) as unknown as TypedDocumentString<FindUserQuery, FindUserQueryVariables>;
+export const FindNetworksDocument = new TypedDocumentString(`
+    query FindNetworks {
+  networks(first: 100) {
+    edges {
+      node {
+        id
+        name
+        chain
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<FindNetworksQuery, FindNetworksQueryVariables>;
 export const WalletRulesDocument = new TypedDocumentString(`
     query WalletRules($id: ID!, $withAccount: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
   wallet(id: $id) {
