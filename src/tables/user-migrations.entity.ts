@@ -13,6 +13,8 @@ export const Migration = defineEntity({
     success: p.integer().default(0),
     skipped: p.integer().default(0),
     failed: p.integer().default(0),
+    /** Whether the outcomes of the rows were only decided, and no user was created. */
+    dryRun: p.boolean().default(false),
     createdBy: p.text(),
     createdAt: p.datetime(6).$type<string>(),
     finishedAt: p.datetime(6).$type<string>().nullable(),
@@ -33,7 +35,10 @@ export const MigrationRow = defineEntity({
     email: p.text().nullable(),
     externalId: p.text().nullable(),
     userId: p.uuid().nullable(),
-    /** The ids of the users that the row created or matched; null for a row of release 0.1.0. */
+    /**
+     * The ids of the users that the row created or matched. Null for a row of release 0.1.0, an invalid row of a file,
+     * and a row of a dry run that matched none; erasure compares their identifiers.
+     */
     notedUsers: p.array().columnType('uuid[]').$type<readonly string[]>().nullable(),
     status: p.enum(['created', 'skipped', 'failed']),
     reason: p.text().nullable(),
@@ -67,6 +72,11 @@ export const MigrationJob = defineEntity({
     migration: withinNode(Migration, 'migration_id'),
     /** The names of the columns of the file, in its order, separated by commas. */
     columns: p.text(),
+    /**
+     * The same for a dry run, whose `columns` is empty: a worker of release 0.1.0 then fails its rows and creates no
+     * user.
+     */
+    dryRunColumns: p.text().nullable(),
     /** The offset in the file at which the next CSV record begins, in bytes. */
     bytePosition: p.bigint().$type<string>(),
     /** The index of the next row, from 1. */

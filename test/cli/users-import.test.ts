@@ -53,6 +53,7 @@ describeReal('postgres', 'users import', () => {
     expect(JSON.parse(again.out)).toEqual({
       id: expect.any(String),
       status: 'done',
+      dry_run: false,
       total: 20,
       success: 0,
       skipped: 18,
@@ -92,6 +93,35 @@ describeReal('postgres', 'users import', () => {
     const file = await fileWith(folder, content);
     const { code, err } = await portcullis(['users', 'import', file, '--node', node], env);
     expect({ code, err }).toEqual({ code: 1, err: `portcullis: the file ${cause}\n` });
+  });
+
+  it('D7-15 D1-12: --dry-run says what an import would do, and creates no user', async () => {
+    const { nodeId } = await newNode(database.db);
+    const dryRun = async (content: string) => {
+      const { code, out } = await portcullis(
+        ['users', 'import', await fileWith(folder, content), '--node', nodeId, '--dry-run'],
+        env,
+      );
+      return [code, ...out.split('\n').slice(0, 2)];
+    };
+    const file = csvOf(20, { 9: '0x1,again@x.y,,', 12: `${'x'.repeat(200)},l@x.y,,` });
+    expect(await dryRun(file)).toEqual([
+      1,
+      '20 rows: 18 would be created, 1 skipped, 1 failed.',
+      'This was a dry run.',
+    ]);
+    expect(await dryRun(csvOf(501))).toEqual([
+      0,
+      '501 rows: 501 would be created, 0 skipped, 0 failed.',
+      'This was a dry run. Each row was compared only with the rows of its batch.',
+    ]);
+    const { users, events, migrations } = await stateOf(database.db, nodeId);
+    expect([users, events, migrations.map(({ dry_run }) => dry_run)]).toEqual([[], [], [true, true]]);
+    const resumed = ['users', 'import', '--node', nodeId, '--resume', migrations[0]?.id ?? '', '--dry-run'];
+    expect(await portcullis(resumed, env)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--dry-run cannot be combined with --resume: omit it'),
+    });
   });
 
   it('D7-12 D1-12: counts neither blank records nor empty lines of a spreadsheet', async () => {
@@ -182,6 +212,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     expect(JSON.parse(stdout)).toEqual({
       id,
       status: 'done',
+      dry_run: false,
       total: ROWS,
       success: ROWS,
       skipped: 0,

@@ -14,7 +14,12 @@ const PROGRESS = 'subscription { migrationProgress(id: "m") { processed } }';
 const times = { created_at: '2026-11-21', finished_at: null };
 const migration = { id: 'm', node_id: 'n', status: 'running', total: 1, success: 0, skipped: 0, failed: 0 } as const;
 const row: MigrationProgressRow = {
-  ...{ migration: { ...migration, created_by: 'somebody', ...times }, processed: 0, total: 1, done: false },
+  ...{
+    migration: { ...migration, dry_run: false, created_by: 'somebody', ...times },
+    processed: 0,
+    total: 1,
+    done: false,
+  },
 };
 
 let ended = 0;

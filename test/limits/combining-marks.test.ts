@@ -59,7 +59,7 @@ describe('D6-24: texts of combining marks do not hold the event loop', () => {
     const caller = { nodeId: p.demo.node_id, subject: 'test', correlationId: 'test' };
     const members = { ...newUser(), [member]: IN_A_FILE };
     const csv = `${Object.keys(members).join()}\n${Object.values(members).join()}\n`;
-    const { id } = await files.start(caller, fileOf(csv), () => jobs.lease());
+    const { id } = await files.start(caller, fileOf(csv), { lease: () => jobs.lease() });
     await work(jobs);
     const [outcome] = await rows(p).run((k) =>
       k.selectFrom('migration_rows').selectAll().where('migration_id', '=', id),

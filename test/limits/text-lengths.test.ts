@@ -58,7 +58,7 @@ async function file(member: string, text: string): Promise<Told> {
   const caller = { nodeId: p.demo.node_id, subject: 'test', correlationId: 'test' };
   const members = { ...newUser(), [member]: text };
   const csv = `${Object.keys(members).join()}\n${Object.values(members).join()}\n`;
-  const { id } = await files.start(caller, fileOf(csv), () => jobs.lease());
+  const { id } = await files.start(caller, fileOf(csv), { lease: () => jobs.lease() });
   await work(jobs);
   const [outcome] = await rows(p).run((k) => k.selectFrom('migration_rows').selectAll().where('migration_id', '=', id));
   return { ok: outcome?.status === 'created', text: outcome?.reason ?? '' };

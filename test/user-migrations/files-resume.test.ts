@@ -99,7 +99,7 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
   it('D7-09: a job that somebody has is left alone until the lease has ended, unless it is wanted by force', async () => {
     const caller = await newNode(database.db);
     const first = filesOn(database.db);
-    const { id } = await first.files.start(caller, fileOf(FILE), () => first.jobs.lease());
+    const { id } = await first.files.start(caller, fileOf(FILE), { lease: () => first.jobs.lease() });
     const wanted = { id, isForced: false };
     expect(await filesOn(replica.db).jobs.iterate(never)).toBe('none');
     expect(await filesOn(replica.db).jobs.iterate(never, wanted)).toBe('none');

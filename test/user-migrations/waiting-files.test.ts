@@ -66,7 +66,7 @@ describeReal('postgres', 'files that wait', () => {
     const another = () => files.start(caller, fileOf(csvOf(1)));
     await expect(another()).rejects.toThrow(Refusal);
     await files.start(await newNode(database.db), fileOf(csvOf(1)));
-    await files.start(caller, fileOf(csvOf(1)), () => jobs.lease());
+    await files.start(caller, fileOf(csvOf(1)), { lease: () => jobs.lease() });
     await files.cancel(caller.nodeId, id);
     await expect(another()).rejects.toThrow(Refusal);
     const [job] = (await stateOf(database.db, caller.nodeId)).jobs;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { MAX_BULK_ROWS } from '../../domain/user-migrations/migration.input.ts';
 import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migrations/migration-pages.service.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
@@ -64,16 +65,19 @@ export const usersImport: CommandBody = {
     'Stores a CSV file, or standard input if FILE is -, and migrates its users in batches. The first line names',
     'the columns: wallet_address (required), email, external_id, name, surname, kyc_sent, in any order. Invalid lines',
     'become failed rows, reported by number; the others are migrated, and the exit status is then 1.',
+    'With --dry-run the migration is stored with the outcomes that a run would have, and no user is created.',
     'You can interrupt the command: a running process continues the migration, and so does --resume.',
   ].join('\n'),
   positionals: ['[FILE]'],
   flags: {
     node: { help: 'id of the tenant (node) to import the users into', required: 'ID' },
+    'dry-run': { help: 'decide the outcomes of the rows and create no user', isSwitch: true },
     resume: { help: 'resume the migration with this id; its file is stored already' },
   },
   examples: [
     'portcullis users import users.csv --node ID',
     'portcullis users import users.csv --node ID --json',
+    'portcullis users import users.csv --node ID --dry-run',
     'portcullis users import --node ID --resume MIGRATION_ID',
   ],
   async run({ flags, positionals: [file], env, json, stack, complain, answer }) {
@@ -81,15 +85,17 @@ export const usersImport: CommandBody = {
     const resumed = text(flags, 'resume');
     const given = resumed === undefined ? undefined : uuid('--resume', resumed);
     if (given === undefined && file === undefined) throw new UsageError('give FILE or --resume MIGRATION_ID');
+    const isDryRun = flags['dry-run'] === true;
+    if (given !== undefined && isDryRun) throw new UsageError('--dry-run cannot be combined with --resume: omit it');
     const input = given === undefined ? openInput(file ?? '-') : undefined;
-    const advice = given === undefined ? upload(file ?? '-') : graphql(PROGRESS, { id: given });
+    const advice = given === undefined ? upload(file ?? '-', isDryRun) : graphql(PROGRESS, { id: given });
     const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
     const output = new ImportOutput(progress);
     const options = { log: output.log, onBatch: (rows: number) => output.rows(rows) };
     const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice }, options);
     if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
-    const id = given ?? (await store(migrations, nodeId, input, signal, progress));
+    const id = given ?? (await store(migrations, { nodeId, isDryRun }, input, signal, progress));
     if (given === undefined) output.line(`Migration ${id} has started.`);
     const known = await migrations.migrationFiles.progress(nodeId, id);
     if (!known) throw new CommandError(`the node ${nodeId} has no migration ${id}`);
@@ -107,7 +113,7 @@ export const usersImport: CommandBody = {
 /** Stores the file and returns the id of its user migration, for which this process holds the lease. */
 async function store(
   migrations: Migrations,
-  nodeId: string,
+  { nodeId, isDryRun }: { nodeId: string; isDryRun: boolean },
   input: InputFile | undefined,
   signal: AbortSignal,
   progress: Progress,
@@ -123,7 +129,8 @@ async function store(
   }
   const caller = { nodeId, subject: CREATED_BY, correlationId: randomUUID() };
   try {
-    return (await migrations.migrationFiles.start(caller, shown(), () => migrations.migrationJobs.lease())).id;
+    const options = { isDryRun, lease: () => migrations.migrationJobs.lease() };
+    return (await migrations.migrationFiles.start(caller, shown(), options)).id;
   } catch (error) {
     if (signal.aborted) throw interruptedEarly();
     throw error instanceof Refusal ? new CommandError(`the file ${error.message}`) : error;
@@ -161,11 +168,11 @@ class ImportOutput {
 }
 
 function view(
-  { id, status, total, success, skipped, failed }: MigrationTableRow,
+  { id, status, dry_run, total, success, skipped, failed }: MigrationTableRow,
   failures: readonly MigrationRowRow[],
 ) {
   const rows = failures.map(({ index, reason }) => ({ index, reason }));
-  return { id, status, total, success, skipped, failed, failures: rows };
+  return { id, status, dry_run, total, success, skipped, failed, failures: rows };
 }
 
 function faultsOf({ failed }: MigrationTableRow, failures: readonly MigrationRowRow[]): string {
@@ -174,9 +181,12 @@ function faultsOf({ failed }: MigrationTableRow, failures: readonly MigrationRow
   return [...lines, ...(more > 0 ? [`and ${counted(more)} more failed rows`] : [])].map((line) => `${line}\n`).join('');
 }
 
-function summary({ id, status, total, success, skipped, failed }: MigrationTableRow): string {
+function summary({ id, status, dry_run, total, success, skipped, failed }: MigrationTableRow): string {
+  const verb = dry_run ? 'would be created' : 'created';
+  const batches = total > MAX_BULK_ROWS ? ' Each row was compared only with the rows of its batch.' : '';
   return [
-    `${counted(total)} rows: ${counted(success)} created, ${counted(skipped)} skipped, ${counted(failed)} failed.`,
+    `${counted(total)} rows: ${counted(success)} ${verb}, ${counted(skipped)} skipped, ${counted(failed)} failed.`,
+    ...(dry_run ? [`This was a dry run.${batches}`] : []),
     `Migration ${id} is ${status}.`,
     '',
   ].join('\n');

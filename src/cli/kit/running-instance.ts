@@ -29,9 +29,11 @@ export function mutation(name: string, types: string, variables: object, result:
 }
 
 /** Advises to start the migration of a file of users, which GraphiQL cannot send, by curl. */
-export function upload(file: string): Advice {
-  const query = documentOf('startUserMigration', '$file: File!', ['file'], 'Migration { id }');
-  const operations = shellWord(JSON.stringify({ query, variables: { file: null } }));
+export function upload(file: string, dryRun: boolean): Advice {
+  const variables = { file: null, dryRun };
+  const types = '$file: File!, $dryRun: Boolean';
+  const query = documentOf('startUserMigration', types, Object.keys(variables), 'Migration { id }');
+  const operations = shellWord(JSON.stringify({ query, variables }));
   return (config) =>
     [
       'run this instead, with a token of the tenant',

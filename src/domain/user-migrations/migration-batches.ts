@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CsvRecords, type FileRow, fileRowOf } from './csv.rules.ts';
 import { MAX_BULK_ROWS } from './migration.input.ts';
 import { FILE_CHUNK_BYTES, type MigrationJobRow, type MigrationStore, type RowOutcomeRow } from './migration-store.ts';
@@ -16,6 +17,11 @@ export interface RowBatch {
 
 /** The number of bytes read after which a batch is complete, even with few rows or none. */
 const MAX_BATCH_BYTES = 512 * 1024;
+/**
+ * The same for a dry run, in which a row sees only the rows of its batch. It is more than 500 valid rows take, so that up to
+ * 500 rows see each other.
+ */
+const MAX_DRY_RUN_BYTES = 64 * 1024 ** 2;
 
 /**
  * Reads a job's file in row batches, starting at the job's position. It holds at most two chunks. Nothing may be read
@@ -23,7 +29,8 @@ const MAX_BATCH_BYTES = 512 * 1024;
  */
 export async function* rowBatches(store: MigrationStore, job: MigrationJobRow): AsyncGenerator<RowBatch, never> {
   const position = Number(job.byte_position);
-  const columns = job.columns.split(',');
+  const columns = (job.dry_run_columns ?? job.columns).split(',');
+  const maxBytes = job.dry_run_columns === null ? MAX_BATCH_BYTES : MAX_DRY_RUN_BYTES;
   const records = new CsvRecords(position, columns);
   let nextIndex = job.next_index;
   let seq = Math.floor(position / FILE_CHUNK_BYTES);
@@ -32,7 +39,7 @@ export async function* rowBatches(store: MigrationStore, job: MigrationJobRow): 
   for (let isEnded = false, isLast = false; ; ) {
     const from = records.position;
     const rows: FileRow[] = [];
-    while (!isLast && rows.length < MAX_BULK_ROWS && records.position - from < MAX_BATCH_BYTES) {
+    while (!isLast && rows.length < MAX_BULK_ROWS && records.position - from < maxBytes) {
       const record = records.take();
       if (record) {
         rows.push(fileRowOf(record, columns, nextIndex));
@@ -41,6 +48,9 @@ export async function* rowBatches(store: MigrationStore, job: MigrationJobRow): 
       }
       isLast = isEnded;
       const chunk: Buffer | undefined = isEnded ? undefined : await store.chunk(job.node_id, job.migration_id, seq);
+      // The embedded database answers within one tick of the event loop: without this pause, requests would wait for a
+      // long batch.
+      await nextTurn();
       if (chunk) records.push(chunk.subarray(passed));
       else records.end();
       isEnded = !chunk;

@@ -109,6 +109,14 @@ interface MigrationFilesDependencies {
   notify(): void;
 }
 
+/** How a file is migrated. */
+interface FileOptions {
+  /** Whether it is a dry run: users are not created, and each batch of rows is decided for itself. */
+  isDryRun?: boolean;
+  /** Returns the lease of a process that runs the job itself at first. Without it, any worker runs the job. */
+  lease?: () => Lease;
+}
+
 /**
  * Stores files of users to migrate as jobs, which workers apply in row batches; cancels jobs and reads their progress.
  */
@@ -124,8 +132,7 @@ export class MigrationFiles {
   }
 
   /**
-   * Stores a CSV file and starts its migration. With `lease`, only the process that holds the lease may run it at
-   * first, and the tenant's other files do not limit its size; without it, any worker.
+   * Stores a CSV file and starts its migration. With a lease, the tenant's other files do not limit its size.
    * @throws Refusal `invalid_input` when the header is malformed; `precondition_failed` when the tenant's waiting files have
    * reached the maximum size.
    * @throws what the source throws. After an error nothing stays stored.
@@ -133,14 +140,14 @@ export class MigrationFiles {
   async start(
     caller: MigrationCaller,
     source: AsyncIterable<Uint8Array>,
-    lease?: () => Lease,
+    { isDryRun = false, lease }: FileOptions = {},
   ): Promise<MigrationTableRow> {
     const { nowMs, notify } = this.#deps;
     const atMs = nowMs();
     const id = uuidV7(atMs);
     try {
       const facts = await this.#keep(caller.nodeId, id, source, lease ? Number.POSITIVE_INFINITY : MAX_WAITING_CHUNKS);
-      const migration = await this.#store.recordFile({ ...caller, ...facts, id, atMs, lease: lease?.() });
+      const migration = await this.#store.recordFile({ ...caller, ...facts, id, atMs, isDryRun, lease: lease?.() });
       notify();
       return migration;
     } catch (error) {

@@ -200,6 +200,7 @@ export class MigrationJobs extends WorkLoop {
       correlationId: job.correlation_id,
       rows: sound.map(({ input }) => input),
       mayFail: true,
+      isDryRun: job.dry_run_columns !== null,
       atMs,
       numberOf: (row) => sound[row]?.index ?? 0,
     });

@@ -44,6 +44,7 @@ interface StoredFile {
   rows: number;
   chunks: number;
   atMs: number;
+  isDryRun: boolean;
   lease: Lease | undefined;
 }
 
@@ -139,7 +140,7 @@ export class MigrationStore {
    * @throws Error when some chunks of the file are missing.
    */
   async recordFile(file: StoredFile): Promise<MigrationTableRow> {
-    const { id, nodeId, subject, correlationId, columns, position, rows, chunks, atMs, lease } = file;
+    const { id, nodeId, subject, correlationId, columns, position, rows, chunks, atMs, isDryRun, lease } = file;
     const scoped = this.#db.forNode(nodeId);
     return this.#db.transaction(async () => {
       const [stored] = await scoped.run((k) =>
@@ -153,6 +154,7 @@ export class MigrationStore {
         id,
         status: 'running' as const,
         total: rows,
+        dry_run: isDryRun,
         created_by: storedCaller(subject),
         created_at: iso(atMs),
       };
@@ -160,7 +162,8 @@ export class MigrationStore {
       if (!recorded) throw new Error('a migration is recorded');
       const job = {
         migration_id: id,
-        columns: columns.join(','),
+        columns: isDryRun ? '' : columns.join(','),
+        dry_run_columns: isDryRun ? columns.join(',') : null,
         byte_position: String(position),
         next_index: 1,
         correlation_id: correlationId,

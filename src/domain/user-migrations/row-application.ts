@@ -45,20 +45,23 @@ function storable(text: string | undefined): string | null {
   return kept === undefined ? null : cutTo(kept, MAX_LENGTHS.users.email).replaceAll('\0', '\ufffd').toWellFormed();
 }
 
-/** A row as sent, with its outcome; `user` is defined when it was created. */
+/** A row as sent, with its outcome; `user` is defined when it was created, which it is not in a dry run. */
 export interface AppliedRow {
   input: MigrateUserInput;
   outcome: RowOutcome;
   user: UserRow | undefined;
-  /** The ids of the users that the row created or matched. */
-  notedUsers: readonly string[];
+  /** The ids of the users that the row created or matched; null in a dry run for a row that matched none. */
+  notedUsers: readonly string[] | null;
 }
 
-interface RowsToApply {
+/** The rows of one transaction. */
+export interface RowsToApply {
   nodeId: string;
   correlationId: string;
   traceparent?: string | undefined;
   rows: readonly MigrateUserInput[];
+  /** Whether the users and their events are rolled back once the outcomes are known. */
+  isDryRun: boolean;
   /** Whether a row that the database refuses becomes a failed row. If not, the error is thrown. */
   mayFail: boolean;
   atMs: number;
@@ -88,27 +91,33 @@ export class RowApplication {
   }
 
   /**
-   * Creates the users of the rows and returns the outcomes. It must run inside a transaction and locks the tenant's
-   * users until its end.
+   * Creates the users of the rows, unless it is a dry run, and returns the outcomes. It must run inside a transaction and
+   * locks the tenant's users until its end.
    */
   async apply(request: RowsToApply): Promise<AppliedRow[]> {
-    const { nodeId, rows: sent, atMs } = request;
+    const { nodeId, rows: sent, isDryRun, atMs } = request;
     const rows = sent.map(normalRow);
     await this.#store.lock(nodeId);
     const judged = await this.#judge(nodeId, rows);
     const users = rows.map((row, index) => newUserOf(row, { id: uuidV7(atMs), nodeId, atMs, micros: index }));
+    if (isDryRun) await this.#store.savepoint('dry_run');
     for (;;) {
       const outcomes = outcomesOf(judged);
       const created = outcomes.flatMap(({ status }, index) => (status === 'created' ? [index] : []));
       const refused = await this.#insertAll(request, users, created);
       if (refused.length === 0) {
-        const isCreated = new Set(created);
+        if (isDryRun) await this.#store.rollBack('dry_run');
+        const isCreated = new Set(isDryRun ? [] : created);
+        const stored = users.map((user, index) => (isCreated.has(index) ? user : undefined));
         const noted = notedUsersOf(
           judged,
-          users.map(({ id }, index) => (isCreated.has(index) ? id : undefined)),
+          stored.map((user) => user?.id),
         );
         noteUsers(noted.flat());
-        return sent.map((input, index) => appliedRow(input, outcomes[index], users[index], noted[index]));
+        return sent.map((input, index) => {
+          const ids = noted[index] ?? [];
+          return appliedRow(input, outcomes[index], stored[index], isDryRun && ids.length === 0 ? null : ids);
+        });
       }
       for (const { row, error } of refused) this.#learn(request, judged[row], row, error);
     }
@@ -216,8 +225,8 @@ function appliedRow(
   input: MigrateUserInput,
   outcome: RowOutcome | undefined,
   user: UserRow | undefined,
-  notedUsers: readonly string[] = [],
+  notedUsers: readonly string[] | null,
 ): AppliedRow {
   if (!outcome) throw new Error('every row has an outcome');
-  return { input, outcome, user: outcome.status === 'created' ? user : undefined, notedUsers };
+  return { input, outcome, user, notedUsers };
 }

@@ -10,7 +10,7 @@ import type { MigrateUserInput } from './migration.input.ts';
 import type { SkipReason } from './migration-outcome.rules.ts';
 import type { MigrationTableRow } from './migration-pages.service.ts';
 import { MigrationStore } from './migration-store.ts';
-import { type AppliedRow, outcomeRowOf, RowApplication } from './row-application.ts';
+import { type AppliedRow, outcomeRowOf, RowApplication, type RowsToApply } from './row-application.ts';
 
 /** The greatest number of user migrations of one tenant that wait for the mutex. */
 const MAX_WAITING = 1_000;
@@ -67,9 +67,12 @@ export class UserMigrations {
     return result;
   }
 
-  /** Migrates 1 to 500 users. A row that the database refuses is failed; the other rows are migrated. */
-  migrateMany(caller: MigrationCaller, rows: readonly MigrateUserInput[]): Promise<AppliedMigration> {
-    return this.#migrate(caller, rows, true);
+  /**
+   * Migrates 1 to 500 users. A row that the database refuses is failed; the other rows are migrated. A dry run stores
+   * the migration with the same outcomes, and no user.
+   */
+  migrateMany(caller: MigrationCaller, rows: readonly MigrateUserInput[], isDryRun = false): Promise<AppliedMigration> {
+    return this.#migrate(caller, rows, { mayFail: true, isDryRun });
   }
 
   /**
@@ -77,19 +80,23 @@ export class UserMigrations {
    * @throws what the database throws; then nothing has been written.
    */
   async migrateOne(caller: MigrationCaller, input: MigrateUserInput): Promise<MigratedUser> {
-    const [row] = (await this.#migrate(caller, [input], false)).rows;
+    const [row] = (await this.#migrate(caller, [input], { mayFail: false, isDryRun: false })).rows;
     if (row?.user) return { user: row.user };
     if (row?.outcome.status !== 'skipped') throw new Error('one user is created or skipped');
     return { skipped: row.outcome.reason };
   }
 
-  #migrate(caller: MigrationCaller, rows: readonly MigrateUserInput[], mayFail: boolean): Promise<AppliedMigration> {
+  #migrate(
+    caller: MigrationCaller,
+    rows: readonly MigrateUserInput[],
+    mode: Pick<RowsToApply, 'mayFail' | 'isDryRun'>,
+  ): Promise<AppliedMigration> {
     const { db, nowMs } = this.#deps;
     const { nodeId, subject, correlationId, traceparent } = caller;
     return db.transaction(async () => {
       const atMs = nowMs();
-      const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, mayFail, atMs });
-      const done = { id: uuidV7(atMs), created_by: subject, ...countsOf(applied) };
+      const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, ...mode, atMs });
+      const done = { id: uuidV7(atMs), created_by: subject, dry_run: mode.isDryRun, ...countsOf(applied) };
       const migration = await this.#store.record(nodeId, done, atMs);
       const outcomes = applied.map((row, index) => outcomeRowOf(row, index + 1));
       await this.#store.recordRows(nodeId, migration.id, outcomes);

@@ -21,14 +21,22 @@ const USER_COLUMNS = {
   boolean: ['kyc_verified', 'kyc_token_sent'],
   timestamptz: ['kyc_token_sent_at', 'created_at'],
 } as const;
+/** The characters that `trimmed` removes. */
+const BLANKS = [
+  '\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a',
+  '\u2028\u2029\u202f\u205f\u3000\ufeff',
+].join('');
 const EVENT_COLUMNS = {
   uuid: ['id'],
   text: ['topic', 'key', 'event_type', 'payload', 'correlation_id', 'traceparent'],
   timestamptz: ['created_at'],
 } as const;
 
-/** The name of a savepoint: `search` encloses the inserts of halves, `rows` each single insert. */
-type SavepointName = 'search' | 'rows';
+/**
+ * The name of a savepoint: `dry_run` encloses all that a dry run rolls back, `search` the inserts of halves, `rows` each
+ * single insert.
+ */
+type SavepointName = 'dry_run' | 'search' | 'rows';
 
 /** Writes users in sets. Each method runs one statement and must be called inside a transaction. */
 export class UserStore {
@@ -87,8 +95,8 @@ export class UserStore {
   }
 
   /**
-   * Erases the migration rows that created or matched the user. A row of release 0.1.0 names no users: it counts if it
-   * has the email or the external id.
+   * Erases the migration rows that created or matched the user. A row that notes no users, such as one of a dry run,
+   * counts if it has the email or the external id.
    */
   async eraseRows(nodeId: string, userId: string): Promise<void> {
     await this.#unscoped.raw(
@@ -96,7 +104,7 @@ export class UserStore {
         update migration_rows r set email = null, external_id = null
         from users u where u.node_id = ${nodeId} and u.id = ${userId} and r.node_id = u.node_id and (
           r.user_id = u.id or r.noted_users @> array[u.id] or (r.noted_users is null
-            and (lower(r.email) = nullif(lower(u.email), '') or r.external_id = u.external_id)))`,
+            and (lower(normalize(btrim(r.email, ${BLANKS}))) = nullif(lower(u.email), '') or r.external_id = u.external_id)))`,
     );
   }
 

@@ -51,6 +51,7 @@ export async function executedOnce(
   if (request instanceof GraphQLError) return { errors: [request] };
   if (!request) return execute(args);
   const context = args.contextValue as GraphqlContext;
+  callerOf(context).hasIdempotencyKey = true;
   const { idempotentResponses, userMigrations } = context.services;
   // As on REST, permission and validation are checked before the key.
   const trial = await execute({ ...args, contextValue: { ...context, services: UNREACHABLE } });

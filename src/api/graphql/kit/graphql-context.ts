@@ -20,6 +20,8 @@ export interface GraphqlServices
 interface OperationCaller extends Principal, Caller {
   /** The `Last-Event-ID` of an SSE client that reconnects; it takes precedence over the operation's `after`. */
   lastEventId: string | undefined;
+  /** Whether the operation is a mutation with an idempotency key. */
+  hasIdempotencyKey: boolean;
   /** Whether the domain has refused a mutation of the operation. */
   isRefused: boolean;
 }

@@ -49,6 +49,7 @@ export function useOperationContext({
           correlationId: exchange.correlationId,
           traceparent: exchange.span?.traceparent,
           lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+          hasIdempotencyKey: false,
           isRefused: false,
         },
         services,

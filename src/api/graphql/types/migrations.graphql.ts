@@ -10,6 +10,8 @@ import { DuplicateError, errorsOf, orMember, PreconditionError, ValidationError 
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
+const DRY_RUN = 'Stores the migration with the outcomes that a run would have, and creates no user.';
+
 /** Adds the type of the rows of a user migration, and the field of user migrations that lists them. */
 function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   const rows = implement(
@@ -19,7 +21,7 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
       index: ['Int', 'The number of the row, from 1; the header of a CSV file is not counted.'],
       email: ['String?', 'The email as sent; null if there was none.'],
       external_id: ['String?', 'The external id as sent; null if there was none.'],
-      user_id: ['ID?', 'The user that it created; null if it created none.'],
+      user_id: ['ID?', 'The user that it created; null if it created none, as in a dry run.'],
       status: ['String', '`created`, `skipped` or `failed`.'],
       reason: [
         'String?',
@@ -95,6 +97,10 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
     success: ['Int', 'The number of rows that created a user.'],
     skipped: ['Int', 'The number of rows that were skipped: without an identifier, or a duplicate of a user.'],
     failed: ['Int', 'The number of rows that failed: the row is invalid, or an unexpected error occurred.'],
+    dry_run: [
+      'Boolean',
+      'Whether it is a dry run: counts and rows are those that a run would have had, and no user is created. Of more than 500 rows from a file, each is compared only with stored users and the rows of its batch.',
+    ],
     created_by: ['String', 'The `sub` of the token that started it.'],
     created_at: ['DateTime', 'When it began.'],
     finished_at: ['DateTime?', 'When it ended; null while it runs.'],
@@ -171,15 +177,25 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'The migration; or ValidationError: no rows, more than 500 rows, or a row without a wallet; ForbiddenError: the caller lacks users:migrate; NotFoundError: reserved for later versions.',
+        'The migration; or ValidationError: no rows, more than 500 rows, a row without a wallet, or a dry run with an `Idempotency-Key`; ForbiddenError: the caller lacks users:migrate; NotFoundError: reserved for later versions.',
       ),
       args: {
         users: t.arg({ ...parsedArgument([input], migrateUsersInput.out.shape.users), description: '1 to 500 users.' }),
+        dryRun: t.arg.boolean({
+          defaultValue: false,
+          description: `${DRY_RUN} It does not take an \`Idempotency-Key\`.`,
+        }),
       },
-      resolve: (_root, { users }, context) => {
-        const { userMigrations } = context.services;
+      resolve: (_root, { users, dryRun }, context) => {
         const caller = callerOf(context);
-        return orMember(userMigrations.exclusively(caller.nodeId, () => userMigrations.migrateMany(caller, users)));
+        if (dryRun && caller.hasIdempotencyKey) {
+          throw new ValidationError([
+            { path: ['dryRun'], message: 'a dry run takes no Idempotency-Key: omit the header' },
+          ]);
+        }
+        const { userMigrations } = context.services;
+        const migrate = () => userMigrations.migrateMany(caller, users, dryRun ?? false);
+        return orMember(userMigrations.exclusively(caller.nodeId, migrate));
       },
     }),
   }));
@@ -216,9 +232,15 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
           description:
             'CSV in UTF-8 with a header: wallet_address, email, external_id, name, surname, kyc_sent, or in camelCase. Up to 1 GiB.',
         }),
+        dryRun: t.arg.boolean({
+          defaultValue: false,
+          description: `${DRY_RUN} Of more than 500 rows, each is compared only with the rows of its batch.`,
+        }),
       },
-      resolve: (_root, { file }, context) =>
-        orMember(context.services.migrationFiles.start(callerOf(context), file.take())),
+      resolve: (_root, { file, dryRun }, context) => {
+        const { migrationFiles } = context.services;
+        return orMember(migrationFiles.start(callerOf(context), file.take(), { isDryRun: dryRun ?? false }));
+      },
     }),
     cancelUserMigration: t.field({
       type: refs.migration,

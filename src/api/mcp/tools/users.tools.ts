@@ -5,6 +5,7 @@ import { userView as restView, type UserRow } from '../../../domain/users/users.
 import { objectInput, searchInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
+import { invalidInput } from '../../../platform/errors.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import { instant, listPage, type PageArguments, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool, found, type ToolCall } from '../kit/tool.ts';
@@ -51,6 +52,7 @@ const migration = z.strictObject({
   success: z.int().meta({ description: 'Rows that created a user.' }),
   skipped: z.int().meta({ description: 'Rows without an identifier, and duplicates.' }),
   failed: z.int().meta({ description: 'Invalid rows.' }),
+  dry_run: z.literal(true).optional(),
   created_by: z.string().meta({ description: 'The client or supervisor that started it.' }),
   created_at: instant(),
   finished_at: instant().nullable().meta({ description: 'null while it is running.' }),
@@ -60,7 +62,8 @@ const migration = z.strictObject({
 function migrationView(row: MigrationTableRow): z.input<typeof migration> {
   const { id, status, total, success, skipped, failed, created_by } = row;
   const times = { created_at: isoFromPg(row.created_at), finished_at: isoFromPgOrNull(row.finished_at) };
-  return { id, status, total, success, skipped, failed, created_by, ...times };
+  const mark = row.dry_run ? { dry_run: true as const } : {};
+  return { id, status, total, success, skipped, failed, ...mark, created_by, ...times };
 }
 
 function rowView({ index, email, external_id, user_id, status, reason }: MigrationRowRow) {
@@ -110,8 +113,13 @@ export const userTools = [
       'Creates users that already have a wallet on the chain. Unless kyc_sent is true, a KYC token is sent to the wallet. A duplicate or invalid row does not stop the others: rows has the outcome of the first 20, get_migration of all.',
     scope: 'users:migrate',
     writes: { destructiveHint: false, idempotentHint: false },
-    input: objectInput({ ...migrateUsersInput.out.shape, idempotency_key: idempotencyKey }),
+    input: objectInput({
+      ...migrateUsersInput.out.shape,
+      dry_run: z.boolean('must be a boolean').optional(),
+      idempotency_key: idempotencyKey,
+    }),
     describes: {
+      dry_run: 'Only decide the outcomes.',
       users: 'The users, one or many.',
       'users.wallet_address': "The address of the user's wallet on the chain; stored trimmed and in lower case.",
       'users.email': 'Unique within the tenant, ignoring case; trimmed. Either email or external_id is required.',
@@ -121,9 +129,11 @@ export const userTools = [
       'users.kyc_sent': 'Whether the KYC token was already sent; the user is then verified.',
     },
     output: migration,
-    run({ idempotency_key: key, users }, call) {
+    run({ idempotency_key: key, dry_run: isDryRun, users }, call) {
+      if (isDryRun && key !== undefined) throw invalidInput('idempotency_key', 'must be omitted in a dry run');
       const { userMigrations } = call.services;
-      const work = async () => migrationWithRows(await userMigrations.migrateMany(call.caller, users), {}, call);
+      const work = async () =>
+        migrationWithRows(await userMigrations.migrateMany(call.caller, users, isDryRun), {}, call);
       const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
       return idempotentCall(call, { name: 'migrate_users', key, input: users, work, around });
     },
