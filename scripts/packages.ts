@@ -30,6 +30,7 @@ const TOOLS = new Set([
   'axe-core',
   // The client package, as the programs of pages import it.
   '@portcullis/client',
+  'publint',
   // Bring the packages of the console, and those that only the tests of one platform need.
   'portcullis-console',
   'portcullis-tools',

@@ -61,6 +61,13 @@ describe('the packed client', () => {
     expect([dependencies, peerDependencies]).toEqual([undefined, undefined]);
   });
 
+  it('has no fault that publint finds', async () => {
+    const publint = join(ROOT, 'node_modules/publint/src/cli.js');
+    const folder = join(project, 'node_modules/@portcullis/client');
+    const { stdout } = await run(process.execPath, [publint, 'run', folder, '--strict', '--pack', 'false']);
+    expect(stdout).toContain('All good!');
+  });
+
   it('type-checks under tsc --strict, without the types of browsers', async () => {
     const flags = [
       '--strict',
