@@ -275,6 +275,17 @@ const REQUESTED_TABLES = [
   `alter table login_failures ${length('login_failures', 'username', 510)}`,
   `alter table revoked_tokens ${length('revoked_tokens', 'token_id', 255)}`,
   `alter table transaction_ids ${length('transaction_ids', 'id', 128)}`,
+  // One index for the order of the list and the values of its filters, and small ones for what is looked for.
+  `create index transactions_registered on transactions (
+    node_id, registered_at, id, collection, type, status, updated_seconds, updated_nanos)`,
+  'create index transactions_updated on transactions (node_id, updated_seconds, updated_nanos, status)',
+  'create index transactions_not_done on transactions (node_id, status, registered_at, id) where status <> 3',
+  "create index transactions_by_hash on transactions (node_id, transaction_hash) where transaction_hash <> ''",
+  'create index transactions_in_conflict on transactions (node_id, registered_at, id) where done_seen and error_seen',
+  `create index transactions_flagged on transactions (node_id, registered_at, id)
+    where type < 1 or (collection = 'token_transactions' and type > 22)
+      or (collection = 'node_transactions' and type > 60) or (collection = 'user_transactions' and type > 10)`,
+  'drop index transactions_page',
   'alter table node_event_seq add timeline integer',
 ];
 

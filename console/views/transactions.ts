@@ -53,7 +53,7 @@ const KEPT = 500;
 
 interface Live {
   rows: readonly Transaction[];
-  totalCount: number | undefined;
+  totalCount: number | null | undefined;
   /** The cursor before the oldest row; undefined where there is none older. */
   older: string | undefined;
   /** Whether older rows may have been let go, so that those before them would leave a gap. */
@@ -199,7 +199,7 @@ function TransactionsPage() {
     ${totalCount === undefined && !failure && html`<p class="loading" role="status">Loading …</p>`}
     ${totalCount !== undefined && rows.length === 0 && html`<${Empty}>No transactions match yet. A transaction appears here after it is registered and its first notification arrives.<//>`}
     ${rows.length > 0 && html`<${Table} label="Transactions" columns=${COLUMNS} rows=${rows} keyOf=${({ id }: Transaction) => id} marked=${({ id }: Transaction) => id === latest} />`}
-    <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount} in total`}</span>
+    <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount ?? 'more than 1,000'} in total`}</span>
       ${isFull ? `Showing the latest ${KEPT}. Filter to see more.` : older !== undefined && html`<button type="button" onClick=${() => readOlder().catch(fail)}>Show older ones</button>`}</p>
   <//>`;
 }

@@ -47,7 +47,29 @@ export const Transaction = defineEntity({
   },
   uniques: [{ properties: ['nodeId', 'id'] }],
   indexes: [
-    { name: 'transactions_page', properties: ['nodeId', 'registeredAt', 'id'] },
+    // The columns after the order are those of filters, so that a page reads no rows that do not match.
+    {
+      name: 'transactions_registered',
+      properties: ['nodeId', 'registeredAt', 'id', 'collection', 'type', 'status', 'updatedSeconds', 'updatedNanos'],
+    },
+    { name: 'transactions_updated', properties: ['nodeId', 'updatedSeconds', 'updatedNanos', 'status'] },
+    {
+      name: 'transactions_not_done',
+      properties: ['nodeId', 'status', 'registeredAt', 'id'],
+      where: 'status <> 3',
+    },
+    { name: 'transactions_by_hash', properties: ['nodeId', 'transactionHash'], where: "transaction_hash <> ''" },
+    {
+      name: 'transactions_in_conflict',
+      properties: ['nodeId', 'registeredAt', 'id'],
+      where: 'done_seen and error_seen',
+    },
+    {
+      name: 'transactions_flagged',
+      properties: ['nodeId', 'registeredAt', 'id'],
+      where: `type < 1 or (collection = 'token_transactions' and type > 22)
+        or (collection = 'node_transactions' and type > 60) or (collection = 'user_transactions' and type > 10)`,
+    },
     { name: 'transactions_of_asset', properties: ['assetId'], where: 'asset_id is not null' },
   ],
 });

@@ -27,6 +27,8 @@ const APART: Record<string, string> = {
   'Mutation.startUserMigration': 'the rows of its file name people: has a test of its own',
   'Mutation.registerTransaction(input.id)': 'one space over all nodes: has a test of its own',
   'Subscription.transactionUpdates(after)': 'a number in the log of the node: has a test of its own',
+  'Subscription.transactionUpdates(filter.idOrHash)': 'reads the log of the node: has a test of its own',
+  'Query.transactionStats': 'names nothing: test/transactions/filters.test.ts has two nodes',
   'Query.me': 'the caller',
   'Query.gasFees': 'of no node',
 };

@@ -21,12 +21,20 @@ export type TransactionCollection =
 export type TransactionFilter = {
   /** The collection of the transaction. */
   collection?: TransactionCollection | null | undefined;
+  /** Whether both DONE and ERROR were reported. */
+  conflict?: boolean | null | undefined;
+  /** Whether the type code is unknown in the collection. */
+  flagged?: boolean | null | undefined;
+  /** With exactly this id or transaction hash. */
+  idOrHash?: string | null | undefined;
   /** With this status. */
   status?: TransactionStatus | null | undefined;
   /** With this type code. */
   type?: number | null | undefined;
   /** Last updated at or after this time, by the clock of the chain processor. */
   updatedSince?: string | null | undefined;
+  /** Last updated before this time, by the same clock. */
+  updatedUntil?: string | null | undefined;
 };
 
 /** The status of a transaction. */

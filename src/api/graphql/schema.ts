@@ -49,12 +49,6 @@ export function buildSchema(): GraphQLSchema {
     description:
       'Live events, over SSE or graphql-transport-ws. When the token expires or is revoked, an event stream ends without `complete` and a WebSocket closes with 4403.',
   });
-  builder.globalConnectionField('totalCount', (t) =>
-    t.int({
-      description: 'The exact number of rows over all pages. Counted only if selected.',
-      resolve: ({ totalCount }) => totalCount(),
-    }),
-  );
   addScalars(builder);
   addErrorTypes(builder);
   addViewer(builder);

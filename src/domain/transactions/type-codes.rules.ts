@@ -95,6 +95,12 @@ export function typeFlagged(collection: TransactionCollection, type: number): bo
   return type < 1 || (typeCount !== null && type > typeCount);
 }
 
+/** The collections whose number of types is known, with that number. */
+export const TYPE_COUNTS = TRANSACTION_COLLECTIONS.flatMap((name) => {
+  const { typeCount }: CollectionFacts = collections[name];
+  return typeCount === null ? [] : [[name, typeCount] as const];
+});
+
 /** Returns the topic whose consumer applies the notifications of a collection. */
 export function topicOf(collection: TransactionCollection): TransactionTopic {
   return collections[collection].topic;

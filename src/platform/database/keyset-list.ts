@@ -62,6 +62,8 @@ export interface PagedList<Row, Filter> {
 
 /** A reader of a tenant's rows, by id or page by page. */
 export interface KeysetList<Row, Filter> extends PagedList<Row, Filter> {
+  /** Counts the tenant's rows that match the filter, and stops at `most`. */
+  countUpTo(nodeId: string, filter: Filter, most: number): Promise<number>;
   /** Reads the rows with these ids, in no particular order; ids that the tenant does not have are left out. */
   byIds(nodeId: string, ids: readonly string[]): Promise<Row[]>;
   /** Reads the row with this id. Returns undefined if the tenant has no such row or the text is not a valid id. */
@@ -96,12 +98,18 @@ export function keysetList<
   return class implements KeysetList<Shown, Filter> {
     readonly #page: FormedQuery<Row, { given: Given; page: PageRequest }>;
     readonly #count: FormedQuery<{ total: string }, Given>;
+    readonly #countUpTo: FormedQuery<{ total: string }, { given: Given; page: PageRequest }>;
     readonly #byIds: FormedQuery<Row, { ids: readonly string[] }>;
 
     constructor(db: Db) {
       this.#page = db.prepareForms((k, { given, page }) => rowsOf<Row>(keysetPage(filtered(k, given), page, [at, id])));
       this.#count = db.prepareForms((k, given) =>
         filtered(k, given).select((eb) => eb.fn.countAll<string>().as('total')),
+      );
+      this.#countUpTo = db.prepareForms((k, { given, page }) =>
+        k
+          .selectFrom(keysetPage(filtered(k, given), page, [at, id]).select(at).as('counted'))
+          .select((eb) => eb.fn.countAll<string>().as('total')),
       );
       this.#byIds = db.prepareForms((k, { ids }) =>
         rowsOf<Row>(listedRows(k, rows).where((eb) => isOneOf(eb, id, ids))),
@@ -116,6 +124,12 @@ export function keysetList<
 
     async count(nodeId: string, filter: Filter): Promise<number> {
       const [counted] = await this.#count.run(nodeId, givenBy(filter));
+      return Number(counted?.total ?? 0);
+    }
+
+    async countUpTo(nodeId: string, filter: Filter, most: number): Promise<number> {
+      const page = { size: most, backward: false, after: undefined, before: undefined };
+      const [counted] = await this.#countUpTo.run(nodeId, { given: givenBy(filter), page });
       return Number(counted?.total ?? 0);
     }
 

@@ -74,6 +74,7 @@ const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['auditRecords', 'path', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
   ['wallets', 'accountId', 'account'],
   ['wallets', 'networkId', 'network'],
+  ['transactions', 'idOrHash', 'transaction'],
 ];
 const VERSIONS = 'query { walletRuleVersions(ruleId: $id) { totalCount edges { node { version rule } } } }';
 

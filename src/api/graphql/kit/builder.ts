@@ -223,8 +223,20 @@ export function inputOf(builder: Builder, name: string, description: string, mem
   });
 }
 
-/** Adds the connection of a type, and its edge. */
+/** Adds the connection of a type with `totalCount`, and its edge. */
 export function connectionOf<Row>(builder: Builder, type: ObjectRef<Types, Row>, page: string, edge: string) {
+  const connection = pagesOf(builder, type, page, edge);
+  builder.objectField(connection, 'totalCount', (t) =>
+    t.int({
+      description: 'The exact number of rows over all pages. Counted only if selected.',
+      resolve: (counted) => counted.totalCount(),
+    }),
+  );
+  return connection;
+}
+
+/** Adds the connection of a type whose rows are counted in another way, and its edge. */
+export function pagesOf<Row>(builder: Builder, type: ObjectRef<Types, Row>, page: string, edge: string) {
   return builder.connectionObject(
     { type, name: `${type.name}Connection`, description: page },
     { name: `${type.name}Edge`, description: edge },

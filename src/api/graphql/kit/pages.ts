@@ -108,13 +108,18 @@ interface ConnectionOptions<Row> {
 /** A page as a connection: cursors are signed, and rows counted, only when they are requested. */
 class Connection<Row> {
   readonly edges: readonly Edge<Row>[];
-  readonly totalCount: () => Promise<number>;
   readonly #options: ConnectionOptions<Row>;
+  #total: Promise<number> | undefined;
 
   constructor(options: ConnectionOptions<Row>) {
     this.#options = options;
-    this.totalCount = options.totalCount;
     this.edges = options.page.rows.map((row) => new Edge(row, options));
+  }
+
+  /** Counts the rows over all pages, once for all fields that show the number. */
+  totalCount(): Promise<number> {
+    this.#total ??= this.#options.totalCount();
+    return this.#total;
   }
 
   get pageInfo() {

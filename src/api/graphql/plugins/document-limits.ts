@@ -30,7 +30,8 @@ const MAX_REPEATS = 30;
 /** The maximum number of introspection fields. Introspection has no `first`, so its cost is not counted otherwise. */
 const MAX_INTROSPECTIONS = 5;
 
-/** The cost of one `totalCount`, in objects. */
+/** The fields that count rows, and the cost of one, in objects. */
+const COUNTS: ReadonlySet<string> = new Set(['totalCount', 'totalCountAtLeast', 'transactionStats']);
 const COST_OF_A_COUNT = 200;
 
 /** The maximum number of members of an object in the variables; no input type has as many. */
@@ -140,7 +141,7 @@ const NOTHING = {
    * every four members of the lists in a variable, wherever the variable is used.
    */
   cost: 0,
-  /** The number of `totalCount` fields. Below a list a field counts once, because one statement counts for all rows. */
+  /** The number of fields that count. Below a list a field counts once, because one statement counts for all rows. */
   counts: 0,
   /** The largest `first` or `last`, and the smallest. */
   largestPage: 0,
@@ -211,11 +212,12 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
     depth: 1,
     aliases: node.alias ? 1 : 0,
     introspections: INTROSPECTION.has(name) ? 1 : 0,
+    counts: COUNTS.has(name) ? 1 : 0,
     cost: brought,
     largestPage: Math.max(0, ...pages),
     smallestPage: Math.min(0, ...pages),
   };
-  if (!node.selectionSet) return { ...own, counts: name === 'totalCount' ? 1 : 0 };
+  if (!node.selectionSet) return own;
   const type = field && getNamedType(field.type);
   const inner = ofSelections(walk, node.selectionSet, type && isCompositeType(type) ? type : undefined);
   const isPaged = field?.args.some((argument) => argument.name === 'first') === true;

@@ -70,10 +70,17 @@ export function addTransactionFilter(builder: Builder, { transactionCollection, 
       collection: t.field({ type: transactionCollection, description: 'The collection of the transaction.' }),
       status: t.field({ type: transactionStatus, description: 'With this status.' }),
       type: t.int({ description: 'With this type code.' }),
+      idOrHash: t.string({
+        description: 'With exactly this id or transaction hash.',
+        validate: { schema: textInput() },
+      }),
       updatedSince: t.field({
         type: 'DateTime',
         description: 'Last updated at or after this time, by the clock of the chain processor.',
       }),
+      updatedUntil: t.field({ type: 'DateTime', description: 'Last updated before this time, by the same clock.' }),
+      conflict: t.boolean({ description: 'Whether both DONE and ERROR were reported.' }),
+      flagged: t.boolean({ description: 'Whether the type code is unknown in the collection.' }),
     }),
   });
 }
@@ -82,14 +89,21 @@ export function addTransactionFilter(builder: Builder, { transactionCollection, 
 type TransactionFilterRef = ReturnType<typeof addTransactionFilter>;
 
 /** Checks whether a transaction matches the filter. */
-function passes({ collection, status, type, updatedSince }: TransactionFilter, snapshot: TransactionView): boolean {
+function passes(filter: TransactionFilter, snapshot: TransactionView): boolean {
+  const { collection, status, type, idOrHash, updatedSince, updatedUntil, conflict, flagged } = filter;
   if (collection !== undefined && collection !== snapshot.collection) return false;
   if (status !== undefined && status !== snapshot.status) return false;
   if (type !== undefined && type !== snapshot.type) return false;
-  if (updatedSince === undefined) return true;
+  if (idOrHash !== undefined && ![snapshot.id, snapshot.transaction_hash || snapshot.id].includes(idOrHash))
+    return false;
+  if (conflict !== undefined && conflict !== snapshot.conflict) return false;
+  if (flagged !== undefined && flagged !== typeFlagged(collectionOf(snapshot), snapshot.type)) return false;
+  if (updatedSince === undefined && updatedUntil === undefined) return true;
   const updatedAt = snapshot.updated_at === null ? undefined : parseInstant(snapshot.updated_at);
+  if (updatedAt === undefined) return false;
   // The event log stores times to the millisecond.
-  return updatedAt !== undefined && compareInstants(updatedAt, wholeMillis(updatedSince)) >= 0;
+  const isSince = updatedSince === undefined || compareInstants(updatedAt, wholeMillis(updatedSince)) >= 0;
+  return isSince && (updatedUntil === undefined || compareInstants(updatedAt, updatedUntil) < 0);
 }
 
 function wholeMillis({ seconds, nanos }: Instant): Instant {

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
+import { COUNTED_AT_MOST, type TransactionStat } from '../../../domain/transactions/transaction-pages.service.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
-import { type Builder, connectionOf, needs } from '../kit/builder.ts';
-import { DuplicateError, errorsOf, orMember } from '../kit/graphql-errors.ts';
+import { compareInstants } from '../../../lib/instants.ts';
+import { type Builder, enumOf, implement, needs, pagesOf } from '../kit/builder.ts';
+import { badInputError, DuplicateError, errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import {
@@ -63,17 +65,79 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
   );
 }
 
+const MAX_STATS_SECONDS = 31n * 86_400n;
+
+/** Adds the query that counts transactions by hour or day. */
+function addTransactionStats(builder: Builder, { transactionStatus }: TypeRefs): void {
+  const bucket = enumOf(builder, 'StatsBucket', 'The length of the periods that transactions are counted by.', {
+    hour: 'An hour.',
+    day: 'A day, from midnight to midnight in UTC.',
+  });
+  const stat = implement(
+    builder.objectRef<TransactionStat>('TransactionStat'),
+    'How many transactions of a status were last updated within an hour or a day.',
+    {
+      at: ['DateTime', 'When the hour or day begins.'],
+      status: [transactionStatus, 'The status that these transactions have now.'],
+      count: ['Int', 'The number of transactions, at least 1.'],
+    },
+  );
+  const instant = (description: string) => ({ type: 'DateTime', required: true, description }) as const;
+  builder.queryField('transactionStats', (t) =>
+    t.field({
+      type: [stat],
+      ...needs(
+        'transactions:read',
+        'Counts transactions by status and by the hour or day of their last update, by the clock of the chain processor, oldest first. Hours and days without transactions are left out. The first and last one count only what is in the range.',
+      ),
+      args: {
+        since: t.arg(instant('The start of the range.')),
+        until: t.arg(instant('The end of the range, exclusive: at most 31 days later.')),
+        bucket: t.arg({ type: bucket, required: true, description: 'Whether to count by hour or by day.' }),
+      },
+      resolve: (_root, { since, until, bucket }, { services, principal }) => {
+        const latest = { seconds: since.seconds + MAX_STATS_SECONDS, nanos: since.nanos };
+        if (compareInstants(until, since) < 0 || compareInstants(until, latest) > 0) {
+          throw badInputError([{ path: ['until'], message: 'must be at most 31 days after since, and not before it' }]);
+        }
+        return services.transactionPages.stats(principal.nodeId, { since, until, bucket });
+      },
+    }),
+  );
+}
+
+/** Adds the fields with the number of transactions, which a filtered list counts up to a limit. */
+function addTransactionTotals(builder: Builder, connection: ReturnType<typeof transactionPagesOf>): void {
+  builder.objectFields(connection, (t) => ({
+    totalCount: t.int({
+      nullable: true,
+      description: `The exact number of rows over all pages; null if a filter matches more than ${COUNTED_AT_MOST}. Counted only if selected.`,
+      resolve: async (counted) => {
+        const total = await counted.totalCount();
+        return Number.isFinite(total) ? total : null;
+      },
+    }),
+    totalCountAtLeast: t.int({
+      description: `\`totalCount\`, or ${COUNTED_AT_MOST} if it is null. Counted only if selected.`,
+      resolve: async (counted) => {
+        const total = await counted.totalCount();
+        return Number.isFinite(total) ? total : COUNTED_AT_MOST;
+      },
+    }),
+  }));
+}
+
+function transactionPagesOf(builder: Builder, { transaction }: TypeRefs) {
+  return pagesOf(builder, transaction, 'A page of transactions.', 'A transaction and its cursor.');
+}
+
 /** Adds everything about transactions: types, queries, the registration and the subscriptions. */
 export function addTransactions(builder: Builder, refs: TypeRefs): void {
   const filter = addTransactionFilter(builder, refs);
   implementTransaction(builder, refs);
   addTransactionEvents(builder, refs);
-  const connection = connectionOf(
-    builder,
-    refs.transaction,
-    'A page of transactions.',
-    'A transaction and its cursor.',
-  );
+  const connection = transactionPagesOf(builder, refs);
+  addTransactionTotals(builder, connection);
   builder.queryFields((t) => ({
     transactions: t.field({
       type: connection,
@@ -100,5 +164,6 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
     }),
   }));
   addRegisterTransaction(builder, refs);
+  addTransactionStats(builder, refs);
   addTransactionSubscriptions(builder, refs, filter);
 }

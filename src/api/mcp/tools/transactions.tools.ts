@@ -114,7 +114,7 @@ export const transactionTools = [
       const filter = { collection: of, status: named && STATUS[named], type, updatedSince: updated_since };
       return listPage(page, call, {
         tool: 'list_transactions',
-        list: ({ transactionPages }) => transactionPages,
+        list: ({ transactionPages }) => transactionPages.exact,
         filter,
         viewOf: transactionView,
       });

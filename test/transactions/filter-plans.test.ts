@@ -1,0 +1,161 @@
+import pg from 'pg';
+import { expect, inject, it, vi } from 'vitest';
+import {
+  COUNTED_AT_MOST,
+  type TransactionFilter,
+  TransactionPages,
+} from '../../src/domain/transactions/transaction-pages.service.ts';
+import type { PageRequest } from '../../src/lib/keyset.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { type PostgresClient, withPostgres } from '../support/services/pg-client.ts';
+
+const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
+const COUNT = inject('isThorough') ? 1_000_000 : 30_000;
+/** The second of the first registration; one transaction follows another after five seconds. */
+const FIRST = 1_780_000_000;
+const secondOf = (part: number) => BigInt(FIRST + Math.floor(COUNT * part) * 5);
+const instant = (part: number) => ({ seconds: secondOf(part), nanos: 0 });
+
+/**
+ * A tenant whose list is as hard as lists are: nearly all transactions are done, what is looked for is rare, and a
+ * tenth of the last hundredth failed.
+ */
+const FILL = `
+  insert into nodes (id, name) values ('${NODE}', 'node');
+  insert into transaction_ids (id) select 't' || n from generate_series(1, ${COUNT}) n;
+  insert into transactions (id, node_id, collection, registered_type, registered_by, type, status, status_key,
+      transaction_hash, transaction_hash_key, updated_text, updated_seconds, updated_nanos, done_seen, error_seen,
+      registered_at)
+    select 't' || n, '${NODE}', (array['token_transactions', 'user_transactions', 'node_transactions'])[1 + n % 3], 1,
+      'topic', case when n % (${COUNT} / 5) = 9 then 999 else 1 + n % 9 end,
+      case when n % 3000 = 1 then 1 when n % 3000 = 2 then 2 when n % 3000 = 3 then 5
+        when n > ${COUNT} * 0.99 and n % 10 = 4 then 4 else 3 end, repeat('ab', 120),
+      '0x' || n, repeat('ab', 120), 'x', ${FIRST} + n * 5 + (n % 7) * 400, 0, true, n % (${COUNT} / 6) = 5,
+      to_timestamp(${FIRST} + n * 5)
+    from generate_series(1, ${COUNT}) n;
+  update transactions set collection = 'otc_transactions' where id in ('t7', 't${COUNT - 7}');`;
+
+const stand = beforeTests(async () => {
+  const database = await realDatabase();
+  await withPostgres(database.url, async (client) => {
+    for (const statement of FILL.split(';').filter((text) => text.trim() !== '')) await client.query(statement);
+    await client.query('vacuum analyze transactions');
+  });
+  return {
+    database,
+    pages: new TransactionPages(database.db),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+});
+
+interface Statement {
+  text: string;
+  values: unknown[];
+}
+
+/** Returns the statement that some work sends to PostgreSQL. */
+async function statementOf(work: () => Promise<unknown>): Promise<Statement> {
+  const submit = vi.spyOn(pg.Query.prototype, 'submit');
+  await work();
+  // A new connection sends a statement of its own first.
+  const sent = (submit.mock.contexts as unknown as Statement[]).find(({ text }) => text.includes('"transactions"'));
+  submit.mockRestore();
+  if (!sent) throw new Error('no statement');
+  return sent;
+}
+
+interface Scan {
+  'Node Type': string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  'Actual Rows'?: number;
+  'Rows Removed by Filter'?: number;
+  Plans?: Scan[];
+}
+
+const scansOf = (plan: Scan): Scan[] => [
+  ...(/Scan$/.test(plan['Node Type']) ? [plan] : []),
+  ...(plan.Plans ?? []).flatMap(scansOf),
+];
+
+async function scans(client: PostgresClient, options: string, { text, values }: Statement): Promise<Scan[]> {
+  const given = options.includes('generic_plan') ? [] : values;
+  const { rows } = await client.query(`explain (format json, ${options}) ${text}`, given);
+  return rows.flatMap((row) => (row['QUERY PLAN'] as { Plan: Scan }[]).flatMap(({ Plan: plan }) => scansOf(plan)));
+}
+
+const FILTERS: [name: string, filter: TransactionFilter, indexes: RegExp][] = [
+  ['none', {}, /registered/],
+  ['a rare status', { status: 1 }, /not_done/],
+  ['a status of late', { status: 4 }, /not_done/],
+  ['the usual status', { status: 3 }, /registered|updated/],
+  ['a rare collection', { collection: 'otc_transactions' }, /registered/],
+  ['a rare type', { type: 999 }, /registered/],
+  ['a hash', { idOrHash: `0x${COUNT - 1}` }, /pkey|node_id_id|by_hash/],
+  ['an id', { idOrHash: `t${COUNT - 1}` }, /pkey|node_id_id|by_hash/],
+  ['conflict', { conflict: true }, /in_conflict/],
+  ['flagged', { flagged: true }, /flagged/],
+  ['a late time', { updatedSince: instant(0.995) }, /registered|updated/],
+  ['an early time', { updatedUntil: instant(0.002) }, /registered|updated/],
+  ['a short time', { updatedSince: instant(0.5), updatedUntil: instant(0.501) }, /registered|updated/],
+  ['failed of late', { status: 4, updatedSince: instant(0.999) }, /not_done|updated/],
+  ['stuck', { status: 2, updatedUntil: instant(0.9) }, /not_done|updated/],
+];
+const request = (backward: boolean): PageRequest => ({ size: 20, backward, after: undefined, before: undefined });
+/** The most rows that are read for a page of twenty and do not match. */
+const MOST_REMOVED = COUNT / 50;
+
+it.each(FILTERS)(
+  'DG-02: a page and the count with the filter %s read an index, and few rows besides',
+  async (_name, filter, indexes) => {
+    await withPostgres(stand.database.url, async (client) => {
+      for (const backward of [false, true]) {
+        const page = await statementOf(() => stand.pages.page(NODE, filter, request(backward)));
+        const generic = await scans(client, 'generic_plan', page);
+        const analyzed = await scans(client, 'analyze', page);
+        for (const scan of [...generic, ...analyzed].filter((one) => !/Bitmap Heap/.test(one['Node Type']))) {
+          expect(scan).toMatchObject({ 'Index Name': expect.stringMatching(indexes) });
+        }
+        for (const scan of analyzed) expect(scan['Rows Removed by Filter'] ?? 0).toBeLessThan(MOST_REMOVED);
+      }
+      if (Object.keys(filter).length === 0) return;
+      const count = await statementOf(() => stand.pages.count(NODE, filter));
+      // A short range is read as a whole, and then sorted.
+      for (const scan of await scans(client, 'analyze', count)) {
+        expect(scan['Node Type']).toMatch(/Index|Bitmap/);
+        expect(scan['Actual Rows']).toBeLessThanOrEqual(Math.max(COUNTED_AT_MOST + 1, MOST_REMOVED));
+      }
+    });
+  },
+);
+
+it('DG-02: a filtered list is counted exactly up to 1,000, and not beyond; all transactions and MCP count exactly', async () => {
+  const count = (seconds: bigint) => stand.pages.count(NODE, { updatedSince: { seconds, nanos: 0 }, status: 3 });
+  const { rows } = await withPostgres(stand.database.url, (client) =>
+    client.query('select updated_seconds s from transactions where status = 3 order by 1 desc offset 999 limit 2'),
+  );
+  const [first = 0n, second = 0n] = rows.map(({ s }) => BigInt(String(s)));
+  expect(first).toBeGreaterThan(second);
+  expect([await count(first), await count(second)]).toEqual([1_000, Number.POSITIVE_INFINITY]);
+  expect(await stand.pages.count(NODE, {})).toBe(COUNT);
+  expect(await stand.pages.exact.count(NODE, { type: 2 })).toBeGreaterThan(1_000);
+});
+
+it('DG-01: counts by hour and day read no rows, and of one index only the range', async () => {
+  const { since, until } = { since: instant(0.9), until: instant(0.95) };
+  await withPostgres(stand.database.url, async (client) => {
+    for (const bucket of ['hour', 'day'] as const) {
+      const stats = await statementOf(() => stand.pages.stats(NODE, { since, until, bucket }));
+      for (const options of ['analyze', 'generic_plan']) {
+        const [scan, ...more] = await scans(client, options, stats);
+        expect(scan).toMatchObject({ 'Node Type': 'Index Only Scan', 'Index Name': 'transactions_updated' });
+        expect(scan?.['Index Cond']).toMatch(/updated_seconds.*>=.*updated_seconds.*</);
+        expect(more).toEqual([]);
+      }
+    }
+  });
+  const counted = await stand.pages.stats(NODE, { since, until, bucket: 'hour' });
+  const total = counted.reduce((sum, { count }) => sum + count, 0);
+  expect(total).toBe(COUNT * 0.05);
+});

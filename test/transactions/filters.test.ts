@@ -1,0 +1,144 @@
+import { setTimeout } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type TransactionCollection, topicOf } from '../../src/domain/transactions/type-codes.rules.ts';
+import { NODE, OTHER_NODE, useStand } from '../support/graphql/stand.ts';
+
+const stand = useStand();
+
+const DAY = '2026-03-02T';
+const at = (time: string) => `${DAY}${time}Z`;
+
+/** Transactions of a day: their collection, the notifications of each, and whether its type is unknown. */
+type Told = readonly [status: number, updated: string, hash?: string];
+const GIVEN: [id: string, collection: TransactionCollection, type: number, told: Told[]][] = [
+  ['started', 'user_transactions', 1, [[1, '00:10:00.000']]],
+  ['in-progress', 'user_transactions', 10, [[2, '01:59:59.999']]],
+  ['waiting', 'token_transactions', 22, [[5, '02:00:00.000', '0xa']]],
+  ['done', 'token_transactions', 1, [[3, '02:30:00.000', '0xb']]],
+  [
+    'both',
+    'token_transactions',
+    2,
+    [
+      [4, '02:40:00.000', '0xc'],
+      [3, '02:50:00.000', '0xc'],
+    ],
+  ],
+  ['unknown', 'token_transactions', 23, [[4, '23:59:59.999']]],
+  ['unknown-too', 'otc_transactions', 0, [[3, '23:00:00.000', '0xb']]],
+  ['silent', 'node_transactions', 61, []],
+];
+
+beforeAll(async () => {
+  for (const [id, collection, type, told] of GIVEN) {
+    await stand.transactions.register({ id, nodeId: NODE, collection, type, assetId: null });
+    for (const [status, updated, hash = ''] of told) {
+      const times = { created_at: at('00:00:00.000'), updated_at: at(updated) };
+      const body = Buffer.from(JSON.stringify({ id, type, status, transaction_hash: hash, ...times }));
+      await stand.transactions.applyBatch(topicOf(collection), [{ body, correlationId: 'x' }]);
+    }
+  }
+  await stand.register('of-another', OTHER_NODE);
+  await stand.notify('of-another', 3, { transaction_hash: '0xb', updated_at: at('02:30:00.000') });
+});
+
+describe('filters', () => {
+  it.each([
+    ['status: ERROR', ['unknown']],
+    ['status: DONE', ['done', 'both', 'unknown-too']],
+    ['idOrHash: "done"', ['done']],
+    ['idOrHash: "0xb"', ['done', 'unknown-too']],
+    ['idOrHash: "0xB"', []],
+    ['idOrHash: ""', []],
+    [`updatedUntil: "${at('02:00:00.000')}"`, ['started', 'in-progress']],
+    [`updatedSince: "${at('02:00:00.000')}"`, ['waiting', 'done', 'both', 'unknown', 'unknown-too']],
+    [`updatedSince: "${at('01:59:59.999')}", updatedUntil: "${at('02:00:00.001')}"`, ['in-progress', 'waiting']],
+    ['conflict: true', ['both']],
+    ['conflict: false, status: DONE', ['done', 'unknown-too']],
+    ['flagged: true', ['unknown', 'unknown-too', 'silent']],
+    ['flagged: false, collection: TOKEN_TRANSACTIONS', ['waiting', 'done', 'both']],
+    [`flagged: true, idOrHash: "0xb", updatedUntil: "${at('23:30:00.000')}"`, ['unknown-too']],
+  ])('DG-01: the list and the updates with the filter %s have the same transactions', async (filter, ids) => {
+    const page = `transactions(filter: {${filter}}) { totalCount totalCountAtLeast edges { node { id } } }`;
+    const { json } = await stand.query(`{ ${page} }`);
+    const { edges, ...counts } = json.data.transactions;
+    expect(edges.map(({ node }: { node: { id: string } }) => node.id)).toEqual(ids);
+    expect(counts).toEqual({ totalCount: ids.length, totalCountAtLeast: ids.length });
+    const updates = `subscription { transactionUpdates(filter: {${filter}}, after: "0") { transaction { id } } }`;
+    await using stream = await stand.stream(updates);
+    // A filter applies to the state after each change, so that more than its last state of `both` can match.
+    const wanted = new Set(ids.filter((id) => id !== 'silent'));
+    const seen = new Set<string>();
+    const read = async () => {
+      const { data } = await stream.nextJson();
+      seen.add(data.transactionUpdates.transaction.id);
+    };
+    while (!wanted.isSubsetOf(seen)) await read();
+    await Promise.race([setTimeout(100), read()]);
+    expect(new Set([...seen, 'both'])).toEqual(new Set([...wanted, 'both']));
+  });
+
+  it('DG-01: a filter of the wrong kind is refused, and one that is null counts as absent', async () => {
+    const all = await stand.query(
+      '{ transactions(filter: {idOrHash: null, conflict: null}) { totalCount totalCountAtLeast } }',
+    );
+    expect(all.json.data.transactions).toEqual({ totalCount: GIVEN.length, totalCountAtLeast: GIVEN.length });
+    const { json } = await stand.query('{ transactions(filter: {idOrHash: "\\u0000"}) { totalCount } }');
+    expect(json.errors[0].extensions.code).toBe('BAD_USER_INPUT');
+  });
+});
+
+describe('transactionStats', () => {
+  const ask = (since: string, until: string, bucket: string) =>
+    stand.query(`{ transactionStats(since: "${since}", until: "${until}", bucket: ${bucket}) { at status count } }`);
+  const statsOf = async (since: string, until: string, bucket: string) => {
+    const { json } = await ask(since, until, bucket);
+    return json.data.transactionStats.map((row: { at: string; status: string; count: number }) =>
+      Object.values(row).join(' '),
+    );
+  };
+
+  it('DG-01: counts by status and by the hour of the last update in UTC, without empty hours', async () => {
+    expect(await statsOf(at('00:00:00.000'), at('24:00:00.000'), 'HOUR')).toEqual([
+      `${DAY}00:00:00.000Z STARTED 1`,
+      `${DAY}01:00:00.000Z IN_PROGRESS 1`,
+      `${DAY}02:00:00.000Z DONE 2`,
+      `${DAY}02:00:00.000Z PENDING_RECEIPT 1`,
+      `${DAY}23:00:00.000Z DONE 1`,
+      `${DAY}23:00:00.000Z ERROR 1`,
+    ]);
+  });
+
+  it('DG-01: counts by day, and only what is in the range: from its start, and before its end', async () => {
+    expect(await statsOf('2026-03-02T01:59:59.999+00:00', '2026-03-03T03:40:00+01:00', 'DAY')).toEqual([
+      `${DAY}00:00:00.000Z IN_PROGRESS 1`,
+      `${DAY}00:00:00.000Z DONE 3`,
+      `${DAY}00:00:00.000Z ERROR 1`,
+      `${DAY}00:00:00.000Z PENDING_RECEIPT 1`,
+    ]);
+    expect(await statsOf(at('02:00:00.000'), at('02:30:00.000'), 'DAY')).toEqual([
+      `${DAY}00:00:00.000Z PENDING_RECEIPT 1`,
+    ]);
+    expect(await statsOf('1969-12-31T23:00:00Z', '1970-01-01T01:00:00Z', 'DAY')).toEqual([]);
+  });
+
+  it('DG-01: refuses more than 31 days, and an end before the start', async () => {
+    const month = ['2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z'] as const;
+    expect((await ask(...month, 'DAY')).json.errors).toBeUndefined();
+    for (const [since, until] of [
+      [month[0], '2026-02-01T00:00:00.001Z'],
+      [month[1], month[0]],
+    ] as const) {
+      const { json } = await ask(since, until, 'HOUR');
+      expect(json.errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', issues: [{ path: ['until'] }] });
+    }
+  });
+
+  it('DG-01 DG-04: another tenant counts only its own, and a token without transactions:read nothing', async () => {
+    const query = `{ transactionStats(since: "${at('00:00:00.000')}", until: "${at('24:00:00.000')}", bucket: DAY) { count } }`;
+    const other = await stand.query(query, { token: stand.newToken({ nodeId: OTHER_NODE }) });
+    expect(other.json.data.transactionStats).toEqual([{ count: 1 }]);
+    const { json } = await stand.query(query, { token: stand.newToken({ permissions: ['wallets:read'] }) });
+    expect(json.errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'transactions:read' });
+  });
+});
