@@ -2,17 +2,26 @@ import { type ErrorDetails, errorOf, type Issue, PortcullisError } from './error
 import { parseJson } from './json.ts';
 import { backoff, pause } from './waiting.ts';
 
-/** With the pauses between them, over half a minute. */
-export const RETRIES = 6;
 /** The longest time of an attempt in milliseconds. */
 const ATTEMPT_MS = 60_000;
 /** The longest `Retry-After` that is waited for. */
 const LONGEST_WAIT_S = 60;
 
-export interface HttpRequest extends RequestInit {
+export interface Transport {
+  /** How often a request is repeated at most: 6 times, for over half a minute, by default. */
+  retries?: number;
+  fetch?: typeof fetch;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+export interface HttpRequest extends CallOptions {
+  headers?: Record<string, string>;
+  body?: string | FormData | URLSearchParams;
   /** Whether sending it twice has the same effect as once, as for GET. Others are repeated only after a 429. */
   repeatable?: boolean;
-  retries: number;
 }
 
 export interface HttpResponse {
@@ -27,30 +36,32 @@ export interface HttpResponse {
  * gateway or the network, with growing pauses.
  * @throws PortcullisError for a status from 400; TypeError or TimeoutError if there is no response.
  */
-export async function send(fetcher: typeof fetch, url: string, request: HttpRequest): Promise<HttpResponse> {
-  const { repeatable = request.method === 'GET', retries, ...init } = request;
+export async function send(
+  { fetch: fetcher = fetch, retries = 6 }: Transport,
+  method: string,
+  url: string,
+  { repeatable = method === 'GET', signal, ...request }: HttpRequest,
+): Promise<HttpResponse> {
   // Invalid headers are an error of the caller, which a repetition would not help.
-  const headers = new Headers(init.headers);
-  if (typeof init.body === 'string') headers.set('content-type', 'application/json');
+  const headers = new Headers(request.headers);
+  if (typeof request.body === 'string') headers.set('content-type', 'application/json');
   for (let attempt = 0; ; attempt += 1) {
+    const signals = signal ? [signal] : [];
+    // An upload takes as long as it takes.
+    if (!(request.body instanceof FormData)) signals.push(AbortSignal.timeout(ATTEMPT_MS));
     try {
-      const response = await read(await fetcher(url, { ...init, headers, signal: limited(init), redirect: 'error' }));
+      const init = { ...request, method, headers, signal: AbortSignal.any(signals), redirect: 'error' } as const;
+      const response = await read(await fetcher(url, init));
       if (response.status >= 400) throw errorIn(response);
       return response;
     } catch (error) {
-      init.signal?.throwIfAborted();
-      const seconds = repeatable || isRateLimited(error) ? secondsUntilRetry(error) : undefined;
+      signal?.throwIfAborted();
+      const isRepeatable = repeatable || (error instanceof PortcullisError && error.status === 429);
+      const seconds = isRepeatable ? secondsUntilRetry(error) : undefined;
       if (seconds === undefined || attempt >= retries) throw error;
-      await pause(Math.max(backoff(attempt), seconds * 1000), init.signal);
+      await pause(Math.max(backoff(attempt), seconds * 1000), signal);
     }
   }
-}
-
-/** Returns the signal of an attempt. An upload has no time limit. */
-function limited({ body, signal }: RequestInit): AbortSignal {
-  const signals = signal ? [signal] : [];
-  if (!(body instanceof FormData)) signals.push(AbortSignal.timeout(ATTEMPT_MS));
-  return AbortSignal.any(signals);
 }
 
 /** Reads a response to its end. */
@@ -62,10 +73,6 @@ export async function read(response: Response): Promise<HttpResponse> {
   } catch {
     return { status, headers, body: undefined };
   }
-}
-
-function isRateLimited(error: unknown): boolean {
-  return error instanceof PortcullisError && error.status === 429;
 }
 
 /** The codes of errors that end an event stream and not the subscription. */

@@ -7,7 +7,7 @@ export {
   RateLimitedError,
 } from './errors.ts';
 export type * from './generated/rest.ts';
-export type { HttpResponse } from './http.ts';
+export type { CallOptions, HttpResponse } from './http.ts';
 export * from './portcullis.ts';
 export type { ConnectionState, SubscriptionOptions } from './stream.ts';
 export type { TokenSource } from './tokens.ts';

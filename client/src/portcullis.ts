@@ -1,6 +1,6 @@
 import { PortcullisError } from './errors.ts';
 import type * as rest from './generated/rest.ts';
-import { errorIn, type HttpRequest, type HttpResponse, RETRIES, send } from './http.ts';
+import { type CallOptions, errorIn, type HttpRequest, type HttpResponse, send, type Transport } from './http.ts';
 import { writeJson } from './json.ts';
 import { openStream, type SubscriptionOptions, subscribe } from './stream.ts';
 import { keptToken, type TokenSource } from './tokens.ts';
@@ -14,7 +14,7 @@ import {
 } from './updates.ts';
 import { abortable } from './waiting.ts';
 
-export interface PortcullisOptions {
+export interface PortcullisOptions extends Transport {
   /** The address of the gateway, such as `https://api.example.com`; it may have a path. */
   baseUrl: string;
   clientId?: string;
@@ -23,13 +23,6 @@ export interface PortcullisOptions {
   scope?: string;
   /** Supplies access tokens in place of `clientId` and `clientSecret`, for example in a browser. */
   token?: TokenSource;
-  /** How often a request is repeated at most: 6 times, for over half a minute, by default. */
-  retries?: number;
-  fetch?: typeof fetch;
-}
-
-export interface CallOptions {
-  signal?: AbortSignal;
 }
 
 export interface WriteOptions extends CallOptions {
@@ -41,12 +34,6 @@ export interface WriteOptions extends CallOptions {
 export interface StoredRule {
   id: string;
   etag: string;
-}
-
-interface Call extends CallOptions {
-  body?: string | FormData;
-  headers?: Record<string, string>;
-  repeatable?: boolean;
 }
 
 function basic(username: string, password: string): { authorization: string } {
@@ -82,18 +69,16 @@ function operation(query: string, variables: unknown): string | FormData {
 export class Portcullis {
   readonly #options: PortcullisOptions;
   readonly #baseUrl: string;
-  readonly #fetch: typeof fetch;
   readonly #token: TokenSource;
   #metadata: rest.ServerMetadata | undefined;
 
   constructor(options: PortcullisOptions) {
-    const { baseUrl, clientId, scope, token, fetch: fetcher = globalThis.fetch } = options;
+    const { baseUrl, clientId, scope, token } = options;
     if (!clientId === !token) throw new TypeError('Portcullis needs either clientId and clientSecret, or token');
     const { search, hash } = new URL(baseUrl);
     if (search + hash !== '') throw new TypeError('baseUrl must have neither a query nor a fragment');
     this.#options = options;
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
-    this.#fetch = (input, init) => fetcher(input, init);
     const form = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
     this.#token = token ?? keptToken(() => this.#clientCall<rest.TokenResponse>('token_endpoint', form));
   }
@@ -165,8 +150,9 @@ export class Portcullis {
   }
 
   /** Returns the health of the gateway, also if it is down. */
-  async getHealth({ signal = null }: { signal?: AbortSignal | null } = {}): Promise<rest.Health> {
-    return (await this.#fetch(`${this.#baseUrl}/health`, { signal })).json();
+  async getHealth({ signal }: CallOptions = {}): Promise<rest.Health> {
+    const { fetch: fetcher = fetch } = this.#options;
+    return (await fetcher(`${this.#baseUrl}/health`, { signal: signal ?? null })).json();
   }
 
   /** Posts a notification of a transaction, as the chain processor does, with the credentials of the webhook. */
@@ -176,7 +162,7 @@ export class Portcullis {
     call?: CallOptions,
   ): Promise<void> {
     const request = { ...call, headers: basic(username, password), body: writeJson(notification), repeatable: true };
-    await this.#http('POST', `${this.#baseUrl}/v2/webhooks/custodial`, request);
+    await send(this.#options, 'POST', `${this.#baseUrl}/v2/webhooks/custodial`, request);
   }
 
   /** Returns what the gateway knows about a token of this client (RFC 7662). */
@@ -235,7 +221,7 @@ export class Portcullis {
       this.#authorized(signal, (authorization) => {
         const headers = { authorization, 'content-type': 'application/json', accept: 'text/event-stream' };
         const body = JSON.stringify({ query, variables: variables() });
-        return openStream(this.#fetch, `${this.#baseUrl}/graphql`, { method: 'POST', headers, body, signal });
+        return openStream(this.#options, `${this.#baseUrl}/graphql`, { method: 'POST', headers, body, signal });
       });
     return subscribe(open, options);
   }
@@ -279,9 +265,9 @@ export class Portcullis {
   }
 
   /** Sends a request with a token. */
-  #call(method: string, path: string, call: Call = {}): Promise<HttpResponse> {
+  #call(method: string, path: string, call: HttpRequest = {}): Promise<HttpResponse> {
     return this.#authorized(call.signal, (authorization) =>
-      this.#http(method, this.#baseUrl + path, { ...call, headers: { authorization, ...call.headers } }),
+      send(this.#options, method, this.#baseUrl + path, { ...call, headers: { authorization, ...call.headers } }),
     );
   }
 
@@ -294,10 +280,6 @@ export class Portcullis {
     });
   }
 
-  #http(method: string, url: string, request: Omit<HttpRequest, 'retries' | 'method'>): Promise<HttpResponse> {
-    return send(this.#fetch, url, { method, retries: this.#options.retries ?? RETRIES, ...request });
-  }
-
   /** Sends a form with the client's credentials to an endpoint of the authorization server. */
   async #clientCall<Body>(
     endpoint: 'token_endpoint' | 'introspection_endpoint' | 'revocation_endpoint',
@@ -308,14 +290,15 @@ export class Portcullis {
     this.#metadata ??= await this.#discover(call);
     const headers = basic(encodeURIComponent(clientId), encodeURIComponent(clientSecret));
     const request = { ...call, headers, body: new URLSearchParams(form), repeatable: true };
-    return (await this.#http('POST', this.#metadata[endpoint], request)).body as Body;
+    return (await send(this.#options, 'POST', this.#metadata[endpoint], request)).body as Body;
   }
 
   /** Returns the metadata of the authorization server (RFC 8414). */
   async #discover(call?: CallOptions): Promise<rest.ServerMetadata> {
     const { origin, pathname } = new URL(this.#baseUrl);
     const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
-    const metadata = (await this.#http('GET', url, { ...call })).body as rest.ServerMetadata;
+    const { body } = await send(this.#options, 'GET', url, { ...call });
+    const metadata = Object(body) as rest.ServerMetadata;
     // The client's secret must not go to another server (RFC 8414 section 3.3).
     if (metadata.issuer === this.#baseUrl) return metadata;
     throw new Error(`the gateway's address is ${metadata.issuer}: use it as baseUrl`);

@@ -1,4 +1,4 @@
-import { errorIn, read, secondsUntilRetry } from './http.ts';
+import { type CallOptions, errorIn, read, secondsUntilRetry, type Transport } from './http.ts';
 import { parseJson } from './json.ts';
 import { backoff, pause } from './waiting.ts';
 
@@ -8,8 +8,7 @@ const SILENCE_MS = 40_000;
 /** State of a subscription's connection; `waiting` for the next attempt. */
 export type ConnectionState = { state: 'connecting' | 'live' } | { state: 'waiting'; untilMs: number };
 
-export interface SubscriptionOptions {
-  signal?: AbortSignal | undefined;
+export interface SubscriptionOptions extends CallOptions {
   onState?: ((state: ConnectionState) => void) | undefined;
 }
 
@@ -57,7 +56,11 @@ export async function* subscribe<Result>(
 }
 
 /** Requests an event stream. */
-export async function openStream(fetcher: typeof fetch, url: string, init: RequestInit): Promise<Response> {
+export async function openStream(
+  { fetch: fetcher = fetch }: Transport,
+  url: string,
+  init: RequestInit,
+): Promise<Response> {
   const response = await fetcher(url, init);
   if (response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
   throw errorIn(await read(response));
