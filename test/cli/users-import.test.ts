@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -122,6 +122,45 @@ describeReal('postgres', 'users import', () => {
       code: 2,
       err: expect.stringContaining('--dry-run cannot be combined with --resume: omit it'),
     });
+  });
+
+  it('D7-09 D1-12: --failed-to copies the failed rows byte for byte, to be corrected and imported', async () => {
+    const { nodeId } = await newNode(database.db);
+    const copy = join(folder.path, `${randomUUID()}.csv`);
+    const header = '\ufeff"wallet_address",email,name\r\n';
+    const failing = [
+      `${'w'.repeat(200)},"a@x.y","two\r\nlines, ""quoted"""\r\n`,
+      Buffer.from('0x3,c@x.y,B\xf6b\n', 'latin1'),
+      '0x4,d@x.y,"open\r\n',
+      `0x5,${'long'.repeat(300_000)},\n`,
+      ' ,f@x.y,no wallet',
+    ];
+    const bytesOf = (texts: (string | Buffer)[]) => Buffer.concat(texts.map((text) => Buffer.from(text)));
+    // Before each failing row stand blank records, a row that is created and a duplicate.
+    const others = (at: number) => `\r\n,,\r\n0x9${at},ok-${at}@x.y,"Ann ""A"""\r\n\n0x90,again@x.y,\n`;
+    const rows = failing.flatMap((row, at) => [others(at), row]);
+    const file = await fileWith(folder, bytesOf([header, ...rows.slice(0, -2), '\n', ...rows.slice(-1)]));
+    const run = (...args: string[]) => portcullis(['users', 'import', '--node', nodeId, ...args], env);
+    for (const dry of [['--dry-run'], []]) {
+      expect(await run(file, '--failed-to', copy, ...dry)).toMatchObject({
+        code: 1,
+        out: expect.stringContaining(`Copied the failed rows to ${copy}: correct them and import this file.\n`),
+      });
+      expect(await readFile(copy)).toEqual(bytesOf([header, ...failing]));
+      const again = await run(file, '--failed-to', copy);
+      expect(again).toMatchObject({ code: 1, err: expect.stringContaining('exists: name a new file') });
+      await rm(copy);
+    }
+    const corrected = await run(await fileWith(folder, `${header}0x11,a@x.y,\n`), '--failed-to', copy);
+    expect(corrected).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`No row failed: ${copy} was not written.\n`),
+    });
+    await expect(readFile(copy)).rejects.toThrow('ENOENT');
+    for (const args of [['-'], ['--resume', randomUUID()]]) {
+      const refused = await run(...args, '--failed-to', copy);
+      expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('--failed-to needs a regular FILE') });
+    }
   });
 
   it('D7-12 D1-12: counts neither blank records nor empty lines of a spreadsheet', async () => {

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { MAX_BULK_ROWS } from '../../domain/user-migrations/migration.input.ts';
+import { rowRanges } from '../../domain/user-migrations/migration-files.service.ts';
 import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migrations/migration-pages.service.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
@@ -72,12 +75,14 @@ export const usersImport: CommandBody = {
   flags: {
     node: { help: 'id of the tenant (node) to import the users into', required: 'ID' },
     'dry-run': { help: 'decide the outcomes of the rows and create no user', isSwitch: true },
+    'failed-to': { help: 'new file for a copy of the header and the failed rows of FILE, to correct and import' },
     resume: { help: 'resume the migration with this id; its file is stored already' },
   },
   examples: [
     'portcullis users import users.csv --node ID',
     'portcullis users import users.csv --node ID --json',
     'portcullis users import users.csv --node ID --dry-run',
+    'portcullis users import users.csv --node ID --failed-to failed.csv',
     'portcullis users import --node ID --resume MIGRATION_ID',
   ],
   async run({ flags, positionals: [file], env, json, stack, complain, answer }) {
@@ -88,6 +93,8 @@ export const usersImport: CommandBody = {
     const isDryRun = flags['dry-run'] === true;
     if (given !== undefined && isDryRun) throw new UsageError('--dry-run cannot be combined with --resume: omit it');
     const input = given === undefined ? openInput(file ?? '-') : undefined;
+    const failedTo = text(flags, 'failed-to');
+    if (failedTo !== undefined) requireCopyable(input, failedTo);
     const advice = given === undefined ? upload(file ?? '-', isDryRun) : graphql(PROGRESS, { id: given });
     const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
@@ -103,12 +110,44 @@ export const usersImport: CommandBody = {
     const migration = await importRun(migrations, nodeId, id, signal, output);
     progress.end();
     if (migration.status === 'running') throw new CommandError(interrupted(migration));
-    const failures = migration.failed === 0 ? [] : await migrationPages.failures(nodeId, id, SHOWN_FAILURES);
+    const limit = failedTo === undefined ? SHOWN_FAILURES : migration.failed;
+    const rows = migration.failed === 0 ? [] : await migrationPages.failures(nodeId, id, limit);
+    const failures = rows.slice(0, SHOWN_FAILURES);
     if (!json) complain(faultsOf(migration, failures));
-    const exit = answer(view(migration, failures), summary(migration));
+    const copied = failedTo === undefined ? '' : await copyRows(migration, rows, file ?? '', failedTo);
+    const exit = answer(view(migration, failures), `${summary(migration)}${copied}`);
     return migration.status === 'done' && migration.failed === 0 ? exit : EXIT_FAILED;
   },
 };
+
+/**
+ * Checks whether rows of the input can be copied to a new file.
+ * @throws UsageError when the input cannot be read again; CommandError when the file exists.
+ */
+function requireCopyable(input: InputFile | undefined, copy: string): void {
+  if (input?.size === undefined) throw new UsageError('--failed-to needs a regular FILE: it is read again at the end');
+  if (existsSync(copy)) throw new CommandError(`${copy} exists: name a new file with --failed-to`);
+}
+
+/** Copies the header and these rows of a file, byte for byte, to a new file. Returns what it did, as a line. */
+async function copyRows(
+  migration: MigrationTableRow,
+  rows: readonly MigrationRowRow[],
+  file: string,
+  copy: string,
+): Promise<string> {
+  if (rows.length === 0) return `No row failed: ${copy} was not written.\n`;
+  const ranges = rowRanges(openInput(file).parts(), migration, new Set(rows.map(({ index }) => index)));
+  async function* bytes() {
+    for await (const { start, end } of ranges) yield* createReadStream(file, { start, end: end - 1 });
+  }
+  try {
+    await writeFile(copy, bytes(), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    throw new CommandError(`could not copy the failed rows; ${copy} is incomplete: ${messageOf(error)}`);
+  }
+  return `Copied the failed rows to ${copy}: correct them and import this file.\n`;
+}
 
 /** Stores the file and returns the id of its user migration, for which this process holds the lease. */
 async function store(

@@ -9,11 +9,14 @@ const RETURN = 0x0d;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
-/** The byte range of a field, without the quotes around it. */
-export interface FieldRange {
+/** A range of bytes, without the byte at `end`. */
+export interface ByteRange {
   start: number;
   end: number;
 }
+
+/** The byte range of a field, without the quotes around it. */
+export type FieldRange = ByteRange;
 
 /**
  * The fields of a CSV record, its end and the start of the next one, as byte offsets; or what is wrong with it, as a
@@ -116,6 +119,8 @@ export class CsvRecords {
   #isEnded = false;
   /** Whether the rest of a line that is too long is being skipped. */
   #isPassing = false;
+  /** The position in the file at which the last record begins, in bytes. */
+  #recordStart = 0;
 
   /**
    * @param position The position in the file where the first chunk begins, in bytes; it must be the start of a record.
@@ -129,6 +134,11 @@ export class CsvRecords {
   /** The position in the file, in bytes, at which the next record begins, or empty lines before it. */
   get position(): number {
     return Math.min(this.#offset + this.#at, this.#size);
+  }
+
+  /** The bytes in the file of the last record, with its line end. */
+  get range(): ByteRange {
+    return { start: this.#recordStart, end: this.position };
   }
 
   /** Adds the next chunk of the file once `take` returns undefined. The chunk must not be changed afterwards. */
@@ -174,6 +184,7 @@ export class CsvRecords {
     for (;;) {
       const start = this.#at;
       const newline = this.#bytes.indexOf(NEWLINE, start);
+      if (!this.#isPassing) this.#recordStart = this.#offset + start;
       const end = newline < 0 ? this.#bytes.length : this.#lineEnd(start, newline);
       // Without the newline, the last byte may be the CR of a CRLF, which does not count.
       if (this.#isPassing || end - start > MAX_RECORD_BYTES + (newline < 0 ? 1 : 0)) {

@@ -3,7 +3,7 @@ import { inTurn } from '../../lib/turns.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
-import { CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
+import { type ByteRange, CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
 import { MigrationPages, type MigrationTableRow } from './migration-pages.service.ts';
 import { FILE_CHUNK_BYTES, type Lease, MAX_WAITING_CHUNKS, MigrationStore } from './migration-store.ts';
 import type { MigrationCaller } from './user-migrations.service.ts';
@@ -18,14 +18,20 @@ interface FileFacts {
   rows: number;
 }
 
-/** Reads a file while it is uploaded: finds its columns and counts its data rows. */
+/** Reads a file in pieces: finds its columns and counts its data rows. */
 class FileReading {
+  /** Called with the bytes of the header, whose index is 0, and of each data row. */
+  readonly #onRecord: ((range: ByteRange, index: number) => void) | undefined;
   #records: CsvRecords | undefined;
   /** The beginning of the file in Latin-1. */
   #head = '';
   #columns: readonly string[] | undefined;
   #position = 0;
   #rows = 0;
+
+  constructor(onRecord?: (range: ByteRange, index: number) => void) {
+    this.#onRecord = onRecord;
+  }
 
   /**
    * Reads the next piece.
@@ -58,8 +64,12 @@ class FileReading {
       records.columns = this.#columns;
       this.#position = records.position;
       requireLineEnds(this.#head.slice(this.#position));
+      this.#onRecord?.({ start: 0, end: this.#position }, 0);
     }
-    while (records.skip()) this.#rows += 1;
+    while (records.skip()) {
+      this.#rows += 1;
+      this.#onRecord?.(records.range, this.#rows);
+    }
   }
 }
 
@@ -91,6 +101,27 @@ async function* chunksOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
     }
   }
   if (filled > 0) yield chunk.subarray(0, filled);
+}
+
+/**
+ * Reads the file of a migration again and yields the byte ranges of its header and of the rows with these indexes.
+ * @throws Error when the file has another number of rows; Refusal `invalid_input` when it has another header.
+ */
+export async function* rowRanges(
+  source: AsyncIterable<Buffer>,
+  { total }: MigrationTableRow,
+  wanted: ReadonlySet<number>,
+): AsyncGenerator<ByteRange> {
+  const found: ByteRange[] = [];
+  const reading = new FileReading((range, index) => {
+    if (index === 0 || wanted.has(index)) found.push(range);
+  });
+  for await (const part of source) {
+    reading.push(part);
+    yield* found.splice(0);
+  }
+  if (reading.end().rows !== total) throw new Error('the file has changed');
+  yield* found;
 }
 
 /** The progress of a migration: `processed` rows have an outcome, of `total`. */
