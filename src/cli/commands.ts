@@ -81,6 +81,10 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'replay dead letters, or all messages from a time range',
     load: async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
   },
+  'simulate transaction': {
+    summary: 'post the notifications of a transaction to a running instance, outside production',
+    load: async () => (await import('./commands/simulate-transaction.ts')).simulateTransaction,
+  },
   recover: {
     summary: 'after a restore or failover: re-read events since a given time and report what was lost',
     load: async () => (await import('./commands/recover.ts')).recover,

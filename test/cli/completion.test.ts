@@ -5,7 +5,19 @@ import { portcullis } from '../support/cli/in-process.ts';
 
 const COMMANDS = await loadCommands();
 
-const LISTED = ['audit', 'client', 'completion', 'config', 'migrate', 'node', 'recover', 'reference', 'seed', 'start'];
+const LISTED = [
+  'audit',
+  'client',
+  'completion',
+  'config',
+  'migrate',
+  'node',
+  'recover',
+  'reference',
+  'seed',
+  'simulate',
+  'start',
+];
 const FIRST = [...LISTED, 'supervisor', 'transactions', 'users', '--help', '--version'];
 
 /** What bash is offered for a line that ends where the cursor is; where that is nothing, it offers files itself. */

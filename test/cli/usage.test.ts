@@ -20,6 +20,7 @@ const NAMES = [
   'start',
   'migrate',
   'seed',
+  'simulate transaction',
   'config check',
   'client create',
   'client list',

@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
+import { writeDemo } from '../../src/app/demo/demo.ts';
 import { pagesToRun } from '../support/docs/plan.ts';
 import { describeFollowed } from '../support/docs/programs.ts';
 import { followed, type Reader } from '../support/docs/run-page.ts';
@@ -13,6 +14,7 @@ describeFollowed('followed on an embedded instance', () => {
 
   beforeAll(async () => {
     const { host } = new URL(p.url);
+    writeDemo(p.dataDir, p.demo, { baseUrl: p.url, webhook: p.webhook });
     const { client_id, client_secret } = p.demo.client;
     reader = {
       instead: { '127.0.0.1:4000': host },

@@ -34,6 +34,13 @@ export const demoSchema = nodeSchema.extend({
 });
 
 export type Demo = z.output<typeof demoSchema>;
+/** The content of `demo.json`: the demo, and how to reach the instance that has it. */
+export interface DemoFile extends Demo {
+  base_url: string;
+  graphql_url: string;
+  mcp_url: string;
+  webhook: { username: string; password: string };
+}
 /** One of the two nodes of the demo. */
 export type DemoNode = z.output<typeof nodeSchema>;
 
@@ -86,7 +93,7 @@ export function writeDemo(
   { baseUrl, webhook }: { baseUrl: string; webhook: { username: string; password: string } },
 ): void {
   const { transactions, other_node, ...rest } = demo;
-  const document = {
+  const document: DemoFile = {
     base_url: baseUrl,
     graphql_url: `${baseUrl}${getGraphql.path}`,
     mcp_url: `${baseUrl}${sendMcpMessage.path}`,

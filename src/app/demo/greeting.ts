@@ -1,11 +1,13 @@
+import { resolve } from 'node:path';
 import { listAccounts } from '../../api/rest/accounts.rest.ts';
 import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { issueToken } from '../../api/rest/oauth.rest.ts';
 import { showConsole, showSwagger } from '../../api/rest/static-files.rest.ts';
-import { notifyTransaction } from '../../api/rest/webhooks.rest.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Demo } from './demo.ts';
+
+const PROGRAM = resolve(import.meta.dirname, '../../../bin/portcullis');
 
 interface Greeting {
   demo: Demo;
@@ -34,7 +36,6 @@ export function greeting({
   startedInMs,
 }: Greeting): string {
   const transaction = demo.transactions.token_transactions;
-  const at = '2026-11-21T10:30:00Z';
   return `
 Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
 ${hasConsole ? `  Console     ${baseUrl}${showConsole.path.replace('**', '')}\n` : ''}  GraphiQL    ${baseUrl}${getGraphql.path}
@@ -68,16 +69,11 @@ TOKEN=$(curl -s ${baseUrl}${issueToken.path} \\
 curl -s '${baseUrl}${listAccounts.path}?limit=3' \\
   -H "authorization: Bearer $TOKEN"; echo
 
-3. Post a notification while a subscriber waits, and watch it arrive:
+3. Simulate a transaction while a subscriber waits, and watch it arrive:
 
-({ sleep 1; curl -s ${baseUrl}${notifyTransaction.path} \\
-  -u ${shellWord(`${webhook.username}:${webhook.password}`)} \\
-  -H 'content-type: application/json' -d '{
-    "id": "${transaction}",
-    "type": 1, "status": 3, "transaction_hash": "0xfeed",
-    "contract_address": "0xc0ffee",
-    "created_at": "${at}", "updated_at": "${at}"
-  }'; } & curl -sN ${baseUrl}${getGraphql.path} \\
+({ sleep 1; DATA_DIR=${shellWord(dataDir)} \\
+  ${shellWord(PROGRAM)} simulate transaction; } &
+curl -sN ${baseUrl}${getGraphql.path} \\
   -H "authorization: Bearer $TOKEN" -H 'accept: text/event-stream' \\
   -H 'content-type: application/json' -d '{
     "variables": {"id": "${transaction}"}, "query":

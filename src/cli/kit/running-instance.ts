@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { DemoFile } from '../../app/demo/demo.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
@@ -47,15 +48,19 @@ function documentOf(name: string, types: string, variables: readonly string[], r
   return `mutation (${types}) { ${name}(${given}) { __typename ${selected} } }`;
 }
 
+/** Returns the address of the running instance. Before it is up, says where the address will stand. */
+function graphqlUrl(config: Config): string {
+  return demoFileOf(config)?.graphql_url ?? `graphql_url of ${demoPath(config.dataDir)}`;
+}
+
 /**
- * Returns the address that the running instance has written when it was up: the command's own variables may name
- * another port. Before, says where the address will stand.
+ * Returns the demo, with the addresses that the running instance has written when it was up: the command's own
+ * variables may name another port. Undefined if there is none.
  */
-function graphqlUrl({ dataDir }: Config): string {
-  const path = demoPath(dataDir);
+export function demoFileOf({ dataDir }: Config): DemoFile | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')).graphql_url;
+    return JSON.parse(readFileSync(demoPath(dataDir), 'utf8'));
   } catch {
-    return `graphql_url of ${path}`;
+    return undefined;
   }
 }

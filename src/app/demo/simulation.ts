@@ -1,0 +1,70 @@
+import { issueToken } from '../../api/rest/oauth.rest.ts';
+import { notifyTransaction } from '../../api/rest/webhooks.rest.ts';
+import {
+  STATUS,
+  statusName,
+  type TransactionCollection,
+  type TransactionStatus,
+} from '../../domain/transactions/type-codes.rules.ts';
+import type { DemoFile } from './demo.ts';
+
+const REGISTER = `mutation ($input: RegisterTransactionInput!) {
+  registerTransaction(input: $input) { __typename ... on Error { message } }
+}`;
+
+/** The type of simulated transactions, which every collection has. */
+const TYPE = 1;
+
+/** A request of a simulation, and its response. */
+export interface SimulationStep {
+  step: string;
+  accepted: boolean;
+  http_status: number;
+  response: string;
+}
+
+/** Registers a transaction at the running instance, with a token of the demo's client. */
+export async function registerByDemo(
+  { base_url, graphql_url, client }: DemoFile,
+  id: string,
+  collection: TransactionCollection,
+): Promise<SimulationStep> {
+  const issued = await postJson(`${base_url}${issueToken.path}`, basic(client.client_id, client.client_secret), {
+    grant_type: 'client_credentials',
+  });
+  const token: { access_token?: string } = JSON.parse(issued.response);
+  const registered = await postJson(graphql_url, `Bearer ${token.access_token}`, {
+    query: REGISTER,
+    variables: { input: { id, collection: collection.toUpperCase(), type: TYPE } },
+  });
+  const accepted = registered.response.includes('"__typename":"Transaction"');
+  return { step: `register in ${collection}`, accepted, ...registered };
+}
+
+/** Posts a notification with the current time to the webhook of the running instance. */
+export async function notify(
+  { base_url, webhook: { username, password } }: DemoFile,
+  id: string,
+  status: TransactionStatus,
+): Promise<SimulationStep> {
+  const now = new Date().toISOString();
+  const posted = await postJson(`${base_url}${notifyTransaction.path}`, basic(username, password), {
+    ...{ id, type: TYPE, status, created_at: now, updated_at: now },
+    ...(status === STATUS.Started ? {} : { transaction_hash: '0xfeed', contract_address: '0xc0ffee' }),
+    ...(status === STATUS.Error ? { error: 'simulated' } : {}),
+  });
+  return { step: `notify ${statusName(status)}`, accepted: posted.http_status === 200, ...posted };
+}
+
+async function postJson(url: string, authorization: string, body: object) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { http_status: response.status, response: await response.text() };
+}
+
+function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}

@@ -1,0 +1,68 @@
+import type { SimulationStep } from '../../app/demo/simulation.ts';
+import {
+  isTransactionCollection,
+  STATUS,
+  statusName,
+  statusOfCode,
+  TRANSACTION_COLLECTIONS,
+} from '../../domain/transactions/type-codes.rules.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import { readConfig } from '../../platform/config/config.ts';
+import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK, UsageError } from '../kit/command.ts';
+import { list, text } from '../kit/flags.ts';
+import { printable } from '../kit/progress.ts';
+import { demoFileOf } from '../kit/running-instance.ts';
+
+const STATUSES = Object.values(STATUS).map(String);
+const WITHOUT_DEMO = 'DATA_DIR/demo.json is missing: run portcullis start, or portcullis seed for a database server';
+
+/** `portcullis simulate transaction`: posts the notifications of a transaction. */
+export const simulateTransaction: CommandBody = {
+  description: [
+    'Posts notifications of a transaction to the webhook of the running instance, as the chain processor does, and',
+    'stops at the first that is rejected. DATA_DIR/demo.json, which portcullis start or seed has written, says where the',
+    'instance is. Not allowed in production.',
+  ].join('\n'),
+  flags: {
+    path: {
+      help: `statuses, comma-separated (default 1,2,5,3): ${Object.values(STATUS)
+        .map((code) => `${code} ${statusName(code)}`)
+        .join(', ')}`,
+    },
+    id: { help: "the transaction (default: the demo's token transaction, or a new one with --register)" },
+    register: {
+      help: `register it first, with the client of the demo, in one of ${TRANSACTION_COLLECTIONS.join(', ')}`,
+    },
+  },
+  examples: [
+    'portcullis simulate transaction',
+    'portcullis simulate transaction --register otc_transactions --path 1,2,4',
+    'portcullis simulate transaction --id ID --path 3 --json',
+  ],
+  async run({ flags, env, answer }) {
+    const path = list(flags, 'path', STATUSES) ?? ['1', '2', '5', '3'];
+    const collection = text(flags, 'register');
+    if (collection !== undefined && !isTransactionCollection(collection)) {
+      throw new UsageError(`--register must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`);
+    }
+    const { config } = readConfig(env);
+    if (config.production) throw new CommandError('simulations are not allowed in production: unset NODE_ENV');
+    const demo = demoFileOf(config);
+    if (!demo) throw new CommandError(WITHOUT_DEMO);
+    const { notify, registerByDemo } = await import('../../app/demo/simulation.ts');
+    const id = text(flags, 'id') ?? (collection ? uuidV7() : demo.transactions.token_transactions);
+    const steps = path.map((code) => () => notify(demo, id, statusOfCode(Number(code))));
+    if (collection) steps.unshift(() => registerByDemo(demo, id, collection));
+    const done: SimulationStep[] = [];
+    for (const step of steps) {
+      if (done.every(({ accepted }) => accepted)) done.push(await step().catch(unreachable));
+    }
+    const lines = done.map(({ step, http_status: status, response }) => `${step}: ${status} ${printable(response)}`);
+    answer({ id, steps: done }, `${[id, ...lines].map((line) => line.trimEnd()).join('\n')}\n`);
+    return done.every(({ accepted }) => accepted) ? EXIT_OK : EXIT_FAILED;
+  },
+};
+
+function unreachable(cause: Error): never {
+  throw new CommandError(`no instance answers (${cause.message}): start it, or set DATA_DIR to its folder`);
+}
