@@ -1,15 +1,13 @@
-import type { ComponentChildren as Content } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureOf } from './api.ts';
+import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.ts';
 import { Icon } from './kit/icons.ts';
 import { Menu, Toasts } from './kit/overlay.ts';
-import { FailureBox, Guarded, Page, Skeleton } from './kit/page.ts';
+import { Guarded, Loaded, Page } from './kit/page.ts';
 import { Id, Time } from './kit/text.ts';
 import { theme, zone } from './remembered.ts';
 import { go, leave, linkTo, place } from './router.ts';
 import { signOut, viewer } from './session.ts';
-import { firstView, GROUPS, type View, viewAt } from './views.ts';
+import { firstView, GROUPS, type View, type ViewModule, viewAt } from './views.ts';
 
 /** The navigation, and the view that the address names. */
 export function Layout() {
@@ -25,7 +23,7 @@ export function Layout() {
     <${Side} current=${view?.under ?? view?.path} permissions=${permissions} />
     <div class="view">${
       view
-        ? html`<${Guarded} key=${view.path} title=${view.title} needs=${view.needs}><${Loaded} view=${view} parts=${parts.slice(1)} /><//>`
+        ? html`<${Guarded} key=${view.path} title=${view.title} needs=${view.needs}><${Loaded} ...${view}>${({ show }: ViewModule) => show(...parts.slice(1)) ?? html`<${NotFound} />`}<//><//>`
         : html`<${NotFound} />`
     }</div>
     <${Toasts} />`;
@@ -87,22 +85,6 @@ function Account() {
     ])}
     <button type="button" onClick=${out}>Sign out</button>
   <//>`;
-}
-
-/** A view, once its module is there. */
-function Loaded({ view, parts }: { view: View; parts: readonly string[] }): Content {
-  const [module, setModule] = useState<Awaited<ReturnType<View['load']>>>();
-  const [failure, setFailure] = useState<Failure>();
-  const load = () => {
-    setFailure(undefined);
-    view.load().then(
-      (loaded) => setModule(() => loaded),
-      (error: unknown) => setFailure(failureOf(error)),
-    );
-  };
-  useEffect(load, [view]);
-  if (module) return module.show(...parts) ?? html`<${NotFound} />`;
-  return html`<${Page} title=${view.title}>${failure ? html`<${FailureBox} failure=${failure} retry=${load} />` : html`<${Skeleton} />`}<//>`;
 }
 
 function NotFound() {

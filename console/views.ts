@@ -13,7 +13,7 @@ export interface View {
   load(): Promise<ViewModule>;
 }
 
-interface ViewModule {
+export interface ViewModule {
   /** Returns the content for the parts of the path behind the first; undefined: there is no such page. */
   show(...parts: string[]): Content;
 }

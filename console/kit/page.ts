@@ -107,6 +107,24 @@ export function Answer<Result>({ asked, skeleton, children }: AnswerInput<Result
   return html`<${FailureBox} failure=${failure} retry=${reload} />${data && html`<div aria-busy=${isLoading}>${children(data)}</div>`}` as unknown as VNode;
 }
 
+type LoadedInput<Module> = { title: string; load: () => Promise<Module>; children: (module: Module) => Content };
+
+/** What a module shows, once it is there. */
+export function Loaded<Module>({ title, load, children }: LoadedInput<Module>): Content {
+  const [module, setModule] = useState<{ of: Module }>();
+  const [failure, setFailure] = useState<Failure>();
+  const start = () => {
+    setFailure(undefined);
+    load().then(
+      (of) => setModule({ of }),
+      (error: unknown) => setFailure(failureOf(error)),
+    );
+  };
+  useEffect(start, []);
+  if (module) return children(module.of);
+  return html`<${Page} title=${title}>${failure ? html`<${FailureBox} failure=${failure} retry=${start} />` : html`<${Skeleton} />`}<//>`;
+}
+
 /** Lets through who has the permissions, and names to others what is missing. */
 export function Guarded({ title, needs, children }: { title: string; needs: readonly string[]; children?: Content }) {
   const missing = needs.filter((permission) => !may(permission));

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { buildSchema, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAst } from 'vitest/node';
@@ -12,7 +12,6 @@ import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDER = join(ROOT, 'console');
-const KIBIBYTE = 1024;
 const MANIFEST = JSON.parse(readFileSync(join(FOLDER, 'package.json'), 'utf8'));
 const OPERATIONS: Record<string, string> = JSON.parse(
   readFileSync(join(ROOT, 'schema/console-operations.json'), 'utf8'),
@@ -62,10 +61,9 @@ function importMap(page: string): Record<string, string> {
 const IMPORTED =
   /(?:^|[;\n}])\s*(?:import|export)(?:[\w*{}\s$,]+from)?\s*["'](?<static>[^"']+)["']|import\(\s*["'](?<dynamic>[^"']+)["']/g;
 
-/** All files that the page leads to, by their names below `/console/`. */
-async function reached(): Promise<Map<string, Raw>> {
-  const page = (await raw('/console/')).bytes.toString();
-  const map = importMap(page);
+/** The files that some lead to, by their names below `/console/`; without dynamic imports what is loaded at once. */
+async function closure(names: readonly string[], { isDynamic = true } = {}): Promise<Map<string, Raw>> {
+  const map = importMap((await raw('/console/')).bytes.toString());
   const found = new Map<string, Raw>();
   const follow = async (name: string): Promise<void> => {
     if (found.has(name)) return;
@@ -73,15 +71,28 @@ async function reached(): Promise<Map<string, Raw>> {
     found.set(name, got);
     if (!/\.(?:ts|m?js)$/.test(name)) return;
     for (const { groups } of got.bytes.toString().matchAll(IMPORTED)) {
-      const specifier = groups?.static ?? groups?.dynamic ?? '';
+      const specifier = groups?.static ?? (isDynamic ? groups?.dynamic : undefined);
+      if (specifier === undefined) continue;
       const from = new URL(name, 'http://console/');
       const to = new URL(map[specifier] ?? specifier, map[specifier] ? 'http://console/' : from);
       await follow(to.pathname.slice(1));
     }
   };
-  await follow('');
-  for (const [, name = ''] of page.matchAll(/(?:src|href)="([^"]+)"/g)) await follow(name);
+  for (const name of names) await follow(name);
   return found;
+}
+
+/** All files that the page and the modules of views lead to. */
+async function reached(): Promise<Map<string, Raw>> {
+  const page = (await raw('/console/')).bytes.toString();
+  const linked = Array.from(page.matchAll(/(?:src|href)="([^"]+)"/g), ([, name = '']) => name);
+  return closure(['', ...linked, ...filesOf(FOLDER).filter((name) => /^(?:kit|views)\//.test(name))]);
+}
+
+/** The files that a first visit loads: the page, what it refers to, and the view that opens first. */
+async function first(): Promise<Map<string, Raw>> {
+  const [, view = ''] = /import\('\.\/(views\/[^']+)'\)/.exec(readFileSync(join(FOLDER, 'views.ts'), 'utf8')) ?? [];
+  return closure(['', 'console.css', 'icon.svg', 'main.ts', 'layout.ts', view], { isDynamic: false });
 }
 
 function filesOf(folder: string, under = ''): string[] {
@@ -105,7 +116,13 @@ function* specifiersIn(node: unknown): Generator<unknown> {
 describe('the files of the console', () => {
   it('are served with their types, revalidated by their tags, and never sniffed', async () => {
     const files = await reached();
-    const types = { ts: 'text/javascript', mjs: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+    const types = {
+      ts: 'text/javascript',
+      mjs: 'text/javascript',
+      js: 'text/javascript',
+      css: 'text/css',
+      svg: 'image/svg+xml',
+    };
     for (const [name, { status, headers }] of files) {
       const type = Object.entries(types).find(([extension]) => name.endsWith(`.${extension}`))?.[1] ?? 'text/html';
       expect([name, status, headers['x-content-type-options']]).toEqual([name, 200, 'nosniff']);
@@ -146,10 +163,35 @@ describe('the files of the console', () => {
     }
   });
 
-  it('are at most 250 KiB compressed, and refer to no other origin', async () => {
+  it('are compressed for who takes that, each form under its own tag', async () => {
+    const plain = await raw('/console/main.ts');
+    const zipped = await raw('/console/main.ts', { headers: { 'accept-encoding': 'br, gzip' } });
+    expect([plain, zipped].map(({ headers }) => [headers['content-encoding'], headers.vary])).toEqual([
+      [undefined, expect.stringContaining('Accept-Encoding')],
+      ['gzip', expect.stringContaining('Accept-Encoding')],
+    ]);
+    expect(gunzipSync(zipped.bytes).equals(plain.bytes)).toBe(true);
+    expect(zipped.headers.etag).not.toBe(plain.headers.etag);
+    const refused = await raw('/console/main.ts', { headers: { 'accept-encoding': 'gzip;q=0, br' } });
+    expect(refused.headers['content-encoding']).toBeUndefined();
+  });
+
+  it('are loaded at once for the first view, at most 200 KB in 8 rounds of 6 connections', async () => {
+    const files = await first();
+    const page = files.get('')?.bytes.toString() ?? '';
+    const preloaded = Array.from(page.matchAll(/rel="modulepreload" href="([^"]+)"/g), ([, name = '']) => name);
+    const modules = [...files.keys()].filter((name) => /\.(?:ts|mjs|js)$/.test(name));
+    expect(preloaded.toSorted()).toEqual(modules.toSorted());
+    const sizes = Array.from(
+      files.values(),
+      ({ bytes, headers }) => gzipSync(bytes).length + JSON.stringify(headers).length,
+    );
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(200_000);
+    expect(1 + Math.ceil((files.size - 1) / 6)).toBeLessThanOrEqual(8);
+  });
+
+  it('refer to no other origin', async () => {
     const files = await reached();
-    const sizes = Array.from(files.values(), ({ bytes }) => gzipSync(bytes).length);
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(250 * KIBIBYTE);
     const loads = /(?:from|import|src|href|url|fetch|action)\s*[=(]?\s*["'(]\s*(?:https?:)?\/\/[^"')]+/g;
     const named = Array.from(files, ([name, { bytes }]) => [name, bytes.toString().match(loads) ?? []]);
     expect(named.filter(([, found]) => found?.length)).toEqual([]);

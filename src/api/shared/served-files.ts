@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { AuditedOperation, Exchange } from '../../gateway/exchange/exchange.ts';
 
 /** The content of a file that is served. */
@@ -14,7 +16,11 @@ export interface FileContent {
 interface ServedFile extends FileContent {
   /** A strong entity tag, computed from the bytes, so that every process returns the same. */
   etag: string;
+  /** The compressed bytes, and their own entity tag. */
+  zipped: { bytes: Buffer; etag: string };
 }
+
+const compress = promisify(gzip);
 
 /** The `Cache-Control` that makes clients revalidate each time; they get 304 while the file is unchanged. */
 export const REVALIDATED = 'no-cache';
@@ -50,16 +56,31 @@ export class ServedFiles {
 
   async #tagged(name: string): Promise<ServedFile | undefined> {
     const content = await this.#read(name);
-    return content && { ...content, etag: `"${createHash('sha256').update(content.bytes).digest('base64url')}"` };
+    if (!content) return undefined;
+    const bytes = await compress(content.bytes, { level: 9 });
+    const zipped = { bytes, etag: tagOf('gzip', content.bytes) };
+    return { ...content, etag: tagOf('', content.bytes), zipped };
   }
 }
 
+/** Returns the entity tag of bytes in a content coding. */
+function tagOf(coding: string, bytes: Buffer): string {
+  return `"${createHash('sha256').update(coding).update(bytes).digest('base64url')}"`;
+}
+
+/** An `Accept-Encoding` that takes gzip (RFC 9110, section 12.5.3). */
+const ZIPPED = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
+
 /**
- * Sends a file, or 304 to a client that has the current version. All responses share its bytes. The files are public,
- * so the audit record contains only their length.
+ * Sends a file, compressed to who takes that, or 304 to a client that has the current version. All responses share its
+ * bytes. The files are public, so the audit record contains only their length.
  */
-export function sendFile({ req, res, audit }: Exchange, { bytes, type, etag, cacheControl, policy }: ServedFile): void {
+export function sendFile({ req, res, audit }: Exchange, file: ServedFile): void {
+  const { type, cacheControl, policy } = file;
+  const isZipped = ZIPPED.test(String(req.headers['accept-encoding'] ?? ''));
+  const { bytes, etag } = isZipped ? file.zipped : file;
   audit.operations = showLength;
+  res.appendHeader('Vary', 'Accept-Encoding');
   res.setHeader('Cache-Control', cacheControl);
   res.setHeader('ETag', etag);
   if (policy !== undefined) {
@@ -73,6 +94,7 @@ export function sendFile({ req, res, audit }: Exchange, { bytes, type, etag, cac
     res.end();
     return;
   }
+  if (isZipped) res.setHeader('Content-Encoding', 'gzip');
   res.setHeader('Content-Type', type);
   res.setHeader('Content-Length', bytes.length);
   audit.capture.endShared(bytes);
