@@ -20,14 +20,24 @@ export type AccountFilter = {
 export type AuditFilter = {
   /** The exact correlation id. */
   correlationId?: string | null | undefined;
+  /** Leave out what this subject read: GET and HEAD requests, and GraphQL operations other than mutations. */
+  hideReadsOf?: string | null | undefined;
   /** The exact method, such as `POST`, or `WS`. */
   method?: string | null | undefined;
+  /** The exact operation, or one of the root fields of a GraphQL operation. */
+  operation?: string | null | undefined;
   /** The exact path. */
   path?: string | null | undefined;
+  /** The beginning of the path. */
+  pathPrefix?: string | null | undefined;
   /** Received at this time or later. */
   since?: string | null | undefined;
+  /** The first digit of the HTTP status: 4 for 400 to 499. */
+  statusClass?: number | null | undefined;
   /** The exact HTTP status, such as 404. */
   statusCode?: number | null | undefined;
+  /** The exact subject: a supervisor or a client. */
+  subject?: string | null | undefined;
   /** Received before this time. */
   until?: string | null | undefined;
 };

@@ -1,6 +1,6 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
 import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
-import { keysetPage } from '../platform/database/conditions.ts';
+import { containing, keysetPage, startingWith } from '../platform/database/conditions.ts';
 import type { Db } from '../platform/database/database.ts';
 import type { Tables } from '../tables/tables.ts';
 import { RECORD_COLUMNS } from './audit-record.ts';
@@ -14,7 +14,15 @@ export interface AuditFilter {
   correlationId?: string | undefined;
   method?: string | undefined;
   path?: string | undefined;
+  pathPrefix?: string | undefined;
   statusCode?: number | undefined;
+  /** The first digit of the HTTP status. */
+  statusClass?: number | undefined;
+  subject?: string | undefined;
+  /** A path pattern, or one of the root fields of a GraphQL operation. */
+  operation?: string | undefined;
+  /** Leaves out what a subject read; `mutations` are the root fields of GraphQL that change something. */
+  hiddenReads?: { subject: string; mutations: readonly string[] } | undefined;
   /** The earliest time, inclusive, as text that PostgreSQL parses as a timestamp. */
   since?: string | undefined;
   /** The end of the period, exclusive, as text that PostgreSQL parses as a timestamp. */
@@ -60,13 +68,38 @@ export class AuditPages {
 
 /** Returns the SQL conditions of a filter, all of which a record must meet. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
-  const { correlationId, method, path, statusCode, since, until } = filter;
+  const { correlationId, method, path, pathPrefix, statusCode, statusClass, subject, operation, since, until } = filter;
+  const { hiddenReads } = filter;
   return [
     ...(correlationId === undefined ? [] : [eb('correlation_id', '=', correlationKey(correlationId))]),
     ...(method === undefined ? [] : [eb('method', '=', method)]),
     ...(path === undefined ? [] : [eb('path', '=', path)]),
+    ...(pathPrefix === undefined ? [] : [eb('path', 'like', startingWith(pathPrefix))]),
     ...(statusCode === undefined ? [] : [eb('status_code', '=', statusCode)]),
+    ...(statusClass === undefined
+      ? []
+      : [eb('status_code', '>=', statusClass * 100), eb('status_code', '<', (statusClass + 1) * 100)]),
+    ...(subject === undefined ? [] : [eb('subject', '=', subject)]),
+    ...(operation === undefined
+      ? []
+      : [eb(eb(eb(eb.val(', '), '||', eb.ref('operation')), '||', ', '), 'like', containing(`, ${operation}, `))]),
+    ...(hiddenReads === undefined
+      ? []
+      : [
+          eb.or([
+            eb('subject', 'is distinct from', hiddenReads.subject),
+            eb.and([
+              eb('method', 'not in', ['GET', 'HEAD']),
+              eb.or([eb('operation', 'is', null), eb('operation', '~', changing(hiddenReads.mutations))]),
+            ]),
+          ]),
+        ]),
     ...(since === undefined ? [] : [eb('at', '>=', since)]),
     ...(until === undefined ? [] : [eb('at', '<', until)]),
   ];
+}
+
+/** Returns the regular expression of operations that are no reads of GraphQL: path patterns, and mutations. */
+function changing(mutations: readonly string[]): string {
+  return `^(/|(${mutations.join('|')})(,|$))`;
 }

@@ -46,6 +46,14 @@ describe('auditRecords', () => {
 
   it.each([
     ['path', { path: '/v1/accounts' }, ['GET']],
+    ['the beginning of a path', { pathPrefix: '/v1/acc' }, ['GET']],
+    ['the beginning of a path, whose _ is no wildcard', { pathPrefix: '/v_/' }, []],
+    ['status class', { statusClass: 2 }, ['POST', 'GET']],
+    ['another status class', { statusClass: 4 }, []],
+    ['operation', { operation: '/v1/accounts' }, ['GET']],
+    ['a root field of an operation', { operation: 'me' }, ['POST']],
+    ['part of the name of an operation', { operation: 'm' }, []],
+    ['another subject', { subject: 'nobody' }, []],
     ['method', { method: 'POST' }, ['POST']],
     ['status', { statusCode: 404 }, []],
     ['since', { since: '2999-01-01T00:00:00Z' }, []],
@@ -60,6 +68,37 @@ describe('auditRecords', () => {
     const { data } = await listed({ correlationId: mark, ...filter });
     expect(data.auditRecords.edges.map(({ node }: { node: { method: string } }) => node.method)).toEqual(methods);
     expect(data.auditRecords.totalCount).toBe(methods.length);
+  });
+
+  it('DG-01: leaves out what a subject read, and keeps its changes and all of others', async () => {
+    const headers = { 'x-correlation-id': randomUUID() };
+    const ask = (query: string) => p.call('POST', '/graphql', { token, headers, json: { query } });
+    const { json } = await ask('{ me { subject } clients(first: 1) { totalCount } }');
+    const { subject } = json.data.me;
+    await ask('mutation { a: setWalletRuleStatus(id: "x", status: ACTIVE) { __typename } }');
+    await p.call('GET', '/v1/accounts', { token, headers });
+    await p.call('POST', '/nowhere', { token, headers });
+    await p.call('POST', '/v1/wallets/x/networks', { token, headers, json: {} });
+    await p.service.context.auditWriter.flush();
+    const operations = async (filter: object) => {
+      const filters = { correlationId: headers['x-correlation-id'], subject, ...filter };
+      const query = `query ($filter: AuditFilter) { auditRecords(filter: $filter) { edges { node { operation } } } }`;
+      const { json } = await p.call('POST', '/graphql', { token, json: { query, variables: { filter: filters } } });
+      return json.data.auditRecords.edges.map(({ node }: { node: { operation: string } }) => node.operation).reverse();
+    };
+    const all = await operations({ hideReadsOf: 'another' });
+    expect(all.slice(0, 3)).toEqual(['me, clients', 'setWalletRuleStatus', '/v1/accounts']);
+    expect(await operations({})).toEqual(all);
+    expect(await operations({ operation: 'clients' })).toEqual(['me, clients']);
+    expect(await operations({ hideReadsOf: subject })).toEqual(['setWalletRuleStatus', ...all.slice(3)]);
+  });
+
+  it.each([0, 6])('DG-03: refuses the status class %d', async (statusClass) => {
+    const { errors } = await listed({ statusClass });
+    expect(errors[0].extensions).toMatchObject({
+      code: 'BAD_USER_INPUT',
+      issues: [{ path: ['filter', 'statusClass'] }],
+    });
   });
 });
 

@@ -29,6 +29,7 @@ const APART: Record<string, string> = {
   'Subscription.transactionUpdates(after)': 'a number in the log of the node: has a test of its own',
   'Subscription.transactionUpdates(filter.idOrHash)': 'reads the log of the node: has a test of its own',
   'Query.transactionStats': 'names nothing: test/transactions/filters.test.ts has two nodes',
+  'Query.auditRecords(filter.hideReadsOf)': 'leaves out records, whoever is named',
   'Query.me': 'the caller',
   'Query.gasFees': 'of no node',
 };

@@ -10,7 +10,12 @@ import type { PageKey, PageRequest } from '../../lib/keyset.ts';
 
 /** Returns the `like` pattern for texts that contain `part`, with its `\`, `%` and `_` escaped. */
 export function containing(part: string): string {
-  return `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return `%${startingWith(part)}`;
+}
+
+/** Returns the `like` pattern for texts that start with `part`. */
+export function startingWith(part: string): string {
+  return `${part.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
 /**

@@ -72,6 +72,8 @@ const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['auditRecords', 'correlationId', 'mark'],
   // In letters in which no other row asks for it.
   ['auditRecords', 'path', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
+  ['auditRecords', 'pathPrefix', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
+  ['auditRecords', 'subject', (of) => of.client.client_id],
   ['wallets', 'accountId', 'account'],
   ['wallets', 'networkId', 'network'],
   ['transactions', 'idOrHash', 'transaction'],

@@ -49,12 +49,13 @@ interface FilteredArgs<Filter> extends ConnectionArgs {
 export function connectionResolver<Filter, Row, Args extends ConnectionArgs = FilteredArgs<Filter>>(
   name: string,
   listOf: (services: GraphqlServices) => PagedList<Row, Filter>,
-  filterOf: (args: Args) => Filter = ({ filter }: FilteredArgs<Filter>) => withoutNulls<object>(filter) as Filter,
+  filterOf: (args: Args, info: GraphQLResolveInfo) => Filter = ({ filter }: FilteredArgs<Filter>) =>
+    withoutNulls<object>(filter) as Filter,
 ) {
-  return async (_root: unknown, args: Args, context: GraphqlContext): Promise<Connection<Row>> => {
+  return async (_root: unknown, args: Args, context: GraphqlContext, info: GraphQLResolveInfo) => {
     const { services, principal } = context;
     const request = pageRequest(args, context, name);
-    const filter = filterOf(args);
+    const filter = filterOf(args, info);
     const list = listOf(services);
     const page = await list.page(principal.nodeId, filter, request);
     const totalCount = () => list.count(principal.nodeId, filter);

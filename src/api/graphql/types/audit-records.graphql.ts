@@ -1,5 +1,6 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import type { AuditFilter } from '../../../audit/audit-pages.service.ts';
-import { textInput } from '../../../lib/input.ts';
+import { textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { pgFromInstant } from '../../../lib/instants.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
@@ -66,7 +67,7 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver(
         'auditRecords',
         ({ auditPages }) => auditPages,
-        ({ filter: given }) => auditFilterOf(given),
+        ({ filter: given }, info) => auditFilterOf(given, info),
       ),
     }),
   }));
@@ -80,14 +81,34 @@ function auditFilter(builder: Builder) {
       correlationId: t.string({ description: 'The exact correlation id.', ...exactly }),
       method: t.string({ description: 'The exact method, such as `POST`, or `WS`.', ...exactly }),
       path: t.string({ description: 'The exact path.', ...exactly }),
+      pathPrefix: t.string({ description: 'The beginning of the path.', ...exactly }),
       statusCode: t.int({ description: 'The exact HTTP status, such as 404.' }),
+      statusClass: t.int({
+        description: 'The first digit of the HTTP status: 4 for 400 to 499.',
+        validate: { schema: wholeNumberInput(1, 5) },
+      }),
+      subject: t.string({ description: 'The exact subject: a supervisor or a client.', ...exactly }),
+      operation: t.string({
+        description: 'The exact operation, or one of the root fields of a GraphQL operation.',
+        ...exactly,
+      }),
+      hideReadsOf: t.string({
+        description:
+          'Leave out what this subject read: GET and HEAD requests, and GraphQL operations other than mutations.',
+        ...exactly,
+      }),
       since: t.field({ type: 'DateTime', description: 'Received at this time or later.' }),
       until: t.field({ type: 'DateTime', description: 'Received before this time.' }),
     }),
   });
 }
 
-function auditFilterOf(given: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined): AuditFilter {
-  const { since, until, ...same } = withoutNulls(given);
-  return { ...same, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };
+function auditFilterOf(
+  given: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined,
+  { schema }: GraphQLResolveInfo,
+): AuditFilter {
+  const { since, until, hideReadsOf, ...same } = withoutNulls(given);
+  const mutations = Object.keys(schema.getMutationType()?.getFields() ?? {});
+  const hiddenReads = hideReadsOf === undefined ? undefined : { subject: hideReadsOf, mutations };
+  return { ...same, hiddenReads, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };
 }
