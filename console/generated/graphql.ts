@@ -476,6 +476,19 @@ export type TransactionStateSubscriptionVariables = Exact<{
 
 export type TransactionStateSubscription = { transaction: { status: TransactionStatus | null, updatedAt: string | null } };
 
+export type AssignNetworkMutationVariables = Exact<{
+  walletId: string | number;
+  networkId: string | number;
+}>;
+
+
+export type AssignNetworkMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+    | { id: string }
+   };
+
 export class TypedDocumentString<TResult, TVariables>
   extends String
   implements DocumentTypeDecoration<TResult, TVariables>
@@ -1353,3 +1366,25 @@ export const TransactionStateDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<TransactionStateSubscription, TransactionStateSubscriptionVariables>;
+export const AssignNetworkDocument = new TypedDocumentString(`
+    mutation AssignNetwork($walletId: ID!, $networkId: ID!) {
+  result: assignNetwork(walletId: $walletId, networkId: $networkId) {
+    ... on Wallet {
+      id
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<AssignNetworkMutation, AssignNetworkMutationVariables>;

@@ -147,8 +147,8 @@ export function may(permission: string): boolean {
 }
 
 /** Why there is nothing to list, and the button or link to do about it. */
-export function Empty({ icon = 'empty', action, children }: { icon?: IconName; action?: Content; children?: Content }) {
-  return html`<div class="empty"><${Icon} name=${icon} /><p>${children}</p>${action}</div>`;
+export function Empty({ icon = 'empty', next, children }: { icon?: IconName; next?: Content; children?: Content }) {
+  return html`<div class="empty"><${Icon} name=${icon} /><p>${children}</p>${next}</div>`;
 }
 
 /** Runs what a button does: once at a time, with its failure to show. */

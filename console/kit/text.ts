@@ -16,6 +16,7 @@ const UNITS = [
   ['minute', 60],
 ] as const;
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const LOCAL_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const RELATIVE = new Intl.RelativeTimeFormat('en', { style: 'short' });
 
 const now = signal(Date.now());
@@ -38,12 +39,14 @@ export function relative(at: string, nowMs = now.value): string {
   return unit === undefined ? 'just now' : RELATIVE.format(Math.trunc(seconds / size), unit).replace('.', '');
 }
 
-/** A time as its age; the local time and UTC are in the tooltip. An old time, and one on request, is shown as a date. */
+/** A time as its age, an old one as its date, or in full; the local time and UTC are in the tooltip. */
 export function Time({ at, isAbsolute = false }: { at: string | null | undefined; isAbsolute?: boolean }) {
   const date = new Date(at ?? '');
   if (Number.isNaN(date.getTime())) return at ? html`<span class="muted">${at}</span>` : null;
   const isOld = Math.abs(date.getTime() - now.value) > OLD_S * SECOND_MS;
-  return html`<time datetime=${at} title=${`${LOCAL.format(date)}\n${utc(date)}`}>${isAbsolute || isOld ? absolute(String(at)) : relative(String(at))}</time>`;
+  const day = zone.value === 'utc' ? date.toISOString().slice(0, 10) : LOCAL_DATE.format(date);
+  const shown = isAbsolute ? absolute(String(at)) : isOld ? day : relative(String(at));
+  return html`<time datetime=${at} title=${`${LOCAL.format(date)}\n${utc(date)}`}>${shown}</time>`;
 }
 
 const ENDS = { first: 8, last: 4 };

@@ -1,8 +1,13 @@
-import { type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from '../generated/graphql.ts';
+import { useState } from 'preact/hooks';
+import { ask, resultOf } from '../api.ts';
+import { AssignNetworkDocument, type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { type Column, List, nodesOf, Table, usePages } from '../kit/list.ts';
-import { Answer, type Crumb, Empty, may, Page } from '../kit/page.ts';
-import { Badge, Time, words } from '../kit/text.ts';
+import { Dialog, toast } from '../kit/overlay.ts';
+import { Answer, type Crumb, Empty, FailureBox, may, Needs, Page, useAction } from '../kit/page.ts';
+import { Picker } from '../kit/picker.ts';
+import { networks as known } from '../kit/sources.ts';
+import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
 import { linkTo } from '../router.ts';
 
 type Wallet = NonNullable<WalletRulesQuery['wallet']>;
@@ -11,20 +16,20 @@ type Network = Wallet['networks']['edges'][number]['node'];
 
 const NETWORK_COLUMNS: readonly Column<Network>[] = [
   { title: 'Name', cell: ({ name }) => name },
-  { title: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
+  { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
 ];
 
 const columnsIn = (walletId: string): readonly Column<Rule>[] => [
   { title: 'Name', cell: ({ id, name }) => html`<a href=${linkTo(['wallets', walletId, 'rules', id])}>${name || id}</a>` },
   { title: 'Type', cell: ({ type }) => words(type) },
   { title: 'Status', cell: ({ status }) => html`<${RuleStatus} status=${status} />` },
-  { title: 'Priority', isNumber: true, cell: ({ priority }) => priority ?? '–' },
+  { title: 'Priority', isNumber: true, cell: ({ priority }) => priority },
   { title: 'Version', isNumber: true, cell: ({ version }) => version },
   { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
 ];
 
 /** Returns the way to a wallet, as far as it is known. */
-export function trailOf(wallet: Wallet | null | undefined): Crumb[] {
+export function trailOf(wallet: Pick<Wallet, 'account'> | null | undefined): Crumb[] {
   const { account } = wallet ?? {};
   const accounts = { text: 'Accounts', link: linkTo(['accounts']) };
   return account ? [accounts, { text: account.name || account.id, link: linkTo(['accounts', account.id]) }] : [accounts];
@@ -37,8 +42,7 @@ export function RuleStatus({ status }: { status: WalletRuleStatus }) {
 
 /** Names the permission to change rules, where it is missing. */
 export function WriteNeeded() {
-  if (may('wallet-rules:write')) return null;
-  return html`<p class="muted">To change rules, you need the permission <code>wallet-rules:write</code>.</p>`;
+  return html`<${Needs} permission="wallet-rules:write" to="change rules" />`;
 }
 
 export function show(id?: string, ...others: string[]) {
@@ -48,20 +52,59 @@ export function show(id?: string, ...others: string[]) {
 /** One wallet with its networks and rules. */
 function WalletPage({ id }: { id: string }) {
   const asked = usePages(WalletRulesDocument, { id, withAccount: may('accounts:read') });
+  const [isAssigning, setAssigning] = useState(false);
   const wallet = asked.data?.wallet;
-  return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)}
-    actions=${wallet && may('wallet-rules:write') && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`}>
+  const newRule = may('wallet-rules:write') && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`;
+  return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)} actions=${wallet?.rules.totalCount !== 0 && newRule}>
     <${Answer} asked=${asked}>${({ wallet }: WalletRulesQuery) => {
-      if (!wallet) return html`<${Empty}>There is no wallet with this id, or it belongs to another tenant.<//>`;
-      const { networks, rules } = wallet;
-      return html`<p class="muted">Created <${Time} at=${wallet.createdAt} />. Id: <code>${wallet.id}</code></p>
+      if (!wallet) return html`<${Empty} icon="search">There is no wallet with this id, or it belongs to another tenant.<//>`;
+      const { networks, rules, account } = wallet;
+      const assign = may('wallets:write') && html`<button type="button" onClick=${() => setAssigning(true)}>Assign a network</button>`;
+      return html`<${Facts} of=${[
+        ['Id', html`<${Id} id=${wallet.id} />`],
+        ['Account', account && html`<a href=${linkTo(['accounts', account.id])}>${account.name || account.id}</a>`],
+        ['Chain', wallet.chain],
+        ['Created', html`<${Time} at=${wallet.createdAt} />`],
+      ]} />
         <h2>Rules</h2>
         <${WriteNeeded} />
         <${List} label="Rules" of=${rules} pages=${asked.pages} columns=${columnsIn(id)} keyOf=${({ id }: Rule) => id}
-          empty="No rules yet." />
-        <h2>Networks</h2>
-        ${networks.edges.length === 0 ? html`<${Empty}>No networks are assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`}
-        <p class="muted">${networks.edges.length} of ${networks.totalCount} networks, in the order of their assignment.</p>`;
+          linkOf=${(rule: Rule) => linkTo(['wallets', id, 'rules', rule.id])}
+          empty=${html`<${Empty} icon="rules" next=${newRule}>No rules yet. Rules automate or limit transfers from this wallet.<//>`} />
+        <div class="head"><h2>Networks</h2>${networks.edges.length > 0 && assign}</div>
+        ${
+          networks.edges.length === 0
+            ? html`<${Empty} icon="networks" next=${assign}>No networks are assigned to the wallet.<//>`
+            : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`
+        }
+        ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}`;
     }}<//>
+    ${isAssigning && html`<${Assign} walletId=${id} onClose=${() => setAssigning(false)} onDone=${asked.reload} />`}
   <//>`;
+}
+
+/** Assigns a network to a wallet. */
+function Assign({ walletId, onClose, onDone }: { walletId: string; onClose: () => void; onDone: () => void }) {
+  const [networkId, setNetworkId] = useState('');
+  const [name, setName] = useState('');
+  const { run, isBusy, failure } = useAction();
+  const assign = async () => {
+    resultOf((await ask(AssignNetworkDocument, { walletId, networkId })).result);
+    toast(`${name || 'The network'} is assigned to the wallet.`);
+    onClose();
+    onDone();
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(assign);
+  };
+  return html`<${Dialog} title="Assign a network" onClose=${onClose}><form onSubmit=${submit}>
+    <${FailureBox} failure=${failure} />
+    <${Picker} label="Network" hint="Only networks of the wallet’s chain can be assigned." required source=${known} value=${networkId} failure=${failure} path="networkId"
+      onChange=${(id: string, option?: { text: string }) => {
+        setNetworkId(id);
+        setName(option?.text ?? '');
+      }} />
+    <p class="actions end"><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${isBusy}>Assign</button></p>
+  </form><//>`;
 }

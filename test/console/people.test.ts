@@ -107,15 +107,19 @@ function sideways(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }
 
-/** Returns the texts of times that lie over each other, and of facts that are wider than their column. */
+/** Returns what lies over each other in the page, what stands out of its card, and facts that are wider than their column. */
 function overlaps(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(() => {
-    const rects = [...document.querySelectorAll('main time')].map((of) => ({ of, rects: [...of.getClientRects()] }));
+    const kinds = 'a, button, input, select, textarea, summary, time, code, h1, h2, h3, p, dt, dd, th, td, label, legend, small, .badge, .icon';
+    const all = [...document.querySelectorAll(kinds)].filter((of) => of.checkVisibility() && !of.closest('.sticky, .skip, .hidden'));
+    const seen = all.filter((of) => ![of, of.closest('thead')].some((each) => each && getComputedStyle(each).position === 'absolute') && !of.closest('[popover]:not(:popover-open, .side)'))
+      .map((of) => ({ of, rects: [...of.getClientRects()] }));
     const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
-    const over = rects.filter(({ rects: own }, at) =>
-      rects.slice(at + 1).some(({ rects: others }) => own.some((a) => others.some((b) => meet(a, b)))));
+    const over = seen.filter(({ of, rects }, at) => seen.slice(at + 1).some(({ of: other, rects: others }) =>
+      !of.contains(other) && !other.contains(of) && rects.some((a) => others.some((b) => meet(a, b)))));
     const wide = [...document.querySelectorAll('.facts dd')].filter((of) => of.scrollWidth > of.clientWidth + 1);
-    return [...over.map(({ of }) => of), ...wide].map((of) => of.innerText);
+    const out = seen.filter(({ rects }) => rects.some(({ left, right }) => left < -1 || right > innerWidth + 1));
+    return [...over.map(({ of }) => of), ...wide, ...out.map(({ of }) => of)].map((of) => of.outerHTML.slice(0, 120));
   })()`);
 }
 
@@ -185,7 +189,7 @@ describeReal('chromium', 'the console for people', () => {
     expect(found).toEqual([]);
   });
 
-  it('shows times apart from each other, and scrolls sideways at no width', async () => {
+  it('shows nothing over something else, and scrolls sideways at no width', async () => {
     await using own = await openConsole(browser, p, { locale: 'en-US' });
     const { page } = own;
     await signIn(page, p.demo);
@@ -194,7 +198,7 @@ describeReal('chromium', 'the console for people', () => {
       if (!inject('isThorough') && !WITH_TIMES.includes(name)) continue;
       await page.setViewportSize({ width: 1440, height: 900 });
       await goTo(page, place(p.demo));
-      for (const width of [390, 768, 1024, 1280, 1440, 1920]) {
+      for (const width of [360, 390, 768, 1024, 1280, 1440, 1920, 3840]) {
         await page.setViewportSize({ width, height: 900 });
         found.push(...(await overlaps(page)).map((text) => `${name} ${width}: ${text}`));
         if ((await sideways(page)) > 0) found.push(`${name} ${width}: the page scrolls sideways`);

@@ -271,7 +271,7 @@ describeReal('chromium', 'the session of the console', () => {
     await signIn(page, { client: made.credentials });
     await goTo(page, `#/accounts/${p.demo.account_id}`);
     await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();
-    expect(await shown(page)).toMatch(/Organisation, created .*you need the permission wallets:read/);
+    expect(await shown(page)).toMatch(/Type Organisation .*you need the permission wallets:read/);
     expectQuiet(open, p.url, documents);
   });
 });
