@@ -21,8 +21,9 @@ export interface Failure {
 /** Returns any error as a failure to show. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof PortcullisError) {
-    const { code, permission, correlationId } = error;
-    const message = error.message.startsWith('Variable "') ? 'The input is invalid.' : error.message;
+    const { status, code, permission, correlationId } = error;
+    const unexpected = code === 'unexpected_response' ? `The server returned HTTP status ${status}.` : error.message;
+    const message = error.message.startsWith('Variable "') ? 'The input is invalid.' : unexpected;
     const issues = error.issues.map((issue) => ({ path: [issue.path].flat(), message: issue.message }));
     return { message, issues, permission, correlationId, code };
   }

@@ -1,9 +1,10 @@
 import { type ErrorDetails, errorOf, type Issue, PortcullisError } from './errors.ts';
 import { parseJson } from './json.ts';
-import { backoff, pause } from './waiting.ts';
+import { backoff, inTime, linked, pause } from './waiting.ts';
 
-/** The longest time of an attempt in milliseconds. */
+/** The longest times of an attempt in milliseconds. */
 const ATTEMPT_MS = 60_000;
+const UPLOAD_MS = 3_600_000;
 /** The longest `Retry-After` that is waited for. */
 const LONGEST_WAIT_S = 60;
 
@@ -45,13 +46,12 @@ export async function send(
   // Invalid headers are an error of the caller, which a repetition would not help.
   const headers = new Headers(request.headers);
   if (typeof request.body === 'string') headers.set('content-type', 'application/json');
+  const limitMs = request.body instanceof FormData ? UPLOAD_MS : ATTEMPT_MS;
   for (let attempt = 0; ; attempt += 1) {
-    const signals = signal ? [signal] : [];
-    // An upload takes as long as it takes.
-    if (!(request.body instanceof FormData)) signals.push(AbortSignal.timeout(ATTEMPT_MS));
+    const { controller, release } = linked(signal);
     try {
-      const init = { ...request, method, headers, signal: AbortSignal.any(signals), redirect: 'error' } as const;
-      const response = await read(await fetcher(url, init));
+      const init = { ...request, method, headers, signal: controller.signal, redirect: 'error' } as const;
+      const response = await inTime(limitMs, controller, fetcher(url, init).then(read));
       if (response.status >= 400) throw errorIn(response);
       return response;
     } catch (error) {
@@ -60,19 +60,15 @@ export async function send(
       const seconds = isRepeatable ? secondsUntilRetry(error) : undefined;
       if (seconds === undefined || attempt >= retries) throw error;
       await pause(Math.max(backoff(attempt), seconds * 1000), signal);
+    } finally {
+      release();
     }
   }
 }
 
 /** Reads a response to its end. */
 export async function read(response: Response): Promise<HttpResponse> {
-  const { status, headers } = response;
-  const text = await response.text();
-  try {
-    return { status, headers, body: parseJson(text) };
-  } catch {
-    return { status, headers, body: undefined };
-  }
+  return { status: response.status, headers: response.headers, body: parseJson(await response.text()) };
 }
 
 /** The codes of errors that end an event stream and not the subscription. */
@@ -107,7 +103,7 @@ function issuesIn({ message, extensions }: GraphqlError): readonly Issue[] {
 export function errorIn({ status, headers, body }: HttpResponse): PortcullisError {
   // Bodies of REST, of RFC 6749, and of GraphQL.
   const { message, error, error_description: description, errors } = Object(body) as Record<string, unknown>;
-  const issues = Array.isArray(errors) ? (errors as (Issue & GraphqlError)[]) : [];
+  const issues = [errors].flat().filter((one): one is Issue & GraphqlError => one instanceof Object);
   const [first] = issues;
   const details = {
     status,
@@ -118,7 +114,7 @@ export function errorIn({ status, headers, body }: HttpResponse): PortcullisErro
     const inner = issues.flatMap(issuesIn);
     return errorOf(first.message, { code: 'GRAPHQL_ERROR', ...details, ...first.extensions, issues: inner });
   }
-  const code = [error, message].find((text) => typeof text === 'string') ?? `status_${status}`;
+  const code = [error, message].find((text) => typeof text === 'string') ?? 'unexpected_response';
   const reason = description ?? (first && `${[first.path].flat().join('.')} ${first.message}`);
   return errorOf(`${status} ${code}${reason ? `: ${reason}` : ''}`, { ...details, code: String(code), issues });
 }

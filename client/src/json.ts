@@ -22,11 +22,15 @@ export function writeJson(value: unknown): string {
   });
 }
 
-/** Parses JSON. A number that a double cannot hold exactly is returned as its text. */
+/** Parses JSON. A number that a double cannot hold exactly is returned as its text. Undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   const reviver = (_key: string, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' && context?.source !== undefined && String(value) !== context.source
       ? context.source
       : value;
-  return JSON.parse(text, reviver);
+  try {
+    return JSON.parse(text, reviver);
+  } catch {
+    return undefined;
+  }
 }

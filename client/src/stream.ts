@@ -1,6 +1,6 @@
 import { type CallOptions, errorIn, read, secondsUntilRetry, type Transport } from './http.ts';
 import { parseJson } from './json.ts';
-import { backoff, pause } from './waiting.ts';
+import { backoff, inTime, linked, pause } from './waiting.ts';
 
 /** The longest silence of a stream. The gateway sends a ping every 12 s. */
 const SILENCE_MS = 40_000;
@@ -25,13 +25,11 @@ export async function* subscribe<Result>(
   for (let retries = 0; ; retries += 1) {
     signal?.throwIfAborted();
     onState?.({ state: 'connecting' });
-    const connection = new AbortController();
-    const stop = () => connection.abort(signal?.reason);
-    signal?.addEventListener('abort', stop);
+    const { controller: connection, release } = linked(signal);
     const startedAt = Date.now();
     let waitMs = backoff(retries);
     try {
-      const response = await inTime(open(connection.signal), connection);
+      const response = await inTime(SILENCE_MS, connection, open(connection.signal));
       onState?.({ state: 'live' });
       for await (const result of resultsOf<Result>(response, connection)) {
         signal?.throwIfAborted();
@@ -45,7 +43,7 @@ export async function* subscribe<Result>(
       if (seconds === undefined) throw error;
       waitMs = Math.max(waitMs, seconds * 1000);
     } finally {
-      signal?.removeEventListener('abort', stop);
+      release();
       connection.abort();
     }
     // A connection that lived longer than the pause before it was a good one.
@@ -61,8 +59,9 @@ export async function openStream(
   url: string,
   init: RequestInit,
 ): Promise<Response> {
-  const response = await fetcher(url, init);
-  if (response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
+  const response = await fetcher(url, { ...init, redirect: 'error' });
+  const type = response.headers.get('content-type');
+  if (response.ok && type?.startsWith('text/event-stream')) return response;
   throw errorIn(await read(response));
 }
 
@@ -83,8 +82,8 @@ async function* resultsOf<Result>(response: Response, connection: AbortControlle
 }
 
 function resultIn<Result>({ status, headers }: Response, text: string): Result {
-  const body = parseJson(text) as { data: Result; errors?: unknown };
-  if (body.errors) throw errorIn({ status, headers, body });
+  const body = Object(parseJson(text)) as { data?: Result; errors?: unknown };
+  if (body.errors || !body.data) throw errorIn({ status, headers, body });
   return body.data;
 }
 
@@ -94,7 +93,7 @@ async function* linesOf({ body }: Response, connection: AbortController): AsyncG
   let line = '';
   let text = '';
   while (reader) {
-    const { done, value } = await inTime(reader.read(), connection);
+    const { done, value } = await inTime(SILENCE_MS, connection, reader.read());
     if (done) return;
     const isInsideLineEnd = text.endsWith('\r');
     text = decoder.decode(value, { stream: true });
@@ -106,10 +105,4 @@ async function* linesOf({ body }: Response, connection: AbortController): AsyncG
       line = other;
     }
   }
-}
-
-/** Resolves as the promise does. Aborts the connection if that takes too long. */
-async function inTime<T>(promise: Promise<T>, connection: AbortController): Promise<T> {
-  const silence = setTimeout(() => connection.abort(new TypeError('the event stream fell silent')), SILENCE_MS);
-  return promise.finally(() => clearTimeout(silence));
 }

@@ -124,6 +124,26 @@ describe('a request of the client package', () => {
     expect(gateway.seen).toHaveLength(4);
   });
 
+  it.each(['', '<html>', 'null', '[]', '{"data": null}', '{"errors": [null]}', '{"errors": {}}'])(
+    'is an error with the status if the response is %s',
+    async (body) => {
+      const unexpected = { name: 'PortcullisError', status: 200, code: 'unexpected_response' };
+      await using gateway = await scripted((res) => res.end(body), stream([`event: next\ndata: ${body}\n\n`]));
+      await expect(gateway.client.graphql('{ a }')).rejects.toMatchObject(unexpected);
+      await expect(gateway.client.updates().next()).rejects.toMatchObject(unexpected);
+    },
+  );
+
+  it.each([
+    ['a token', { token: () => new Promise<string>(() => {}) }],
+    ['a response', { fetch: () => new Promise<Response>(() => {}) }],
+    ['a body', { fetch: async () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) })) }],
+  ])('ends with the reason of its signal when %s never comes', async (_, options) => {
+    const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', ...options });
+    await expect(client.getAsset('a', { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
+    await expect(client.updates({ signal: AbortSignal.timeout(50) }).next()).rejects.toThrow(/timeout/);
+  });
+
   it('leaves no rejection unhandled when its signal has aborted', async () => {
     const token = () => Promise.reject(new Error('no token'));
     const client = new Portcullis({ baseUrl: 'http://127.0.0.1:1', token });
