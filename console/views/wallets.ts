@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { ask, resultOf } from '../api.ts';
 import { AssignNetworkDocument, type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { type Column, List, nodesOf, Table, usePages } from '../kit/list.ts';
 import { Dialog, toast } from '../kit/overlay.ts';
 import { Answer, type Crumb, Empty, FailureBox, may, Needs, Page, useAction } from '../kit/page.ts';
-import { Picker } from '../kit/picker.ts';
+import { Picker, type Source } from '../kit/picker.ts';
 import { networks as known } from '../kit/sources.ts';
 import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
 import { linkTo } from '../router.ts';
@@ -79,12 +79,12 @@ function WalletPage({ id }: { id: string }) {
         }
         ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}`;
     }}<//>
-    ${isAssigning && html`<${Assign} walletId=${id} onClose=${() => setAssigning(false)} onDone=${asked.reload} />`}
+    ${isAssigning && html`<${Assign} walletId=${id} chain=${wallet?.chain} onClose=${() => setAssigning(false)} onDone=${asked.reload} />`}
   <//>`;
 }
 
 /** Assigns a network to a wallet. */
-function Assign({ walletId, onClose, onDone }: { walletId: string; onClose: () => void; onDone: () => void }) {
+function Assign({ walletId, chain, onClose, onDone }: { walletId: string; chain: string; onClose: () => void; onDone: () => void }) {
   const [networkId, setNetworkId] = useState('');
   const [name, setName] = useState('');
   const { run, isBusy, failure } = useAction();
@@ -98,9 +98,13 @@ function Assign({ walletId, onClose, onDone }: { walletId: string; onClose: () =
     event.preventDefault();
     void run(assign);
   };
+  const source = useMemo((): Source => {
+    const isOfChain = ({ detail }: { detail?: string | undefined }) => detail === chain;
+    return { ...known, search: async (...of) => (await known.search(...of)).filter(isOfChain) };
+  }, [chain]);
   return html`<${Dialog} title="Assign a network" onClose=${onClose}><form onSubmit=${submit}>
     <${FailureBox} failure=${failure} />
-    <${Picker} label="Network" hint="Only networks of the wallet’s chain can be assigned." required source=${known} value=${networkId} failure=${failure} path="networkId"
+    <${Picker} label="Network" required source=${source} value=${networkId} failure=${failure} path="networkId"
       onChange=${(id: string, option?: { text: string }) => {
         setNetworkId(id);
         setName(option?.text ?? '');

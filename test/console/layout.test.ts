@@ -1,0 +1,107 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beginAt, goTo, openAccount, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import { createdClient } from '../support/graphql/administration.ts';
+import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+
+let p: Portcullis;
+let browser: Browser;
+let open: OpenPage;
+
+/** The titles of the items in the navigation. */
+function items(page: Page): Promise<string[]> {
+  return page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();
+}
+
+const background = (page: Page) => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
+
+describeReal('chromium', 'the layout of the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    open = await openConsole(browser, p, { colorScheme: 'light', timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('shows the views that the permissions allow; the address of another one names the missing permission', async () => {
+    const { credentials } = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
+    await using own = await openConsole(browser, p);
+    await signIn(own.page, { client: credentials });
+    await own.page.getByRole('heading', { name: 'Accounts', level: 1 }).waitFor();
+    expect(await items(own.page)).toEqual(['Accounts']);
+    await goTo(own.page, '#/audit');
+    expect(await shown(own.page)).toContain('you do not have the permission audit:read');
+  });
+
+  it('opens the navigation by a button on a phone, and closes it with the choice of a view', async () => {
+    const page = await beginAt(open, p.demo, '#/accounts');
+    await page.setViewportSize({ width: 390, height: 844 });
+    const navigation = page.getByRole('navigation', { name: 'Main' });
+    expect(await navigation.isVisible()).toBe(false);
+    expect((await page.locator('.bar').boundingBox())?.height).toBe(56);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await navigation.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor();
+    await expect.poll(() => navigation.isVisible(), SOON).toBe(false);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    expect((await page.locator('.side').boundingBox())?.width).toBe(220);
+  });
+
+  it('keeps the choices of colours and of the time zone in the browser', async () => {
+    const page = await beginAt(open, p.demo, `#/accounts/${p.demo.account_id}`);
+    const time = page.locator('main time').first();
+    const [light, local] = [await background(page), await time.innerText()];
+    await openAccount(page);
+    await page.getByLabel('Dark').check();
+    await page.getByLabel('UTC').check();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => background(page), SOON).not.toBe(light);
+    await expect.poll(() => time.innerText(), SOON).not.toBe(local);
+    const kept = () => page.evaluate('({ ...localStorage })');
+    expect(await kept()).toEqual({ 'portcullis.theme': 'dark', 'portcullis.times': 'utc' });
+    await page.reload();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await background(page)).not.toBe(light);
+    await beginAt(open, p.demo, '#/accounts');
+    await openAccount(page);
+    await page.getByLabel('System').check();
+    await page.getByLabel('Local').check();
+    await page.keyboard.press('Escape');
+    expect(await kept()).toEqual({});
+  });
+
+  it('leads from a list by a click anywhere on a row, and copies an id by a click', async () => {
+    const page = await beginAt(open, p.demo, '#/accounts');
+    const row = page.getByRole('row').filter({ hasText: 'Acme Treasury' });
+    await row.hover();
+    await row.locator('.id').hover();
+    await row.getByRole('button', { name: `Copy ${p.demo.account_id}` }).click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(p.demo.account_id);
+    await row.getByText('Organisation').click();
+    await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();
+  });
+
+  it('picks by name with the keyboard alone; a pasted id becomes its name, and an unknown one stays', async () => {
+    const page = await beginAt(open, p.demo, `#/wallets/${p.demo.wallet_id}`);
+    await page.getByRole('button', { name: 'Assign a network' }).press('Enter');
+    const picker = page.getByRole('combobox', { name: 'Network' });
+    await picker.fill(p.demo.network_id);
+    await expect.poll(() => picker.inputValue(), SOON).toBe('Ethereum mainnet');
+    const unknown = '00000000-0000-4000-8000-000000000000';
+    await picker.fill(unknown);
+    await picker.press('Enter');
+    await page.getByRole('alert').waitFor();
+    expect(await picker.inputValue()).toBe(unknown);
+    await picker.fill('sepo');
+    await page.getByRole('option', { name: 'Ethereum Sepolia' }).waitFor();
+    await picker.press('Enter');
+    await expect.poll(() => picker.inputValue(), SOON).toBe('Ethereum Sepolia');
+    await picker.press('Enter');
+    await page.getByText('Ethereum Sepolia is assigned to the wallet.').waitFor();
+    await page.getByRole('table', { name: 'Networks' }).getByText('Ethereum Sepolia').waitFor();
+  });
+});
