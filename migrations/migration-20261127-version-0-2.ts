@@ -265,14 +265,15 @@ const REQUESTED_TABLES = [
     ${length('wallet_rule_versions', 'subject', 1_024)}, ${length('wallet_rule_versions', 'client_id', 1_024)},
     ${length('wallet_rule_versions', 'correlation_id', 1_024)},
     ${size('wallet_rule_versions', 'auto_transfer_rule', 524_288)}`,
-  `alter table clients add own_tokens_from timestamptz(6), ${length('clients', 'name', 255)},
+  `alter table clients add own_tokens_from timestamptz(6), add is_console boolean not null default false,
+    ${length('clients', 'name', 255)},
     ${length('clients', 'cert_fingerprint', 383)}, ${size('clients', 'scopes', 262_144)},
     ${size('clients', 'allowed_ips', 65_536)}`,
   // A client with every scope of 0.1.0 has every scope.
   `update clients set scopes = scopes || 'users:erase'::text
     where scopes @> array[${OTHER_SCOPES.map((name) => `'${name}'`).join(', ')}] and not scopes @> array['users:erase']`,
   `alter table supervisors ${length('supervisors', 'username', 255)}`,
-  `alter table login_failures ${length('login_failures', 'username', 510)}`,
+  `alter table login_failures add address text, ${length('login_failures', 'username', 510)}`,
   `alter table revoked_tokens ${length('revoked_tokens', 'token_id', 255)}`,
   `alter table transaction_ids ${length('transaction_ids', 'id', 128)}`,
   // One index for the order of the list and the values of its filters, and small ones for what is looked for.

@@ -18,7 +18,9 @@ import { AccessDirectory, DenyList } from './revocation/access-directory.ts';
 import { AccessWatch, followEnds } from './revocation/access-watch.ts';
 import { DatabaseClock } from './revocation/database-clock.ts';
 import { Sessions } from './revocation/sessions.ts';
+import { PasswordCheck } from './supervisors/password-check.ts';
 import { SupervisorPages, Supervisors } from './supervisors/supervisors.service.ts';
+import { ConsoleSessions } from './token-endpoint/console-sessions.ts';
 import { clientCredentialsGrant, passwordGrant, refreshTokenGrant } from './token-endpoint/grants.ts';
 import { importJwtKeys } from './tokens/jwt-keys.ts';
 import { RefreshTokens } from './tokens/refresh-tokens.ts';
@@ -34,14 +36,14 @@ export function buildAccessPages(db: Db) {
 }
 
 /** The dependencies of the administration of clients and supervisors, in a process that verifies no tokens. */
-interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
+interface AdministrationDependencies {
   database: Pick<Database, 'db' | 'isEmbedded' | 'generation'>;
   cache: Cache;
   /** Whether all processes share the sessions in `cache`. */
   isCacheShared: boolean;
   /** The key of the hashes of client secrets (HMAC), current and previous. */
   pepper: RotatingSecret;
-  passwords: Hashing;
+  passwords: Passwords;
   maxSessions: number;
   /** Returns the current time in milliseconds since 1970. */
   nowMs(): number;
@@ -52,7 +54,7 @@ interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
 }
 
 /** Builds the administration of clients and supervisors. Nothing polls until it is started. */
-export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
+export function buildAdministration({
   database,
   database: { db },
   cache,
@@ -63,25 +65,36 @@ export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
   nowMs,
   isOwnClock,
   onError,
-}: AdministrationDependencies<Hashing>) {
+}: AdministrationDependencies) {
   const clock = new DatabaseClock({ db, isOwn: isOwnClock, nowMs });
   const changes = new AccessChanges({ db, generation: () => database.generation, nowMs, onError });
   const sessions = new Sessions({ db, cache, isShared: isCacheShared, changes, maxSessions, nowMs });
   const locks = new LoginLocks({ db, nowMs });
+  const supervisors = new Supervisors(db);
+  const passwordCheck = new PasswordCheck({ supervisors, passwords, locks });
   return {
     clock,
     changes,
     sessions,
     locks,
     passwords,
+    passwordCheck,
     ...buildAccessPages(db),
     clientAdministration: new ClientAdministration({ db, changes, clock, sessions, pepper: pepper.current, nowMs }),
-    supervisors: new Supervisors(db),
-    supervisorAdministration: new SupervisorAdministration({ db, changes, sessions, passwords, locks, nowMs }),
+    supervisors,
+    supervisorAdministration: new SupervisorAdministration({
+      db,
+      changes,
+      sessions,
+      passwords,
+      passwordCheck,
+      locks,
+      nowMs,
+    }),
   };
 }
 
-interface AccessDependencies extends Omit<AdministrationDependencies<Passwords>, 'onError' | 'pepper'> {
+interface AccessDependencies extends Omit<AdministrationDependencies, 'onError' | 'pepper'> {
   secrets: Pick<Secrets, 'jwt' | 'pepper'>;
   log: Log;
   /** Returns the base URL that tokens carry as their issuer (`iss`). */
@@ -107,7 +120,7 @@ export async function buildAccess(
     pepper: secrets.pepper,
     onError: (error) => log.error({ err: error }, 'could not load or prune revoked sessions and tokens'),
   });
-  const { clock, changes, sessions, locks, passwords, supervisors } = administration;
+  const { clock, changes, sessions, supervisors, passwordCheck } = administration;
   stack.defer(() => clock.stop());
   stack.defer(() => changes.stop());
   const verifier = new TokenVerifier(keys);
@@ -131,11 +144,8 @@ export async function buildAccess(
   const spent = new SpentTokens({ db, nowMs });
   const revocations = new Revocations({ db, changes, sessions, nowMs });
   const refreshTokens = new RefreshTokens({ verifier, directory, supervisors, sessions, spent, nowMs });
-  const grants = [
-    clientCredentialsGrant(issuer),
-    passwordGrant({ supervisors, passwords, locks, sessions, issuer }),
-    refreshTokenGrant({ refreshTokens, spent, revocations, sessions, issuer }),
-  ];
+  const password = passwordGrant({ passwordCheck, sessions, issuer });
+  const refresh = refreshTokenGrant({ refreshTokens, spent, revocations, sessions, issuer });
   return {
     ...administration,
     verifier,
@@ -147,7 +157,8 @@ export async function buildAccess(
     guards,
     throttle,
     issuer,
-    grants,
+    grants: [clientCredentialsGrant(issuer), password, refresh],
+    consoleSessions: new ConsoleSessions({ directory, throttle, password, refresh, refreshTokens, revocations }),
     tokenManagement: new TokenManagement({
       authenticator,
       directory,

@@ -25,6 +25,7 @@ export const Client = defineEntity({
     requestsPerHour: p.integer().nullable(),
     monthlyLimit: p.integer().nullable(),
     refreshReuseDetection: p.boolean().default(false),
+    isConsole: p.boolean().default(false),
     status: p.enum(['active', 'disabled']).default('active'),
     tokensFrom: p.datetime(6).$type<string>().nullable(),
     ownTokensFrom: p.datetime(6).$type<string>().nullable(),
@@ -90,7 +91,10 @@ export const Supervisor = defineEntity({
   ],
 });
 
-/** A failed login attempt for a username in lower case, whether or not that username exists. */
+/**
+ * A failed login attempt for a username in lower case, whether or not that username exists. `address` is where a sign-in
+ * to the console came from; null for the token endpoint.
+ */
 export const LoginFailure = defineEntity({
   name: 'LoginFailure',
   tableName: 'login_failures',
@@ -98,6 +102,7 @@ export const LoginFailure = defineEntity({
     id: p.uuid().primary(),
     nodeId: ofNode(),
     username: p.text(),
+    address: p.text().nullable(),
     failedAt: p.datetime(6).$type<string>().index('login_failures_end'),
   },
   indexes: [{ name: 'login_failures_of_username', properties: ['nodeId', 'username', 'failedAt'] }],

@@ -36,6 +36,22 @@ describeReal('postgres', 'commands on a database beside its server', () => {
 
   const accounts = async (token: string) => (await p.call('GET', '/v1/accounts', { token })).status;
 
+  it('D3-40: a console client is created without grants, scopes and secret', async () => {
+    const nodeId = await newNode();
+    const desk = JSON.parse(
+      (await run('client', 'create', '--node', nodeId, '--name', 'Desk', '--console', '--json')).out,
+    );
+    const grant_types = ['password', 'refresh_token'];
+    expect(desk).toMatchObject({
+      name: 'Desk',
+      is_console: true,
+      grant_types,
+      scopes: [],
+      refresh_reuse_detection: true,
+    });
+    expect(desk).not.toHaveProperty('client_secret');
+  });
+
   it('D1-12 D3-06 D3-07: clients are created, listed, rotated and disabled; their secrets are shown once; what ends, ends in the server', async () => {
     const nodeId = await newNode();
     const plain = await run(...client(nodeId));
@@ -61,6 +77,7 @@ describeReal('postgres', 'commands on a database beside its server', () => {
       rate_limit: { requests_per_second: 5, requests_per_minute: null, requests_per_hour: 900 },
       monthly_limit: 10_000,
       refresh_reuse_detection: true,
+      is_console: false,
       status: 'active',
       last_used_at: null,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),

@@ -23,6 +23,7 @@ describe('the input of a client', () => {
       require_certificate: false,
       rate_limit: {},
       refresh_reuse_detection: false,
+      is_console: false,
     });
   });
 
@@ -58,6 +59,7 @@ describe('the input of a client', () => {
       rate_limit: { requests_per_second: 1, requests_per_minute: 2, requests_per_hour: 3 },
       monthly_limit: 4,
       refresh_reuse_detection: true,
+      is_console: false,
     });
   });
 

@@ -38,7 +38,7 @@ const TOKEN = 'POST /v2/oauth/token';
 const OAUTH = [TOKEN, 'POST /v2/oauth/revoke', 'POST /v2/oauth/introspect'];
 const WEBHOOK = 'POST /v2/webhooks/custodial';
 const REST = [...OAUTH, RULES, RULE, WEBHOOK, SINGLE, BULK];
-const BODILESS = REGISTERED.filter((route) => !/^(?:POST|PUT) |\/mcp/.test(route));
+const BODILESS = REGISTERED.filter((route) => !/^(?:POST|PUT) |\/mcp|\/session/.test(route));
 const DEEP = 10_000;
 
 function text({ body }: Sent): string {
@@ -280,7 +280,8 @@ function expectRefusal({ route, at }: BadRow, { status, body, headers }: RawAnsw
     return;
   }
   expect(envelope).toMatchObject({ code: -1, domain: 0, message: MESSAGES[status] ?? 'invalid_request' });
-  const oauth = OAUTH.includes(route) && status < 404 ? ['error', 'error_description'] : [];
+  const oauth =
+    (OAUTH.includes(route) || route.includes('/console/session')) && status < 404 ? ['error', 'error_description'] : [];
   expect(['code', 'domain', 'message', ...oauth]).toEqual(expect.arrayContaining(Object.keys(envelope)));
   if (status !== 400 || (route === TOKEN && at === undefined)) {
     expect(errors).toBeUndefined();

@@ -31,7 +31,7 @@ const OF_TYPE = byName<Permission | null>([
   ['clients:manage', 'Client TokenExpiry RateLimit Supervisor'],
   ['audit:read', 'AuditRecord'],
 ]);
-const OF_MUTATION = byName<Permission>([
+const OF_MUTATION = byName<Permission | null>([
   ['wallet-rules:write', 'createWalletRule replaceWalletRule setWalletRuleStatus'],
   ['wallets:write', 'assignNetwork'],
   ['users:migrate', 'migrateUser migrateUsers startUserMigration cancelUserMigration'],
@@ -42,6 +42,7 @@ const OF_MUTATION = byName<Permission>([
     'createClient updateClient rotateClientSecret setClientStatus createSupervisor setSupervisorStatus',
   ],
   ['clients:manage', 'setSupervisorPassword setSupervisorRole unlockSupervisor revokeSessions'],
+  [null, 'changeOwnPassword endOwnSessions'],
 ]);
 
 function byName<Needed>(rows: [needed: Needed, names: string][]): Record<string, Needed> {
@@ -102,6 +103,7 @@ const ARGUMENTS: Record<string, string> = {
   'Mutation.setSupervisorRole': '(id: "x", role: "x")',
   'Mutation.unlockSupervisor': '(id: "x")',
   'Mutation.revokeSessions': '(supervisorId: "x")',
+  'Mutation.changeOwnPassword': '(current: "x", new: "x")',
   'Mutation.registerTransaction': '(input: {id: "new", collection: OTC_TRANSACTIONS, type: 1})',
 };
 

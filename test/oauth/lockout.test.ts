@@ -89,7 +89,7 @@ it('D3-17: a username that nobody has is counted and locked like any other', asy
   await fail(username, 7);
   expect(await failuresOf(username)).toBe(5);
   const { locks } = p.service.context;
-  expect(await locks.isLocked(p.demo.node_id, username.toUpperCase())).toBe(true);
+  expect(await locks.isLocked(p.demo.node_id, username.toUpperCase(), null)).toBe(true);
 });
 
 /** Who is refused, and whose login it would have been. */

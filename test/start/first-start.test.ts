@@ -77,6 +77,8 @@ describe('an embedded instance', () => {
       base_url: first.baseUrl,
       graphql_url: `${first.baseUrl}/graphql`,
       mcp_url: `${first.baseUrl}/v2/mcp`,
+      console_client_id: UUID,
+      console_url: expect.stringMatching(`^${first.baseUrl}/console/\\?client=[0-9a-f-]{36}$`),
       instance_id: expect.stringMatching(/^\d+$/),
       node_id: UUID,
       account_id: UUID,
@@ -162,6 +164,7 @@ describe('an embedded instance', () => {
       base_url: url,
       graphql_url: `${url}/graphql`,
       mcp_url: `${url}/v2/mcp`,
+      console_url: `${url}/console/?client=${before.console_client_id}`,
       webhook: { username: 'chain-processor', password },
     });
     for (const text of [before.client.client_secret, before.supervisor.password, `curl -s ${url}/v2/oauth/token`]) {

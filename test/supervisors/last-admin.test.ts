@@ -29,6 +29,7 @@ describeReal('postgres', 'two admins who turn on each other', () => {
       changes,
       sessions,
       passwords,
+      passwordCheck: { check: async () => undefined },
       locks: new LoginLocks({ db, nowMs }),
       nowMs,
     });

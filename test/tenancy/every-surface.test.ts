@@ -30,6 +30,8 @@ const APART: Record<string, string> = {
   'Subscription.transactionUpdates(filter.idOrHash)': 'reads the log of the node: has a test of its own',
   'Query.transactionStats': 'names nothing: test/transactions/filters.test.ts has two nodes',
   'Query.auditRecords(filter.hideReadsOf)': 'leaves out records, whoever is named',
+  'Mutation.changeOwnPassword': 'the caller',
+  'Mutation.endOwnSessions': 'the caller',
   'Query.me': 'the caller',
   'Query.gasFees': 'of no node',
 };

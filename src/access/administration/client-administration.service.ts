@@ -4,12 +4,12 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { notFound } from '../../platform/errors.ts';
+import { invalidInput, notFound } from '../../platform/errors.ts';
 import { type ClientRow, hashClientSecret } from '../clients/clients.service.ts';
 import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
 import type { DatabaseClock } from '../revocation/database-clock.ts';
 import type { Sessions } from '../revocation/sessions.ts';
-import { type Administrator, refuseAdministration } from './administration.ts';
+import { type Administrator, freerThanMaker, refuseAdministration, UNBOUND } from './administration.ts';
 import type { ClientInput } from './client.input.ts';
 
 const SECOND_MS = 1_000;
@@ -29,7 +29,10 @@ interface ClientAdministrationDependencies {
   nowMs(): number;
 }
 
-/** A client with its new secret. The secret is returned only here, because only its hash is stored. */
+/**
+ * A client with its new secret, which is empty for a console client. The secret is returned only here, because only its
+ * hash is stored.
+ */
 export interface ClientWithSecret {
   client: ClientRow;
   secret: string;
@@ -46,7 +49,7 @@ export class ClientAdministration {
     this.#deps = deps;
   }
 
-  /** Creates an active client with one secret. */
+  /** Creates an active client with one secret; without any if it is for the console. */
   async create(nodeId: string, by: Administrator, input: ClientInput): Promise<ClientWithSecret> {
     const { db, nowMs } = this.#deps;
     const columns = columnsOf(input);
@@ -57,7 +60,7 @@ export class ClientAdministration {
       return await db.transaction(async () => {
         const [client] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
         if (!client) throw notFound();
-        return { client, secret: await this.#addSecret(client) };
+        return { client, secret: client.is_console ? '' : await this.#addSecret(client) };
       });
     } catch (error) {
       // A violated foreign key means that the tenant does not exist.
@@ -73,6 +76,7 @@ export class ClientAdministration {
   replace(nodeId: string, by: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before) => {
       const columns = columnsOf(input);
+      if (columns.is_console !== before.is_console) throw invalidInput('is_console', 'cannot be changed');
       const scopes = [...before.scopes, ...input.scopes];
       const target = { clientId: before.id, scopes, bounds: columns };
       const { db, clock } = this.#deps;
@@ -90,6 +94,7 @@ export class ClientAdministration {
   rotateSecret(nodeId: string, by: Administrator, id: string, overlapSeconds: number): Promise<ClientWithSecret> {
     return this.#change(nodeId, id, async (before) => {
       await this.#refuse(by, 'rotate', before);
+      if (before.is_console) throw invalidInput('id', 'a console client has no secret');
       await this.#endSecrets(before, overlapSeconds);
       const secret = await this.#addSecret(before);
       return { client: await this.#update(before, {}), secret };
@@ -196,10 +201,16 @@ export class ClientAdministration {
   }
 }
 
+/**
+ * Returns the columns of a client.
+ * @throws Refusal `invalid_input` for a console client with limits, which no sign-in would check.
+ */
 function columnsOf(input: ClientInput) {
   const { token_expiry, rate_limit, cert_fingerprint, monthly_limit, ...same } = input;
-  return {
+  const columns = {
     ...same,
+    grant_types: input.is_console ? ['password', 'refresh_token'] : input.grant_types,
+    refresh_reuse_detection: input.refresh_reuse_detection || input.is_console,
     token_expiry_enabled: token_expiry.enabled,
     token_expiry_duration: token_expiry.duration,
     cert_fingerprint: cert_fingerprint || null,
@@ -208,6 +219,10 @@ function columnsOf(input: ClientInput) {
     requests_per_hour: rate_limit.requests_per_hour ?? null,
     monthly_limit: monthly_limit ?? null,
   };
+  if (input.is_console && freerThanMaker(columns, UNBOUND).length > 0) {
+    throw invalidInput('is_console', 'a console client can have neither addresses, nor a certificate, nor limits');
+  }
+  return columns;
 }
 
 /** Checks whether the client's existing tokens allow more, or live longer, than those issued from now on. */

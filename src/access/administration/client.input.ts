@@ -67,6 +67,7 @@ export const clientInput = objectInput({
   }).default({}),
   monthly_limit: limitInput,
   refresh_reuse_detection: z.boolean('must be a boolean').default(false),
+  is_console: z.boolean('must be a boolean').default(false),
 });
 
 /** The schema of a secret's rotation: the number of seconds for which the current secret stays valid; 0 by default. */

@@ -2,17 +2,20 @@ import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { notFound, Refusal } from '../../platform/errors.ts';
+import { invalidInput, notFound, Refusal } from '../../platform/errors.ts';
 import type { LoginLocks } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
 import { permissionsOfRole } from '../identity/permissions.rules.ts';
+import type { Principal } from '../identity/principal.ts';
 import type { AccessChanges } from '../revocation/access-changes.ts';
 import type { Sessions } from '../revocation/sessions.ts';
+import type { PasswordCheck } from '../supervisors/password-check.ts';
 import { SUPERVISOR_COLUMNS, type SupervisorRow } from '../supervisors/supervisors.service.ts';
 import {
   type AdministrativeChange,
   type Administrator,
   lastAdminRefusal,
+  OPERATOR,
   refuseAdministration,
 } from './administration.ts';
 import type { SupervisorInput } from './supervisor.input.ts';
@@ -24,6 +27,7 @@ interface SupervisorAdministrationDependencies {
   changes: Pick<AccessChanges, 'commit'>;
   sessions: Pick<Sessions, 'end'>;
   passwords: Pick<Passwords, 'hash'>;
+  passwordCheck: Pick<PasswordCheck, 'check'>;
   locks: Pick<LoginLocks, 'unlock'>;
   nowMs(): number;
 }
@@ -109,6 +113,24 @@ export class SupervisorAdministration {
   /** Revokes all sessions of a supervisor. */
   revokeSessions(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
     return this.#change({ nodeId, by, id, change: 'revoke_sessions', set: {} });
+  }
+
+  /**
+   * Changes the password of the supervisor who calls. Wrong current passwords are counted as failed logins of the
+   * session.
+   * @throws Refusal `invalid_input` when the current password is wrong, or there were too many wrong ones.
+   */
+  async changeOwnPassword(caller: Principal, current: string, password: string): Promise<SupervisorRow> {
+    const { nodeId, subject, sessionId } = caller;
+    const { username } = await this.#find(nodeId, subject);
+    const self = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
+    if (!self) throw invalidInput('current', 'is wrong, or was wrong too often');
+    return this.setPassword(nodeId, OPERATOR, subject, password);
+  }
+
+  /** Revokes all sessions of the supervisor who calls. */
+  endOwnSessions({ nodeId, subject }: Principal): Promise<SupervisorRow> {
+    return this.revokeSessions(nodeId, OPERATOR, subject);
   }
 
   /** Ends a supervisor's lockout by deleting its failed logins. */

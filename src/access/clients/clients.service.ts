@@ -44,6 +44,7 @@ function toRecord(row: ClientRow): ClientRecord {
       perMonth: row.monthly_limit ?? 0,
     },
     refreshReuseDetection: row.refresh_reuse_detection,
+    isConsole: row.is_console,
     active: row.status === 'active',
     tokensFromSeconds,
     ownTokensFromSeconds: Math.max(tokensFromSeconds, secondsOf(row.own_tokens_from)),

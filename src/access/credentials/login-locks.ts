@@ -4,16 +4,23 @@ import type { Db } from '../../platform/database/database.ts';
 
 /** The number of failed logins within `WINDOW_MS` that lock a username for `WINDOW_MS`. */
 const FAILURES_TO_LOCK = 5;
+/** The number of failed sign-ins from all addresses that lock a username for the console. */
+const SIGN_INS_TO_LOCK = 100;
 const WINDOW_MS = 15 * 60_000;
 
 /**
  * Returns when the lockout of a username ends, in ms since 1970; undefined when it is not locked
- * (docs/contract.md, D3-17). `failedAtMs` are the times of its failed logins in any order; only the newest five count.
+ * (docs/contract.md, D3-17). `failedAtMs` are the times of its failed logins in any order; only the newest `failures`
+ * count.
  */
-export function lockedUntilMs(failedAtMs: readonly number[], nowMs: number): number | undefined {
+export function lockedUntilMs(
+  failedAtMs: readonly number[],
+  nowMs: number,
+  failures = FAILURES_TO_LOCK,
+): number | undefined {
   const newest = failedAtMs.toSorted((a, b) => b - a);
   const [last] = newest;
-  const first = newest[FAILURES_TO_LOCK - 1];
+  const first = newest[failures - 1];
   if (last === undefined || first === undefined || last - first >= WINDOW_MS) return undefined;
   const untilMs = last + WINDOW_MS;
   return nowMs < untilMs ? untilMs : undefined;
@@ -33,6 +40,30 @@ export function lockName(username: string): string {
   return username.toLowerCase();
 }
 
+/**
+ * Where a login came from: null for the token endpoint; for the console an address, whose failures lock a username for
+ * this address only.
+ */
+export type LoginOrigin = string | null;
+
+interface Failure {
+  address: LoginOrigin;
+  failed_at: string;
+}
+
+/** Returns when the last lockout of a username ends for logins from an origin; from any if that is undefined. */
+function lockoutOf(failures: readonly Failure[], origin: LoginOrigin | undefined, nowMs: number): number | undefined {
+  const byOrigin = Map.groupBy(failures, ({ address }) => address);
+  const lockouts = [...byOrigin]
+    .filter(([address]) => origin === undefined || address === origin)
+    .map(([, ofOrigin]) => lockedUntilMs(ofOrigin.map(failedAtMs), nowMs));
+  const signIns = origin === null ? [] : failures.filter(({ address }) => address !== null);
+  return [...lockouts, lockedUntilMs(signIns.map(failedAtMs), nowMs, SIGN_INS_TO_LOCK)]
+    .filter((untilMs) => untilMs !== undefined)
+    .toSorted((a, b) => a - b)
+    .at(-1);
+}
+
 /** Stores failed logins by tenant and username in the database, and derives lockouts from them for all processes. */
 export class LoginLocks {
   readonly #deps: LoginLocksDependencies;
@@ -42,46 +73,53 @@ export class LoginLocks {
     this.#deps = deps;
   }
 
-  /** Checks whether a username is locked now, ignoring case. */
-  async isLocked(nodeId: string, username: string): Promise<boolean> {
-    return (await this.lockedUntil(nodeId, [username])).size > 0;
+  /** Checks whether a username is locked now for logins from an origin, ignoring case. */
+  async isLocked(nodeId: string, username: string, origin: LoginOrigin): Promise<boolean> {
+    return (await this.lockedUntil(nodeId, [username], origin)).size > 0;
   }
 
   /** Records a failed login. */
-  async recordFailure(nodeId: string, username: string): Promise<void> {
+  async recordFailure(nodeId: string, username: string, address: LoginOrigin): Promise<void> {
     const { db, nowMs } = this.#deps;
-    const row = { id: uuidV7(), username: lockName(username), failed_at: new Date(nowMs()).toISOString() };
+    const row = { id: uuidV7(), username: lockName(username), address, failed_at: new Date(nowMs()).toISOString() };
     await db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
     await this.#prune();
   }
 
-  /** Deletes the failed logins of a username, which ends its lockout. */
-  async unlock(nodeId: string, username: string): Promise<void> {
-    await this.#deps.db
-      .forNode(nodeId)
-      .run((k) => k.deleteFrom('login_failures').where('username', '=', lockName(username)));
+  /** Deletes the failed logins of a username, which ends its lockout: those from an origin, or all. */
+  async unlock(nodeId: string, username: string, origin?: LoginOrigin): Promise<void> {
+    await this.#deps.db.forNode(nodeId).run((k) =>
+      k
+        .deleteFrom('login_failures')
+        .where('username', '=', lockName(username))
+        .$if(origin !== undefined, (query) => query.where('address', 'is not distinct from', origin ?? null)),
+    );
   }
 
   /**
-   * Returns, by username as given, the end of its lockout in ms since 1970; usernames that are not locked are left out.
-   * It takes one statement, however many the usernames.
+   * Returns, by username as given, the end of its lockout in ms since 1970, for logins from one origin or from any;
+   * usernames that are not locked are left out. It takes one statement, however many the usernames.
    */
-  async lockedUntil(nodeId: string, usernames: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  async lockedUntil(
+    nodeId: string,
+    usernames: readonly string[],
+    origin?: LoginOrigin,
+  ): Promise<ReadonlyMap<string, number>> {
     const { db, nowMs } = this.#deps;
     const now = nowMs();
-    // Older failures cannot lock any more. None is added during a lockout, so there are few.
+    // Older failures cannot lock any more. None is added during a lockout, so there are few: five, or a hundred.
     const since = new Date(now - 2 * WINDOW_MS).toISOString();
     const rows = await db.forNode(nodeId).run((k) =>
       k
         .selectFrom('login_failures')
-        .select(['username', 'failed_at'])
+        .select(['username', 'address', 'failed_at'])
         .where('username', 'in', usernames.length > 0 ? usernames.map(lockName) : [''])
         .where('failed_at', '>', since),
     );
     const failures = Map.groupBy(rows, (row) => row.username);
     return new Map(
       usernames.flatMap((username) => {
-        const untilMs = lockedUntilMs((failures.get(lockName(username)) ?? []).map(failedAtMs), now);
+        const untilMs = lockoutOf(failures.get(lockName(username)) ?? [], origin, now);
         return untilMs === undefined ? [] : [[username, untilMs] as const];
       }),
     );
@@ -108,6 +146,6 @@ export class LoginLocks {
   }
 }
 
-function failedAtMs({ failed_at }: { failed_at: string }): number {
+function failedAtMs({ failed_at }: Pick<Failure, 'failed_at'>): number {
   return Date.parse(isoFromPg(failed_at));
 }

@@ -13,6 +13,8 @@ export interface ClientRecord {
   certFingerprint: string | undefined;
   limits: RequestLimits;
   refreshReuseDetection: boolean;
+  /** Whether only the console's sessions are for it (docs/contract.md, D3-40); it has no secret. */
+  isConsole: boolean;
   active: boolean;
   /** The time, in seconds since 1970, from which tokens are valid; earlier ones are revoked. */
   tokensFromSeconds: number;

@@ -13,7 +13,7 @@ interface ThrottleDependencies {
   nowMs(): number;
 }
 
-/** Limits guessing of client secrets. While the cache is down each process counts for itself. */
+/** Limits guessing of client secrets, and of passwords at the console. While the cache is down each process counts for itself. */
 export class Throttle {
   /** The counter of wrong client secrets by outcome; to be registered with the metrics of the process. */
   readonly wrongSecrets = counterBy('outcome', ['refused', 'throttled'], {
@@ -39,13 +39,22 @@ export class Throttle {
     throw new Refusal('rate_limit_exceeded', { retryAfterSeconds: resetInSeconds });
   }
 
-  async #count(key: string): Promise<CountedFailure> {
+  /**
+   * Refuses a caller who has failed too often to try again, even with the right secret.
+   * @throws Refusal `rate_limit_exceeded` after twenty failures within a minute.
+   */
+  async requireChance(address: string, clientId: string | undefined): Promise<void> {
+    const { count, resetInSeconds } = await this.#count(keyOf(address, clientId), 0);
+    if (count >= MAX_FAILURES) throw new Refusal('rate_limit_exceeded', { retryAfterSeconds: resetInSeconds });
+  }
+
+  async #count(key: string, step: 0 | 1 = 1): Promise<CountedFailure> {
     const { cache, nowMs } = this.#deps;
     try {
-      return await cache.countFailure(key, nowMs());
+      return await cache.countFailure(key, nowMs(), step);
     } catch (error) {
       if (!(error instanceof CacheUnavailableError)) throw error;
-      return this.#alone.count(key, nowMs());
+      return this.#alone.count(key, nowMs(), step);
     }
   }
 }

@@ -231,7 +231,8 @@ export class AccessDirectory {
   readonly #deps: DirectoryDependencies;
   readonly #peppers: readonly KeyObject[];
   readonly #clients: FreshCache<ClientRecord | undefined>;
-  readonly #nodes: FreshCache<boolean>;
+  /** The names of tenants; undefined for an unknown one. */
+  readonly #nodes: FreshCache<string | undefined>;
   readonly #secrets: FreshCache<ClientSecret | undefined>;
   readonly #hashesOfClient = new Map<string, Set<string>>();
 
@@ -242,8 +243,8 @@ export class AccessDirectory {
     this.#clients = new FreshCache((id) => findClient(db, id));
     this.#secrets = new FreshCache((hash) => this.#loadSecret(hash));
     this.#nodes = new FreshCache(async (id) => {
-      const unscoped = db.unscoped('whether a node exists');
-      return (await unscoped.run((k) => k.selectFrom('nodes').select('id').where('id', '=', id))).length > 0;
+      const unscoped = db.unscoped('nodes are global');
+      return (await unscoped.run((k) => k.selectFrom('nodes').select('name').where('id', '=', id)))[0]?.name;
     });
   }
 
@@ -254,8 +255,8 @@ export class AccessDirectory {
   async admits(principal: Principal): Promise<boolean> {
     const { tokenClass, clientId, nodeId } = principal;
     const loading = clientId === undefined ? undefined : this.client(clientId);
-    const [isNode, client] = await Promise.all([this.#nodes.get(nodeId), loading]);
-    if (!isNode) return false;
+    const [nodeName, client] = await Promise.all([this.#nodes.get(nodeId), loading]);
+    if (nodeName === undefined) return false;
     if (client) return this.isInForce(client, principal, principal.tokenUse === 'login');
     return (tokenClass !== 'user' || clientId === undefined) && this.#deps.denied.allows(undefined, principal);
   }
@@ -274,6 +275,11 @@ export class AccessDirectory {
   /** Returns the client with this id, active or not; undefined when there is none. */
   async client(clientId: string): Promise<ClientRecord | undefined> {
     return isUuid(clientId) ? this.#clients.get(clientId.toLowerCase()) : undefined;
+  }
+
+  /** Returns the name of a tenant; undefined when there is none. */
+  nodeName(nodeId: string): Promise<string | undefined> {
+    return this.#nodes.get(nodeId);
   }
 
   /** Returns the active client with this id if the secret is one of its valid ones; undefined otherwise. */

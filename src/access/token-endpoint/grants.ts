@@ -1,13 +1,10 @@
-import { isLonger, isUuid } from '../../lib/input.ts';
-import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { serviceUnavailable } from '../../platform/errors.ts';
-import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { type LoginLocks, lockName } from '../credentials/login-locks.ts';
-import type { Passwords } from '../credentials/passwords.ts';
+import type { LoginOrigin } from '../credentials/login-locks.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Sessions } from '../revocation/sessions.ts';
-import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
+import type { PasswordCheck } from '../supervisors/password-check.ts';
+import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { RefreshClaims } from '../tokens/refresh.rules.ts';
 import { isOfClient, type RefreshTokens } from '../tokens/refresh-tokens.ts';
 import type { Revocations, SpentTokens } from '../tokens/revocations.ts';
@@ -23,10 +20,11 @@ export interface Granted {
 
 /**
  * A grant of the token endpoint (RFC 6749 section 1.3). `handle` resolves with undefined when it grants nothing.
+ * `origin` is where a login comes from, by default the token endpoint.
  */
 export interface Grant {
   grantType: GrantType;
-  handle(request: TokenRequest, client: ClientRecord): Promise<Granted | undefined>;
+  handle(request: TokenRequest, client: ClientRecord, origin?: LoginOrigin): Promise<Granted | undefined>;
 }
 
 /**
@@ -43,13 +41,8 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
   };
 }
 
-/** The greatest number of logins of one username that wait for the mutex. */
-const MAX_WAITING = 64;
-
 interface PasswordGrantDependencies {
-  supervisors: Supervisors;
-  passwords: Passwords;
-  locks: LoginLocks;
+  passwordCheck: Pick<PasswordCheck, 'check'>;
   sessions: Sessions;
   issuer: TokenIssuer;
 }
@@ -58,50 +51,20 @@ interface PasswordGrantDependencies {
  * Creates the password grant (RFC 6749 section 4.3) for supervisors of the client's tenant. An unknown username, one of
  * another tenant, a wrong password and a lockout give the same response.
  */
-export function passwordGrant(deps: PasswordGrantDependencies): Grant {
-  const guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+export function passwordGrant({ passwordCheck, sessions, issuer }: PasswordGrantDependencies): Grant {
   return {
     grantType: 'password',
-    async handle(request, client) {
+    async handle(request, client, origin = null) {
       if (request.grant_type !== 'password') return undefined;
       const { username, password, scope: requested } = request;
-      // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
-      // would evade the lockout.
-      const key = `${client.nodeId} ${lockName(username)}`;
-      const supervisor = await guesses.run(key, () => authenticate(deps, client.nodeId, username, password));
+      const supervisor = await passwordCheck.check(client.nodeId, username, password, origin);
       if (!supervisor) return undefined;
       const scope = scopeToIssue({ requested, client, granted: supervisor.permissions });
       const sessionId = uuidV7();
-      if (!(await deps.sessions.open(sessionOf(deps.issuer, supervisor, sessionId, client), supervisor)))
-        return undefined;
-      return { response: await deps.issuer.forLogin(supervisor, scope, sessionId, client), isApi: false };
+      if (!(await sessions.open(sessionOf(issuer, supervisor, sessionId, client), supervisor))) return undefined;
+      return { response: await issuer.forLogin(supervisor, scope, sessionId, client), isApi: false };
     },
   };
-}
-
-/**
- * Returns the supervisor if the password is right, else undefined. Every failure costs one Argon2 computation and the
- * same number of statements.
- */
-async function authenticate(
-  { supervisors, passwords, locks }: PasswordGrantDependencies,
-  nodeId: string,
-  username: string,
-  password: string,
-): Promise<SupervisorRecord | undefined> {
-  const supervisor = await supervisors.findByUsername(nodeId, username);
-  // The database may fold case differently, so failures are counted under the stored username.
-  const name = supervisor?.username ?? username;
-  const isLocked = await locks.isLocked(nodeId, name);
-  const isCounted = !isLocked && !isLonger(username, MAX_LENGTHS.supervisors.username);
-  const matches = await passwords.verify(nodeId, password, supervisor?.passwordHash);
-  if (supervisor?.active && matches && isCounted) {
-    await locks.unlock(nodeId, name);
-    return supervisor;
-  }
-  if (isCounted) await locks.recordFailure(nodeId, name);
-  else await locks.isLocked(nodeId, name);
-  return undefined;
 }
 
 /** Returns the session of a login that begins or continues now. */

@@ -18,17 +18,18 @@ export const clientBesideBasicInput = objectInput({
 /** The requested scope. One that is not a text is ignored, as every unknown name is. */
 const scope = z.string().optional().catch(undefined);
 
-/**
- * The schemas of the parameters of each grant (docs/contract.md, 4.1). Keyboards and systems encode one letter in
- * different ways, so usernames and passwords are compared in NFC.
- */
+/** Keyboards and systems encode one letter in different ways, so usernames and passwords are compared in NFC. */
+const login = { username: required().overwrite(nfc), password: required().overwrite(nfc) };
+
+/** The schema of the client of a session in the console. */
+export const consoleSessionInput = objectInput({ client_id: uuidInput() });
+
+/** The schema of a sign-in to the console. */
+export const consoleSignInInput = objectInput({ client_id: uuidInput(), ...login });
+
+/** The schemas of the parameters of each grant (docs/contract.md, 4.1). */
 export const grantInputs = {
-  password: objectInput({
-    grant_type: z.literal('password'),
-    scope,
-    username: required().overwrite(nfc),
-    password: required().overwrite(nfc),
-  }),
+  password: objectInput({ grant_type: z.literal('password'), scope, ...login }),
   client_credentials: objectInput({ grant_type: z.literal('client_credentials'), scope }),
   refresh_token: objectInput({ grant_type: z.literal('refresh_token'), scope, refresh_token: required() }),
 };

@@ -6,6 +6,8 @@ import type { JwtKeys } from './jwt-keys.ts';
 
 const LOGIN_ACCESS_SECONDS = 15 * 60;
 const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;
+/** After this time without use, in seconds, a session of the console cannot be renewed. */
+export const CONSOLE_IDLE_SECONDS = 30 * 60;
 
 /** The documented token response (docs/contract.md, 2.1-01), with exactly these members. */
 export interface TokenResponse {
@@ -64,7 +66,10 @@ export class TokenIssuer {
     return this.#nowSeconds() * 1000 + LOGIN_REFRESH_SECONDS * 1000;
   }
 
-  /** Issues the pair of tokens of a login: an access token for 15 minutes and a refresh token for 30 days. */
+  /**
+   * Issues the pair of tokens of a login: an access token for 15 minutes and a refresh token for 30 days, or for half an
+   * hour in the console.
+   */
   forLogin(
     { supervisorId }: SupervisorRecord,
     scope: IssuedScope,
@@ -78,7 +83,7 @@ export class TokenIssuer {
       accessUse: 'login',
       kinship: { sid: sessionId },
       accessSeconds: LOGIN_ACCESS_SECONDS,
-      refreshSeconds: LOGIN_REFRESH_SECONDS,
+      refreshSeconds: client.isConsole ? CONSOLE_IDLE_SECONDS : LOGIN_REFRESH_SECONDS,
       expire: true,
     });
   }

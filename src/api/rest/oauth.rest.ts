@@ -33,7 +33,7 @@ const tag = 'Tokens';
  * The maximum size of a body in bytes. It is read before the client guards run, since it contains the client's
  * credentials.
  */
-const MAX_BODY_BYTES = 64 * 1024;
+export const MAX_BODY_BYTES = 64 * 1024;
 
 /** The OpenAPI security of these operations: the client authenticates in the body or by HTTP Basic. */
 const security: oas31.SecurityRequirementObject[] = [{}, { clientBasic: [] }];
@@ -68,12 +68,12 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
 }
 
 /**
- * Runs `work` for a request that authenticates a client. Whether it succeeds or is refused, the audit record is then
+ * Runs `work` for a request that names a client. Whether it succeeds or is refused, the audit record is then
  * assigned to the tenant of the client that the request names, even if that has failed to authenticate.
  * @throws Refusal 400 for a body that cannot be read, else what `work` throws.
  */
-async function withClient<Result>(
-  { directory }: OAuthServices,
+export async function withClient<Result>(
+  { directory }: Pick<OAuthServices, 'directory'>,
   req: Request,
   work: (call: ClientCall, audited: AuditedClient) => Promise<Result>,
 ): Promise<Result> {
@@ -90,7 +90,7 @@ async function withClient<Result>(
 }
 
 /** Responses must not be cached (RFC 6749, section 5.1). */
-function noStore(_req: Request, res: Response, next: NextFunction): void {
+export function noStore(_req: Request, res: Response, next: NextFunction): void {
   res.setHeader('Cache-Control', 'no-store');
   res.setHeader('Pragma', 'no-cache');
   next();

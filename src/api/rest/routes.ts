@@ -1,5 +1,6 @@
 import { listAccounts } from './accounts.rest.ts';
 import { getAsset } from './assets.rest.ts';
+import { consoleSessionRoutes } from './console-session.rest.ts';
 import { getGasFees } from './gas-fee.rest.ts';
 import { graphqlRoutes } from './graphql.rest.ts';
 import { healthRoutes } from './health.rest.ts';
@@ -21,6 +22,7 @@ const routes = [
   listAccounts,
   getAsset,
   ...healthRoutes,
+  ...consoleSessionRoutes,
   ...pageRoutes,
   getGasFees,
   ...mcpRoutes,

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
+import { showConsole } from '../../api/rest/static-files.rest.ts';
 import { TRANSACTION_COLLECTIONS } from '../../domain/transactions/type-codes.rules.ts';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { demoPath, notWhole, PARTS } from '../../platform/config/data-dir.ts';
@@ -31,6 +32,8 @@ export const demoSchema = nodeSchema.extend({
   target_wallet_id: id,
   transactions: z.record(z.enum(TRANSACTION_COLLECTIONS), id),
   other_node: nodeSchema,
+  /** The client for signing in to the console; earlier releases have generated none. */
+  console_client_id: id.default(() => randomUUID()),
 });
 
 export type Demo = z.output<typeof demoSchema>;
@@ -39,6 +42,7 @@ export interface DemoFile extends Demo {
   base_url: string;
   graphql_url: string;
   mcp_url: string;
+  console_url: string;
   webhook: { username: string; password: string };
 }
 /** One of the two nodes of the demo. */
@@ -58,6 +62,7 @@ export function newDemo(): Demo {
     target_wallet_id: randomUUID(),
     transactions: demoSchema.shape.transactions.parse(Object.fromEntries(transactions)),
     other_node: newNode(),
+    console_client_id: randomUUID(),
   };
 }
 
@@ -86,17 +91,24 @@ export function readDemo(dataDir: string): Demo | undefined {
   }
 }
 
+/** Returns the address at which a supervisor of the demo signs in to the console. */
+export function consoleUrl(baseUrl: string, { console_client_id: clientId }: Demo): string {
+  return `${baseUrl}${showConsole.path.replace('**', '')}?client=${clientId}`;
+}
+
 /** Writes the file again, with mode 0600 and the current addresses and webhook credentials. */
 export function writeDemo(
   dataDir: string,
   demo: Demo,
   { baseUrl, webhook }: { baseUrl: string; webhook: { username: string; password: string } },
 ): void {
-  const { transactions, other_node, ...rest } = demo;
+  const { transactions, other_node, console_client_id, ...rest } = demo;
   const document: DemoFile = {
     base_url: baseUrl,
     graphql_url: `${baseUrl}${getGraphql.path}`,
     mcp_url: `${baseUrl}${sendMcpMessage.path}`,
+    console_url: consoleUrl(baseUrl, demo),
+    console_client_id,
     ...rest,
     webhook,
     transactions,

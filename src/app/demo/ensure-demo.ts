@@ -37,11 +37,15 @@ export async function ensureDemo({
   if (isEmbedded && !isThere && (await hasDemo(db))) {
     throw notWhole(config.dataDir, `${PARTS.demo} ${kept ? 'belongs to another installation' : 'is missing'}`);
   }
-  const demo = { ...(kept ?? newDemo()), ...(isEmbedded ? { instance_id: instanceOfSecrets(config.dataDir) } : {}) };
+  const demo = {
+    ...(kept ?? newDemo()),
+    ...(isEmbedded ? { instance_id: instanceOfSecrets(config.dataDir) } : {}),
+  };
   const { username, password } = secrets.webhook;
   const baseUrl = config.publicUrl ?? baseUrlOf(config.host, config.port);
   writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
   if (!isThere) await seedDemo({ db, passwords, transactions, pepper: secrets.pepper.current }, demo);
+  await insertConsoleClient(db, demo);
   return demo;
 }
 
@@ -132,6 +136,24 @@ async function insertAccess(
   await door.run((k) => k.insertInto('client_secrets').values({ hash, client_id: client.client_id }));
   const person = { id: randomUUID(), username: supervisor.username, password_hash: passwordHash, role: 'admin' };
   await door.run((k) => k.insertInto('supervisors').values(person));
+}
+
+/** Inserts the client for signing in to the console, unless it is there; an earlier release has inserted none. */
+async function insertConsoleClient(db: Db, { node_id: nodeId, console_client_id: id }: Demo): Promise<void> {
+  const row = {
+    id,
+    name: 'Console',
+    grant_types: ['password', 'refresh_token'],
+    scopes: [],
+    refresh_reuse_detection: true,
+    is_console: true,
+  };
+  await db.forNode(nodeId).run((k) =>
+    k
+      .insertInto('clients')
+      .values(row)
+      .onConflict((conflict) => conflict.doNothing()),
+  );
 }
 
 async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<void> {

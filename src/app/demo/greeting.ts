@@ -3,9 +3,9 @@ import { listAccounts } from '../../api/rest/accounts.rest.ts';
 import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { issueToken } from '../../api/rest/oauth.rest.ts';
-import { showConsole, showSwagger } from '../../api/rest/static-files.rest.ts';
+import { showSwagger } from '../../api/rest/static-files.rest.ts';
 import { shellWord } from '../../lib/shell-word.ts';
-import type { Demo } from './demo.ts';
+import { consoleUrl, type Demo } from './demo.ts';
 
 const PROGRAM = resolve(import.meta.dirname, '../../../bin/portcullis');
 
@@ -38,7 +38,7 @@ export function greeting({
   const transaction = demo.transactions.token_transactions;
   return `
 Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
-${hasConsole ? `  Console     ${baseUrl}${showConsole.path.replace('**', '')}\n` : ''}  GraphiQL    ${baseUrl}${getGraphql.path}
+${hasConsole ? `  Console, for the supervisor:\n    ${consoleUrl(baseUrl, demo)}\n` : ''}  GraphiQL    ${baseUrl}${getGraphql.path}
   Swagger UI  ${baseUrl}${showSwagger.path.replace('*', '')}
   MCP         ${baseUrl}${sendMcpMessage.path} (Bearer: the client's secret)
   Metrics     ${adminUrl}/metrics

@@ -35,6 +35,7 @@ function clientView(row: ClientRow) {
     },
     monthly_limit: row.monthly_limit,
     refresh_reuse_detection: row.refresh_reuse_detection,
+    is_console: row.is_console,
     status: row.status,
     last_used_at: isoFromPgOrNull(row.last_used_at),
     created_at: isoFromPg(row.created_at),
@@ -52,10 +53,11 @@ export const clientCreate: CommandBody = {
   flags: {
     node: { help: 'id of the tenant (node) that the client belongs to', required: 'ID' },
     name: { help: 'display name', required: 'NAME' },
-    grants: { help: `of ${GRANT_TYPES.join(',')}`, required: 'LIST' },
+    grants: { help: `of ${GRANT_TYPES.join(',')}; not with --console`, required: 'LIST', unless: 'console' },
     scopes: {
-      help: 'comma-separated scopes, such as accounts:read,wallets:read',
+      help: 'comma-separated scopes, such as accounts:read,wallets:read; not with --console',
       required: 'LIST',
+      unless: 'console',
     },
     'token-duration': { help: `lifetime of its access tokens in seconds (${DEFAULT_DURATION_SECONDS})` },
     'no-token-expiry': { help: 'issue access tokens that do not expire', isSwitch: true },
@@ -69,10 +71,12 @@ export const clientCreate: CommandBody = {
     'requests-per-minute': { help: 'maximum requests per minute' },
     'requests-per-hour': { help: 'maximum requests per hour' },
     'monthly-limit': { help: 'maximum requests per calendar month (UTC)' },
+    console: { help: 'create a client for signing in to the console: it has no secret and no limits', isSwitch: true },
     'refresh-reuse-detection': { help: 'revoke the session if a refresh token is used twice', isSwitch: true },
   },
   examples: [
     'portcullis client create --node ID --name Books --grants password --scopes accounts:read',
+    'portcullis client create --node ID --name Console --console',
     'portcullis client create --node ID --name Desk --grants password,refresh_token --scopes "" --json',
   ],
   async run(input) {
@@ -102,6 +106,12 @@ function inCamelCase(members: object): object {
 /** Returns the JSON document and the text that show a secret once; `more` is added to the text. */
 function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
   const kept = `The secret is shown only once; only its hash is stored.${more}`;
+  if (client.is_console) {
+    return [
+      clientView(client),
+      `client_id      ${client.id}\nIt has no secret. Sign in at /console/?client=${client.id}\n`,
+    ];
+  }
   return [
     { ...clientView(client), client_secret: secret },
     `client_id      ${client.id}\nclient_secret  ${secret}\n${kept}\n`,
@@ -111,8 +121,8 @@ function withSecret({ client, secret }: { client: ClientRow; secret: string }, m
 function members(flags: CommandInput['flags']): object {
   return {
     name: text(flags, 'name'),
-    grant_types: list(flags, 'grants', GRANT_TYPES),
-    scopes: list(flags, 'scopes', PERMISSIONS),
+    grant_types: list(flags, 'grants', GRANT_TYPES) ?? ['password', 'refresh_token'],
+    scopes: list(flags, 'scopes', PERMISSIONS) ?? [],
     token_expiry: {
       enabled: flags['no-token-expiry'] !== true,
       duration: wholeNumber(flags, 'token-duration', DEFAULT_DURATION_SECONDS) ?? DEFAULT_DURATION_SECONDS,
@@ -127,6 +137,7 @@ function members(flags: CommandInput['flags']): object {
     },
     monthly_limit: wholeNumber(flags, 'monthly-limit', 1_000_000),
     refresh_reuse_detection: flags['refresh-reuse-detection'] === true,
+    is_console: flags.console,
   };
 }
 

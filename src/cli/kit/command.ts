@@ -28,6 +28,8 @@ interface Flag {
   help: string;
   /** The placeholder of the value in the synopsis, such as `ID` in `--node ID`. If present, the flag is required. */
   required?: string;
+  /** The switch without which it is required. */
+  unless?: string;
   isSwitch?: boolean;
 }
 

@@ -121,7 +121,7 @@ export async function openAdministration({ env, stack }: CommandInput, advice: A
     cache: stack.adopt(new MemoryCache(), (opened) => opened.stop()),
     isCacheShared: false,
     pepper: readSecrets(config, variables).pepper,
-    passwords: { hash: (password: string) => new Passwords().hash(password) },
+    passwords: new Passwords(),
     maxSessions: config.maxSessions,
     nowMs: Date.now,
     isOwnClock: database.isEmbedded,

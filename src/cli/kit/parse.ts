@@ -118,7 +118,7 @@ export function missing(command: Command, { flags, positionals }: Parsed): strin
   const least = named.filter((name) => !name.startsWith('[')).length;
   if (positionals.length < least || positionals.length > named.length) return usage;
   const absent = Object.entries(command.flags ?? {}).filter(
-    ([name, { required }]) => required && flags[name] === undefined,
+    ([name, { required, unless = '' }]) => required && flags[name] === undefined && flags[unless] !== true,
   );
   return absent.length === 0 ? undefined : `missing ${absent.map(([name]) => `--${name}`).join(', ')}; ${usage}`;
 }

@@ -81,8 +81,11 @@ export interface Cache {
     seed: number | undefined,
   ): CountedRequest | Promise<CountedRequest>;
 
-  /** Counts a failure of a key, in a window of one minute that begins with its first failure. One round trip. */
-  countFailure(key: string, nowMs: number): CountedFailure | Promise<CountedFailure>;
+  /**
+   * Counts a failure of a key, in a window of one minute that begins with its first call; with a step of 0 it only reads
+   * the count. One round trip.
+   */
+  countFailure(key: string, nowMs: number, step?: 0 | 1): CountedFailure | Promise<CountedFailure>;
 
   /** A number that changes when the cache was down for a time, or has lost its last writes. */
   readonly generation: number;

@@ -29,16 +29,16 @@ export class MemoryFailureCounts {
     this.#maxKeys = maxKeys;
   }
 
-  count(key: string, nowMs: number): CountedFailure {
+  count(key: string, nowMs: number, step: 0 | 1 = 1): CountedFailure {
     const known = this.#failures.get(key);
     if (known && nowMs < known.startedAtMs + FAILURE_WINDOW_MS) {
-      known.count += 1;
+      known.count += step;
       return { count: known.count, resetInSeconds: secondsLeft(known.startedAtMs, nowMs) };
     }
     this.#failures.delete(key);
     this.#forgetOldest(nowMs);
-    this.#failures.set(key, { startedAtMs: nowMs, count: 1 });
-    return { count: 1, resetInSeconds: secondsLeft(nowMs, nowMs) };
+    this.#failures.set(key, { startedAtMs: nowMs, count: step });
+    return { count: step, resetInSeconds: secondsLeft(nowMs, nowMs) };
   }
 
   #forgetOldest(nowMs: number): void {
@@ -154,8 +154,8 @@ export class MemoryCache implements Cache {
     return this.#requests.count(clientId, limits, nowMs, seed);
   }
 
-  countFailure(key: string, nowMs: number): CountedFailure {
-    return this.#failures.count(key, nowMs);
+  countFailure(key: string, nowMs: number, step?: 0 | 1): CountedFailure {
+    return this.#failures.count(key, nowMs, step);
   }
 
   async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {

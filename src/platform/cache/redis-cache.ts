@@ -187,9 +187,9 @@ export class RedisCache implements Cache {
     return this.#redis.route.run(COUNT_REQUEST, [`${this.#prefix}limits:{${clientId}}`], args);
   }
 
-  async countFailure(key: string, nowMs: number): Promise<CountedFailure> {
+  async countFailure(key: string, nowMs: number, step: 0 | 1 = 1): Promise<CountedFailure> {
     const keys = [`${this.#prefix}failures:{${key}}`];
-    const reply = await this.#redis.route.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS]);
+    const reply = await this.#redis.route.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS, step]);
     const [count, startedAtMs] = Array.isArray(reply) ? reply.map(Number) : [];
     return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
   }

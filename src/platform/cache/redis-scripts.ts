@@ -58,8 +58,8 @@ if skewed then return {counted, second, minute, hour, month, second_at, minute_a
 return {counted, second, minute, hour, month}`);
 
 /**
- * The script that counts a failure of a key. ARGV: now in ms, length of the window in ms. Returns the count and when
- * the window began, in ms.
+ * The script that counts a failure of a key. ARGV: now in ms, length of the window in ms, step (0 or 1). Returns the
+ * count and when the window began, in ms.
  */
 export const COUNT_FAILURE = luaScript(`
 local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -67,7 +67,7 @@ local started, count = now, 0
 local stored = redis.call('GET', KEYS[1])
 if stored then started, count = struct.unpack('<dd', stored) end
 if now >= started + window then started, count = now, 0 end
-count = count + 1
+count = count + tonumber(ARGV[3])
 redis.call('SET', KEYS[1], struct.pack('<dd', started, count), 'PX', window)
 return {count, started}`);
 

@@ -63,6 +63,8 @@ export async function goodRoutes(p: Portcullis): Promise<Record<string, GoodRout
     authorization: `Bearer ${demo.client.client_secret}`,
   };
   const ping = () => ({ jsonrpc: '2.0', id: 1, method: 'ping' });
+  const console = { client_id: demo.console_client_id };
+  const page = { 'sec-fetch-site': 'same-origin' };
   const wallet = `/v1/wallets/${demo.wallet_id}`;
   const graphql = { query: 'query ($id: ID!) { account(id: $id) { id } }', variables: { id: demo.account_id } };
   return {
@@ -91,6 +93,10 @@ export async function goodRoutes(p: Portcullis): Promise<Record<string, GoodRout
     ),
     'GET /console': plain('GET', '/console', 308),
     'GET /console/**': plain('GET', '/console/', 200),
+    'POST /console/session': json('POST', '/console/session', 200, () => ({ ...console, ...demo.supervisor }), page),
+    // A cookie can be redeemed only once: the request passes the gateway, and lacks the client.
+    'POST /console/session/renew': json('POST', '/console/session/renew', 400, () => ({}), page),
+    'DELETE /console/session': json('DELETE', '/console/session', 204, () => console, page),
     'GET /swagger': plain('GET', '/swagger', 308),
     'GET /swagger/*': plain('GET', '/swagger/openapi.json', 200),
     'GET /v2/blockchain/gas-fee': plain('GET', '/v2/blockchain/gas-fee', 200),

@@ -164,9 +164,11 @@ class OperationDraw {
 
   #field(field: GraphQLField<unknown, unknown>, depth: number): string {
     const draw = this.#draw;
+    // Its arguments are passwords, which their names do not say.
+    const isSecret = (name: string) => SECRET_NAME.test(name) || field.name === 'changeOwnPassword';
     const args = field.args
-      .filter(({ type, name }) => isNonNullType(type) || draw(SECRET_NAME.test(name) ? 2 : 5) === 0)
-      .map(({ name, type }) => `${name}: ${this.#value(type, SECRET_NAME.test(name), depth)}`);
+      .filter(({ type, name }) => isNonNullType(type) || draw(isSecret(name) ? 2 : 5) === 0)
+      .map(({ name, type }) => `${name}: ${this.#value(type, isSecret(name), depth)}`);
     const inner = isCompositeType(getNamedType(field.type)) ? ` ${this.#selections(field.type, depth + 1)}` : '';
     const directive = draw(20) === 0 ? ' @include(if: true)' : '';
     return `${this.#alias(field)}${field.name}${args.length > 0 ? `(${args.join(', ')})` : ''}${directive}${inner}`;

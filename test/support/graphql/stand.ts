@@ -4,9 +4,11 @@ import { promisify } from 'node:util';
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
 import { print } from 'graphql';
 import { buildAdministration } from '../../../src/access/access.ts';
+import { Passwords } from '../../../src/access/credentials/passwords.ts';
 import { InvalidTokenError } from '../../../src/access/identity/invalid-token.ts';
 import { PERMISSIONS, type Permission } from '../../../src/access/identity/permissions.rules.ts';
 import type { Principal } from '../../../src/access/identity/principal.ts';
+import { AccessDirectory, DenyList } from '../../../src/access/revocation/access-directory.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
 import { createGraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
 import type { GraphqlServices } from '../../../src/api/graphql/kit/graphql-context.ts';
@@ -114,14 +116,16 @@ export async function startStandOn(database: Database, { services: replaced, ...
     auditErasure: auditErasureIn(db),
     auditSettled: async () => undefined,
   });
+  const pepper = { current: 'pepper', previous: undefined };
+  const nowMs = Date.now;
   const administration = buildAdministration({
     database,
     cache: new MemoryCache(),
     isCacheShared: true,
-    pepper: { current: 'pepper', previous: undefined },
-    passwords: { hash: async () => 'none' },
+    pepper,
+    passwords: new Passwords(),
     maxSessions: 10,
-    nowMs: Date.now,
+    nowMs,
     isOwnClock: true,
     onError: () => undefined,
   });
@@ -129,6 +133,12 @@ export async function startStandOn(database: Database, { services: replaced, ...
   const services: GraphqlServices = {
     ...domain,
     ...administration,
+    directory: new AccessDirectory({
+      db,
+      pepper,
+      denied: new DenyList({ db, current: () => undefined, nowMs }),
+      nowMs,
+    }),
     auditPages: new AuditPages(db),
     streams,
     cursors: new PageCursors(Buffer.from('a test')),

@@ -15,6 +15,7 @@ export function clientRecord(settings: Partial<ClientRecord> = {}): ClientRecord
     certFingerprint: undefined,
     limits: { perSecond: 0, perMinute: 0, perHour: 0, perMonth: 0 },
     refreshReuseDetection: false,
+    isConsole: false,
     active: true,
     tokensFromSeconds: 0,
     ownTokensFromSeconds: 0,

@@ -139,7 +139,14 @@ export const NAMELESS: readonly string[] = [
   'GET /.well-known/oauth-authorization-server',
   'GET /.well-known/oauth-protected-resource/v2/mcp',
   ...['/health', '/v1/health', '/v2/health'].flatMap((path) => [`GET ${path}`, `HEAD ${path}`]),
-  ...['GET /console', 'GET /console/**', 'GET /swagger', 'GET /swagger/*', 'GET /v2/blockchain/gas-fee'],
+  ...[
+    'GET /console',
+    'GET /console/**',
+    'POST /console/session',
+    'POST /console/session/renew',
+    'DELETE /console/session',
+  ],
+  ...['GET /swagger', 'GET /swagger/*', 'GET /v2/blockchain/gas-fee'],
 ];
 
 /** Agents show the secret of a client instead of a token. */

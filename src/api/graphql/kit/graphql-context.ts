@@ -9,7 +9,8 @@ import type { PageCursors } from '../../../lib/keyset.ts';
 /** The services that fields call. */
 export interface GraphqlServices
   extends Domain,
-    Pick<Access, 'clientPages' | 'clientAdministration' | 'supervisorPages' | 'supervisorAdministration' | 'locks'> {
+    Pick<Access, 'clientPages' | 'clientAdministration' | 'supervisorPages' | 'supervisorAdministration' | 'locks'>,
+    Pick<Access, 'directory'> {
   auditPages: AuditPages;
   streams: EventStreams;
   /** Signs and verifies the cursors of pages. */

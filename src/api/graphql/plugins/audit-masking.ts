@@ -36,6 +36,9 @@ const MASKED_VALUE: StringValueNode = { kind: Kind.STRING, value: MASK };
 /** The fields of an audit record that an erasure removes: a copy of them would stay. */
 const ERASABLE_FIELDS: ReadonlySet<string> = new Set(['query', 'requestBody', 'responseBody']);
 
+/** The arguments that are secrets although their names do not say so. */
+const SECRET_ARGUMENTS: ReadonlySet<string> = new Set(['changeOwnPassword.current', 'changeOwnPassword.new']);
+
 /** The names of the members that hold the message of an error, which may quote the request. */
 const MESSAGES: ReadonlySet<string> = new Set(['message']);
 
@@ -46,8 +49,16 @@ const MESSAGES: ReadonlySet<string> = new Set(['message']);
 function maskDocument(document: DocumentNode): MaskedDocument {
   const variables = new Set<string>();
   const aliases = new Set<string>();
-  function maskSecret(node: ArgumentNode | ObjectFieldNode): ASTNode | undefined {
-    if (!isSecretKey(node.name.value)) return undefined;
+  function maskSecret(
+    node: ArgumentNode | ObjectFieldNode,
+    _key: unknown,
+    _parent: unknown,
+    _path: unknown,
+    ancestors: readonly (ASTNode | readonly ASTNode[])[],
+  ): ASTNode | undefined {
+    const owner = ancestors.at(-1);
+    const isOfField = owner && 'name' in owner && SECRET_ARGUMENTS.has(`${owner.name?.value}.${node.name.value}`);
+    if (!isOfField && !isSecretKey(node.name.value)) return undefined;
     visit(node.value, { Variable: ({ name }) => void variables.add(name.value) });
     return node.value.kind === Kind.VARIABLE ? undefined : { ...node, value: MASKED_VALUE };
   }

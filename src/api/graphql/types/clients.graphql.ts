@@ -46,6 +46,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       'Boolean',
       'Whether each refresh token works only once. A second use revokes all tokens of its family.',
     ],
+    is_console: ['Boolean', 'Whether it is for signing in to the console only; then it has no secret.'],
     last_used_at: ['DateTime?', 'When it was last used, to within a few seconds; null if never.'],
     created_at: ['DateTime', 'When it was created.'],
     updated_at: ['DateTime', 'When it was last changed.'],
@@ -127,6 +128,10 @@ function clientInputType(builder: Builder, { grantType }: TypeRefs) {
     rateLimit: [rateLimit, 'Its rate limits; absent means no limit.'],
     monthlyLimit: ['Int', 'Its quota of requests per calendar month (UTC), at least 1; absent means no limit.'],
     refreshReuseDetection: ['Boolean', 'Whether each refresh token works only once; false by default.'],
+    isConsole: [
+      'Boolean',
+      'Whether it is for signing in to the console only; false by default. Such a client has no secret and no limits, and the grants PASSWORD and REFRESH_TOKEN. It cannot be changed.',
+    ],
   });
 }
 
@@ -140,7 +145,9 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
     description: 'A client and its new secret.',
     fields: (t) => ({
       client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
-      clientSecret: t.exposeString('secret', { description: 'The secret, which is shown only once.' }),
+      clientSecret: t.exposeString('secret', {
+        description: 'The secret, which is shown only once; empty for a console client, which has none.',
+      }),
     }),
   });
   builder.mutationFields((t) => ({

@@ -1,8 +1,9 @@
 import { passwordInput, roleInput, supervisorInput } from '../../../access/administration/supervisor.input.ts';
 import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
+import { nfc } from '../../../lib/spelling.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
-import { tenantAndAdministrator } from '../kit/graphql-context.ts';
+import { callerOf, tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver } from '../kit/pages.ts';
@@ -18,9 +19,41 @@ const roleOptions = { required: true, description: '`admin`, `operator` or `view
 const changed =
   'The supervisor; or ValidationError: an argument is invalid; NotFoundError: there is no such supervisor; PreconditionError: no active admin would be left; ForbiddenError: the caller lacks clients:manage or a permission of the role.';
 
+/** Adds the mutations by which supervisors change themselves. */
+function addOwnMutations(builder: Builder, refs: TypeRefs): void {
+  const own =
+    'The supervisor; or NotFoundError: the token was not issued by a login; ForbiddenError: reserved for later versions;';
+  builder.mutationFields((t) => ({
+    changeOwnPassword: t.field({
+      type: refs.supervisor,
+      description:
+        "Changes the caller's password and revokes the caller's sessions, this one too. Needs a login token. Five wrong current passwords in fifteen minutes lock the change.",
+      authScopes: { token: true },
+      errors: errorsOf(`${own} ValidationError: the current password is wrong, or the new one is invalid.`),
+      args: {
+        current: t.arg.string({ required: true, description: 'The current password.' }),
+        new: t.arg.string({ ...passwordOptions, validate: { schema: passwordInput.out.shape.password } }),
+      },
+      resolve: (_root, args, context) =>
+        orMember(
+          context.services.supervisorAdministration.changeOwnPassword(callerOf(context), nfc(args.current), args.new),
+        ),
+    }),
+    endOwnSessions: t.field({
+      type: refs.supervisor,
+      description: "Revokes all of the caller's sessions immediately, this one too. Needs a login token.",
+      authScopes: { token: true },
+      errors: errorsOf(`${own} ValidationError: reserved for later versions.`),
+      resolve: (_root, _args, context) =>
+        orMember(context.services.supervisorAdministration.endOwnSessions(callerOf(context))),
+    }),
+  }));
+}
+
 /** Adds the mutations that administer supervisors. */
 function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
   addSupervisorCreation(builder, refs);
+  addOwnMutations(builder, refs);
   builder.mutationFields((t) => ({
     setSupervisorStatus: t.field({
       type: refs.supervisor,

@@ -14,6 +14,11 @@ export function addViewer(builder: Builder): void {
     tokenUse: ['String', '`login` for a supervisor, `api` for a client.'],
   });
   builder.objectFields(viewer, (t) => ({
+    tenantName: t.string({
+      nullable: true,
+      description: 'The name of the tenant.',
+      resolve: ({ nodeId }, _args, { services }) => services.directory.nodeName(nodeId),
+    }),
     permissions: t.stringList({
       description: 'The permissions of the token, such as `accounts:read`.',
       resolve: ({ permissions }) => [...permissions],

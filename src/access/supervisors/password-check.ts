@@ -1,0 +1,65 @@
+import { isLonger } from '../../lib/input.ts';
+import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { serviceUnavailable } from '../../platform/errors.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
+import { type LoginLocks, type LoginOrigin, lockName } from '../credentials/login-locks.ts';
+import type { Passwords } from '../credentials/passwords.ts';
+import type { SupervisorRecord, Supervisors } from './supervisors.service.ts';
+
+/** The greatest number of logins of one username that wait for the mutex. */
+const MAX_WAITING = 64;
+
+interface PasswordCheckDependencies {
+  supervisors: Pick<Supervisors, 'findByUsername'>;
+  passwords: Pick<Passwords, 'verify'>;
+  locks: Pick<LoginLocks, 'isLocked' | 'recordFailure' | 'unlock'>;
+}
+
+/** Checks passwords of supervisors, and locks usernames after failures. */
+export class PasswordCheck {
+  readonly #deps: PasswordCheckDependencies;
+  readonly #guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+
+  constructor(deps: PasswordCheckDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the active supervisor of a tenant if the password is right and the username is not locked; else undefined.
+   * @throws Refusal `service_unavailable` when too many logins of the username wait.
+   */
+  check(
+    nodeId: string,
+    username: string,
+    password: string,
+    origin: LoginOrigin,
+  ): Promise<SupervisorRecord | undefined> {
+    // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
+    // would evade the lockout.
+    const key = `${nodeId} ${origin === null} ${lockName(username)}`;
+    return this.#guesses.run(key, () => this.#authenticate(nodeId, username, password, origin));
+  }
+
+  /** Every failure costs one Argon2 computation and the same number of statements. */
+  async #authenticate(
+    nodeId: string,
+    username: string,
+    password: string,
+    origin: LoginOrigin,
+  ): Promise<SupervisorRecord | undefined> {
+    const { supervisors, passwords, locks } = this.#deps;
+    const supervisor = await supervisors.findByUsername(nodeId, username);
+    // The database may fold case differently, so failures are counted under the stored username.
+    const name = supervisor?.username ?? username;
+    const isLocked = await locks.isLocked(nodeId, name, origin);
+    const isCounted = !isLocked && !isLonger(username, MAX_LENGTHS.supervisors.username);
+    const matches = await passwords.verify(nodeId, password, supervisor?.passwordHash);
+    if (supervisor?.active && matches && isCounted) {
+      await locks.unlock(nodeId, name, origin);
+      return supervisor;
+    }
+    if (isCounted) await locks.recordFailure(nodeId, name, origin);
+    else await locks.isLocked(nodeId, name, origin);
+    return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+import type { Request } from 'express';
+import type { z } from 'zod';
+import type { Access } from '../../access/access.ts';
+import { consoleSessionInput, consoleSignInInput } from '../../access/token-endpoint/token-request.input.ts';
+import { CONSOLE_IDLE_SECONDS, type TokenResponse } from '../../access/tokens/token-issuer.ts';
+import { readBody } from '../../gateway/exchange/body.ts';
+import { forbidden, notFound, parsed } from '../../platform/errors.ts';
+import { oauthEnvelope } from '../shared/oauth-errors.ts';
+import type { ServedFiles } from '../shared/served-files.ts';
+import { MAX_BODY_BYTES, noStore, withClient } from './oauth.rest.ts';
+import { sendEmpty } from './rest-call.ts';
+import { type Route, route } from './route.ts';
+import { showConsole } from './static-files.rest.ts';
+
+interface SessionServices extends Pick<Access, 'directory' | 'consoleSessions'> {
+  /** Undefined where there is no console. */
+  console: ServedFiles | undefined;
+  publicUrl: Readonly<{ value: string; path: string }>;
+}
+
+type Sessions = Access['consoleSessions'];
+
+const PATH = showConsole.path.replace('**', 'session');
+
+/**
+ * Refuses a request that another site may have caused (Fetch Metadata; the Origin field in browsers without it, and at
+ * addresses without https).
+ * @throws Refusal `forbidden`
+ */
+function requireSameOrigin({ headers }: Request, publicUrl: string): void {
+  const { 'sec-fetch-site': site, origin = '', host } = headers;
+  const url = URL.parse(origin);
+  const isOwn = url !== null && (url.host === host || url.origin === URL.parse(publicUrl)?.origin);
+  if (site === undefined ? !isOwn : site !== 'same-origin') throw forbidden();
+}
+
+/** Returns the name and the attributes of the cookie for the refresh token of a client's session. */
+function cookieOf(clientId: string, { value, path }: SessionServices['publicUrl']): [name: string, attributes: string] {
+  const [prefix, secure] = value.startsWith('https:') ? ['__Secure-', '; Secure'] : ['', ''];
+  return [`${prefix}portcullis-${clientId}`, `Path=${path}${PATH}; HttpOnly; SameSite=Strict${secure}`];
+}
+
+/**
+ * Returns the value of a cookie. It is empty if there is none, or several, since a server on a sibling domain may have
+ * added one.
+ */
+function cookieIn({ headers: { cookie = '' } }: Request, name: string): string {
+  const values = cookie.split(/; */).filter((pair) => pair.startsWith(`${name}=`));
+  return values.length === 1 ? values.join('').slice(name.length + 1) : '';
+}
+
+/**
+ * Declares a route of the console's sessions, which only the console's own page may call. `work` returns the tokens: the
+ * refresh token is sent in the cookie, all else in the body. Without tokens the cookie is deleted.
+ */
+function sessionRoute<Input extends { client_id: string }>(
+  method: 'POST' | 'DELETE',
+  path: string,
+  schema: z.ZodType<Input>,
+  work: (sessions: Sessions, input: Input, token: string, realIp: string) => Promise<TokenResponse | undefined>,
+): Route<SessionServices> {
+  return route({
+    method,
+    path,
+    flags: { bodyLimit: MAX_BODY_BYTES },
+    errorBody: oauthEnvelope,
+    handlers: (services) => [
+      (req, _res, next) => {
+        if (!services.console) throw notFound('CONSOLE is off');
+        requireSameOrigin(req, services.publicUrl.value);
+        next();
+      },
+      noStore,
+      readBody,
+      async (req, res) => {
+        const body = await withClient(services, req, async ({ parameters, realIp }, audited) => {
+          audited.isApi = false;
+          const input = parsed(schema, parameters);
+          const [name, attributes] = cookieOf(input.client_id, services.publicUrl);
+          const setCookie = (value: string, seconds: number) =>
+            res.setHeader('Set-Cookie', `${name}=${value}; Max-Age=${seconds}; ${attributes}`);
+          if (method === 'DELETE') setCookie('', 0);
+          const tokens = await work(services.consoleSessions, input, cookieIn(req, name), realIp);
+          if (!tokens) return undefined;
+          const { refresh_token: token, ...others } = tokens;
+          setCookie(token, CONSOLE_IDLE_SECONDS);
+          return others;
+        });
+        // Sent only now that the tenant is in the audit record.
+        if (body) res.json(body);
+        else sendEmpty(res, 204);
+      },
+    ],
+  });
+}
+
+/** The routes that begin, renew and end sessions of supervisors in the console (docs/contract.md, D3-40). */
+export const consoleSessionRoutes = [
+  sessionRoute('POST', PATH, consoleSignInInput, (sessions, signIn, _token, realIp) => sessions.signIn(signIn, realIp)),
+  sessionRoute('POST', `${PATH}/renew`, consoleSessionInput, (sessions, { client_id: clientId }, token) =>
+    sessions.renew(clientId, token),
+  ),
+  sessionRoute('DELETE', PATH, consoleSessionInput, (sessions, { client_id: clientId }, token) =>
+    sessions.signOut(clientId, token),
+  ),
+];

@@ -1,0 +1,494 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Overrides } from '../../src/app/context.ts';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
+import { envelope } from '../support/gateway/envelopes.ts';
+import { PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import {
+  type Answer,
+  type Portcullis,
+  startOnSharedStores,
+  startPortcullis,
+  startReplica,
+} from '../support/harness.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
+import { addClient, rows } from '../support/oauth/clients.ts';
+import { oauthEnvelope } from '../support/oauth/requests.ts';
+import { describeReal } from '../support/services/real.ts';
+
+const MINUTE = 60_000;
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' };
+const PATH = '/console/session';
+const clock = { skewMs: 0 };
+const overrides = { nowMs: () => Date.now() + clock.skewMs };
+
+const lines: string[] = [];
+const note = (fields: object, message: string) => void lines.push(JSON.stringify([fields, message]));
+const log = { debug: note, info: note, warn: note, error: note };
+const p = beforeTests(() =>
+  startPortcullis({ env: { CONSOLE: 'on', TRUST_PROXY: '127.0.0.1' }, overrides: { ...overrides, log } }),
+);
+
+/** A browser at an address of its own, which keeps the cookies of the console. */
+class Browser {
+  cookie = '';
+  readonly at: Portcullis;
+  readonly address: string;
+
+  constructor(at: Portcullis = p, address = `198.51.100.${Math.floor(Math.random() * 250)}`) {
+    this.at = at;
+    this.address = address;
+  }
+
+  async send(method: string, path: string, json: object, headers: object = SAME_ORIGIN): Promise<Answer> {
+    const cookie = this.cookie === '' ? {} : { cookie: this.cookie };
+    const sent = { ...cookie, 'x-forwarded-for': this.address, ...headers };
+    const answer = await this.at.call(method, path, { json, headers: sent });
+    const [set] = answer.headers.getSetCookie();
+    if (set !== undefined) this.cookie = set.split(';')[0] ?? '';
+    return answer;
+  }
+
+  signIn(username: string, password = 'secret', client_id = this.at.demo.console_client_id): Promise<Answer> {
+    return this.send('POST', PATH, { client_id, username, password });
+  }
+
+  renew(): Promise<Answer> {
+    return this.send('POST', `${PATH}/renew`, { client_id: this.at.demo.console_client_id });
+  }
+
+  signOut(): Promise<Answer> {
+    return this.send('DELETE', PATH, { client_id: this.at.demo.console_client_id });
+  }
+}
+
+const person = async (at: Portcullis = p) => (await addSupervisor(at, 'secret')).username;
+const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
+const byToken = (username: string, password: string) =>
+  p.call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...p.demo.client, username, password } });
+
+async function signedIn(at: Portcullis = p): Promise<{ browser: Browser; username: string; token: string }> {
+  const username = await person(at);
+  const browser = new Browser(at);
+  const { status, json } = await browser.signIn(username);
+  expect(status).toBe(200);
+  return { browser, username, token: json.access_token };
+}
+
+describe('D3-40: a session of the console', () => {
+  it('begins with a sign-in, is renewed after a reload, and ends with the sign-out', async () => {
+    const { browser, username, token } = await signedIn();
+    const renewed = await browser.renew();
+    expect(renewed.headers.get('cache-control')).toBe('no-store');
+    const { access_token, ...rest } = renewed.json;
+    const { scope, created_at } = rest;
+    expect(rest).toEqual({ expires_in: 900, token_type: 'Bearer', scope, created_at });
+    expect(decodeJwt(access_token).sid).toBe(decodeJwt(token).sid);
+    const query = '{ me { clientId tenantName tokenUse subject } }';
+    const { json } = await p.call('POST', '/graphql', { token: access_token, json: { query } });
+    const sub = decodeJwt(access_token).sub;
+    const clientId = p.demo.console_client_id;
+    expect(json.data.me).toEqual({ clientId, tenantName: 'Demo', tokenUse: 'login', subject: sub });
+    const before = browser.cookie;
+    expect((await browser.signOut()).status).toBe(204);
+    expect(browser.cookie).toBe(`portcullis-${clientId}=`);
+    expect(await tokenStatus(p, access_token)).toBe(401);
+    browser.cookie = before;
+    expect((await browser.renew()).status).toBe(401);
+    expect((await browser.signIn(username)).status).toBe(200);
+  });
+
+  it('ends after thirty minutes without a renewal', async () => {
+    const { browser } = await signedIn();
+    clock.skewMs += 29 * MINUTE;
+    expect((await browser.renew()).status).toBe(200);
+    clock.skewMs += 29 * MINUTE;
+    expect((await browser.renew()).status).toBe(200);
+    clock.skewMs += 30 * MINUTE;
+    expect((await browser.renew()).status).toBe(401);
+  });
+
+  it.each([
+    ['http://127.0.0.1', '', 'portcullis-ID=TOKEN; Max-Age=1800; Path=/console/session; HttpOnly; SameSite=Strict'],
+    [
+      'https://gate.example/custody',
+      '/custody',
+      '__Secure-portcullis-ID=TOKEN; Max-Age=1800; Path=/custody/console/session; HttpOnly; SameSite=Strict; Secure',
+    ],
+  ])(
+    'keeps its refresh token in a cookie that no page can read and no other site sends: %s',
+    async (url, _path, set) => {
+      await using at = await startPortcullis({ env: { PUBLIC_URL: url, CONSOLE: 'on' } });
+      const client_id = at.demo.console_client_id;
+      const headers = { origin: new URL(url).origin };
+      const signIn = { client_id, username: await person(at), password: 'secret' };
+      const answer = await at.call('POST', PATH, { json: signIn, headers });
+      const [cookie = ''] = answer.headers.getSetCookie();
+      const [, token = ''] = /=([\w.-]+)/.exec(cookie) ?? [];
+      expect(cookie.replace(token, 'TOKEN').replace(client_id, 'ID')).toBe(set);
+      expect(answer.text).not.toContain(token);
+      const sent = { ...headers, cookie: cookie.split(';')[0] ?? '' };
+      const out = await at.call('DELETE', PATH, { json: { client_id }, headers: sent });
+      expect([out.status, out.headers.getSetCookie()[0]]).toEqual([
+        204,
+        cookie.replace(token, '').replace('Max-Age=1800', 'Max-Age=0'),
+      ]);
+    },
+  );
+
+  it('does not exist where the console is not served', async () => {
+    await using at = await startPortcullis({ env: { CONSOLE: 'off' } });
+    const browser = new Browser(at);
+    const answers = [await browser.signIn('admin'), await browser.renew(), await browser.signOut()];
+    expect(statusesOf(answers)).toEqual([404, 404, 404]);
+  });
+
+  it('is audited for the tenant as a login, without the password, the cookie and the tokens', async () => {
+    const { browser, username, token } = await signedIn();
+    const secrets = [token, browser.cookie.split('=')[1] ?? '', `canary-${randomUUID()}`];
+    const ids = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    const headers = (at: number) => ({ ...SAME_ORIGIN, 'x-correlation-id': ids[at] });
+    const client = { client_id: p.demo.console_client_id };
+    await browser.send('POST', `${PATH}/renew`, client, headers(0));
+    await browser.send('POST', PATH, { ...client, username, password: secrets[2] }, headers(1));
+    await browser.send(
+      'POST',
+      PATH,
+      { ...client, username, password: secrets[2], extra: '"' },
+      { ...headers(2), origin: 'x' },
+    );
+    secrets.push(browser.cookie.split('=')[1] ?? '');
+    await browser.send('DELETE', PATH, client, headers(3));
+    const recorded = () =>
+      rows(p).run((k) => k.selectFrom('audit_records').selectAll().where('correlation_id', 'in', ids));
+    await vi.waitFor(async () => expect(await recorded()).toHaveLength(4), 10_000);
+    const records = await recorded();
+    for (const record of records) {
+      expect(record).toMatchObject({ node_id: p.demo.node_id, is_api: false, request_body: null, response_body: null });
+    }
+    const shown = JSON.stringify([records, lines]);
+    expect(secrets.filter((secret) => secret.length > 20)).toHaveLength(4);
+    for (const secret of secrets) expect(shown).not.toContain(secret);
+  });
+
+  it('gets 503 while the cache refuses sessions, and one that was begun is ended', async () => {
+    const { browser, username } = await signedIn();
+    const live = async () =>
+      (await rows(p).run((k) => k.selectFrom('sessions').select('id').where('revoked_at', 'is', null))).length;
+    const before = await live();
+    const { cache } = p.service.context;
+    const adding = vi.spyOn(cache, 'addSession').mockRejectedValue(new CacheUnavailableError());
+    expect((await new Browser().signIn(username)).status).toBe(503);
+    expect(await live()).toBe(before);
+    adding.mockRestore();
+    const refusing = vi.spyOn(cache, 'refusesSessions').mockReturnValue(true);
+    expect(statusesOf([await new Browser().signIn(username), await browser.renew()])).toEqual([503, 503]);
+    refusing.mockRestore();
+    expect((await browser.renew()).status).toBe(200);
+    vi.restoreAllMocks();
+  });
+});
+
+describe('D3-40: a request of another site', () => {
+  const own = () => new URL(p.url).host;
+  it.each<[string, () => Record<string, string>, boolean]>([
+    ['names neither site nor origin', () => ({}), false],
+    ['is of the same origin', () => SAME_ORIGIN, true],
+    ['is of the same site', () => ({ 'sec-fetch-site': 'same-site' }), false],
+    ['is of another site', () => ({ 'sec-fetch-site': 'cross-site' }), false],
+    ['is of another site, with the own origin', () => ({ 'sec-fetch-site': 'cross-site', origin: p.url }), false],
+    ['is by the user', () => ({ 'sec-fetch-site': 'none' }), false],
+    ['has the own origin', () => ({ origin: `http://${own()}` }), true],
+    ['has another origin', () => ({ origin: 'http://evil.example' }), false],
+    ['has another port', () => ({ origin: 'http://127.0.0.1:1' }), false],
+    ['has the own host as a part', () => ({ origin: `http://${own()}.evil.example` }), false],
+    ['has no origin to tell', () => ({ origin: 'null' }), false],
+  ])('is rejected unless it is of the same origin: it %s', async (_case, headersOf, isAllowed) => {
+    const { browser, username } = await signedIn();
+    const client = { client_id: p.demo.console_client_id };
+    const before = browser.cookie;
+    const answers = [
+      await browser.send('POST', `${PATH}/renew`, client, headersOf()),
+      await browser.send('DELETE', PATH, client, headersOf()),
+      await browser.send('POST', PATH, { ...client, username, password: 'secret' }, headersOf()),
+    ];
+    expect(statusesOf(answers)).toEqual(isAllowed ? [200, 204, 200] : [403, 403, 403]);
+    expect(browser.cookie === before).toBe(!isAllowed);
+  });
+});
+
+describe('D3-40: a console client', () => {
+  it('is good for nothing else, and no other client for the console', async () => {
+    const { browser, username, token } = await signedIn();
+    const client_id = p.demo.console_client_id;
+    const [, refresh_token = ''] = browser.cookie.split('=');
+    const secret = p.demo.client.client_secret;
+    const grants = [
+      { grant_type: 'client_credentials' },
+      { grant_type: 'password', username, password: 'secret' },
+      { grant_type: 'refresh_token', refresh_token },
+    ];
+    for (const client_secret of ['x', secret])
+      for (const grant of grants) {
+        const answer = await p.call('POST', '/v2/oauth/token', { json: { ...grant, client_id, client_secret } });
+        expect([answer.status, answer.text]).toEqual([401, envelope('invalid_request')]);
+      }
+    for (const path of ['/v2/oauth/revoke', '/v2/oauth/introspect'])
+      expect((await p.call('POST', path, { json: { token, client_id, client_secret: 'x' } })).status).toBe(401);
+    const stolen = { grant_type: 'refresh_token', ...p.demo.client, refresh_token };
+    expect((await p.call('POST', '/v2/oauth/token', { json: stolen })).status).toBe(401);
+    const other = (await byToken(username, 'secret')).json;
+    for (const wrong of [token, other.refresh_token, other.access_token, 'x', '']) {
+      browser.cookie = `portcullis-${client_id}=${wrong}`;
+      expect((await browser.renew()).status).toBe(401);
+      expect((await browser.signOut()).status).toBe(204);
+    }
+    expect(await tokenStatus(p, other.access_token)).toBe(200);
+  });
+
+  it('must exist, be one and be active: otherwise a sign-in names it as the reason', async () => {
+    const username = await person();
+    const disabled = await addClient(p, { is_console: true, status: 'disabled' });
+    const ofOther = await addClient(p, { is_console: true, node_id: p.demo.other_node.node_id });
+    for (const [id, error] of [
+      [randomUUID(), 'invalid_client'],
+      [p.demo.client.client_id, 'invalid_client'],
+      [disabled.client_id, 'invalid_client'],
+      [ofOther.client_id, 'invalid_grant'],
+    ] as const) {
+      const { status, text } = await new Browser().signIn(username, 'secret', id);
+      expect([status, text]).toEqual([401, oauthEnvelope('invalid_request', error)]);
+    }
+    expect((await new Browser().signIn(username, 'secret', 'x')).status).toBe(400);
+  });
+
+  it('is created without secret and limits, and can neither get them nor become another', async () => {
+    const token = await p.loginToken();
+    const run = async (query: string) =>
+      (await p.call('POST', '/graphql', { token, json: { query } })).json.data.result;
+    const input = (more: string) => `{name: "Desk", grantTypes: [PASSWORD], scopes: [], ${more}}`;
+    const create = (more: string) =>
+      run(`mutation { result: createClient(input: ${input(more)}) { __typename
+        ... on CreatedClient { clientSecret client { id isConsole grantTypes refreshReuseDetection } }
+        ... on ValidationError { issues { path } } } }`);
+    const made = await create('isConsole: true');
+    const grantTypes = ['PASSWORD', 'REFRESH_TOKEN'];
+    expect(made).toMatchObject({
+      clientSecret: '',
+      client: { isConsole: true, grantTypes, refreshReuseDetection: true },
+    });
+    const invalid = { __typename: 'ValidationError', issues: [{ path: ['isConsole'] }] };
+    for (const limit of [
+      'allowedIps: ["192.0.2.1"]',
+      'requireCertificate: true',
+      'monthlyLimit: 5',
+      'rateLimit: {requestsPerMinute: 5}',
+    ])
+      expect(await create(`isConsole: true, ${limit}`)).toEqual(invalid);
+    const update = (id: string, more: string) =>
+      run(`mutation { result: updateClient(id: "${id}", input: ${input(more)}) { __typename
+        ... on ValidationError { issues { path } } } }`);
+    expect(await update(made.client.id, 'isConsole: false')).toEqual(invalid);
+    expect(await update(made.client.id, 'isConsole: true')).toEqual({ __typename: 'Client' });
+    expect(await update((await addClient(p)).client_id, 'isConsole: true')).toEqual(invalid);
+    const rotate = `mutation { result: rotateClientSecret(id: "${made.client.id}") { __typename } }`;
+    expect(await run(rotate)).toEqual({ __typename: 'ValidationError' });
+    const browser = new Browser();
+    expect((await browser.signIn(await person(), 'secret', made.client.id)).status).toBe(200);
+  });
+});
+
+describe('D3-40: wrong passwords at the console', () => {
+  const wrong = (browser: Browser, username: string, times: number) =>
+    Promise.all(Array.from({ length: times }, () => browser.signIn(username, 'wrong')));
+
+  it('lock the address and the username after five, and nothing else', async () => {
+    const [username, other] = [await person(), await person()];
+    const [browser, elsewhere] = [new Browser(p, '192.0.2.1'), new Browser(p, '192.0.2.2')];
+    const failed = await wrong(browser, username, 4);
+    expect((await browser.signIn(username)).status).toBe(200);
+    failed.push(...(await wrong(browser, username, 5)));
+    failed.push(await browser.signIn(username), await browser.signIn(`nobody-${username}`));
+    const texts = new Set(failed.map(({ status, text }) => `${status} ${text}`));
+    expect([...texts]).toEqual([`401 ${oauthEnvelope('invalid_request', 'invalid_grant')}`]);
+    const free = [await elsewhere.signIn(username), await browser.signIn(other), await byToken(username, 'secret')];
+    expect(statusesOf(free)).toEqual([200, 200, 200]);
+    clock.skewMs += 15 * MINUTE;
+    expect((await browser.signIn(username)).status).toBe(200);
+  });
+
+  it('do not count where those of the token endpoint do, nor the reverse', async () => {
+    const username = await person();
+    for (let time = 0; time < 5; time++) await byToken(username, 'wrong');
+    expect((await byToken(username, 'secret')).status).toBe(401);
+    expect((await new Browser().signIn(username)).status).toBe(200);
+    expect((await byToken(username, 'secret')).status).toBe(401);
+  });
+
+  it('lock a username for the console after a hundred from many addresses, until it is unlocked', async () => {
+    const { id, username } = await addSupervisor(p, 'secret');
+    const browsers = Array.from({ length: 25 }, (_, index) => new Browser(p, `203.0.113.${index}`));
+    await Promise.all(browsers.map((browser) => wrong(browser, username, 4)));
+    const fresh = new Browser(p, '203.0.113.100');
+    expect((await fresh.signIn(username)).status).toBe(401);
+    expect((await byToken(username, 'secret')).status).toBe(200);
+    const query = `mutation { unlockSupervisor(id: "${id}") { ... on Supervisor { lockedUntil } } }`;
+    const { json } = await p.call('POST', '/graphql', { token: await p.loginToken(), json: { query } });
+    expect(json.data.unlockSupervisor).toEqual({ lockedUntil: null });
+    expect((await fresh.signIn(username)).status).toBe(200);
+  });
+
+  it('are refused with 429 after twenty in a minute from one address, and so is the right one', async () => {
+    const usernames = await Promise.all(Array.from({ length: 30 }, () => person()));
+    const network = (host: string) => new Browser(p, `2001:db8:1:2::${host}`);
+    const answers = await Promise.all(
+      usernames.map((username, index) => network(String(index)).signIn(username, 'wrong')),
+    );
+    expect(statusesOf(answers).toSorted()).toEqual([...Array(20).fill(401), ...Array(10).fill(429)]);
+    const [username = ''] = usernames;
+    const refused = await network('ff').signIn(username);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await new Browser(p, '2001:db8:1:3::1').signIn(username)).status).toBe(200);
+    clock.skewMs += MINUTE;
+    expect((await network('ff').signIn(username)).status).toBe(200);
+  });
+});
+
+/** What holds of sessions of the console at either of two gateways. */
+function sessionContract(name: string, start: (overrides: Overrides) => Promise<readonly [Portcullis, Portcullis]>) {
+  describe(`D3-40: sessions at two gateways (${name})`, () => {
+    let one: Portcullis;
+    let two: Portcullis;
+    beforeAll(async () => {
+      [one, two] = await start(overrides);
+    });
+    afterAll(async () => {
+      await two[Symbol.asyncDispose]();
+      if (two !== one) await one[Symbol.asyncDispose]();
+    });
+
+    async function twice() {
+      const { browser, token } = await signedIn(one);
+      const other = new Browser(two);
+      other.cookie = browser.cookie;
+      return { browser, other, token };
+    }
+
+    it('go on at the other gateway', async () => {
+      const { other } = await twice();
+      expect(statusesOf([await other.renew(), await other.renew()])).toEqual([200, 200]);
+    });
+
+    it('survive two tabs that renew at once, with any of their cookies', async () => {
+      const { browser, other } = await twice();
+      const both = await Promise.all([browser.renew(), other.renew()]);
+      expect(statusesOf(both)).toEqual([200, 200]);
+      clock.skewMs += 14 * MINUTE;
+      expect(statusesOf([await browser.renew(), await other.renew()])).toEqual([200, 200]);
+    });
+
+    it.each([
+      ['the page renews after the thief', 'thief'],
+      ['the thief renews after the page', 'page'],
+    ])('end for both when a cookie was stolen: %s', async (_case, first) => {
+      const { browser, other } = await twice();
+      const [early, late] = first === 'thief' ? [other, browser] : [browser, other];
+      const { access_token } = (await early.renew()).json;
+      clock.skewMs += MINUTE;
+      expect((await late.renew()).status).toBe(401);
+      await vi.waitFor(async () => expect(await tokenStatus(one, access_token)).toBe(401), 5_000);
+      expect(statusesOf([await early.renew(), await late.renew()])).toEqual([401, 401]);
+    });
+
+    it('are never begun with what a request brings, nor continued with two cookies', async () => {
+      const { browser: attacker } = await twice();
+      const victim = new Browser(two);
+      victim.cookie = attacker.cookie;
+      const { access_token } = (await victim.signIn(await person(two))).json;
+      expect(victim.cookie).not.toBe(attacker.cookie);
+      const { access_token: other } = (await attacker.renew()).json;
+      expect(decodeJwt(other).sid).not.toBe(decodeJwt(access_token).sid);
+      victim.cookie = `${attacker.cookie}; ${victim.cookie}`;
+      expect((await victim.renew()).status).toBe(401);
+    });
+
+    it('end within a second when they are revoked', async () => {
+      const { browser, other, token } = await twice();
+      const query = `mutation { revokeSessions(supervisorId: "${decodeJwt(token).sub}") { __typename } }`;
+      const { json } = await one.call('POST', '/graphql', { token: await one.loginToken(), json: { query } });
+      expect(json.data.revokeSessions).toEqual({ __typename: 'Supervisor' });
+      await vi.waitFor(async () => expect(await tokenStatus(two, token)).toBe(401), 5_000);
+      expect(statusesOf([await browser.renew(), await other.renew()])).toEqual([401, 401]);
+    });
+  });
+}
+
+sessionContract('embedded', async (given) => {
+  const at = await startPortcullis({ env: { CONSOLE: 'on' }, overrides: given });
+  return [at, at];
+});
+describeReal('postgres', 'with servers', () => {
+  describeReal('redis', 'and a cache', () => {
+    sessionContract('servers', async (given) => {
+      const first = await startOnSharedStores({ overrides: given, env: { CONSOLE: 'on' } });
+      return [first, await startReplica(first, { overrides: given })];
+    });
+  });
+});
+
+describe('D3-40: a supervisor', () => {
+  const change = async (token: string, current: string, next: string): Promise<Answer> =>
+    p.call('POST', '/graphql', {
+      token,
+      json: {
+        query: `mutation ($a: String!) { result: changeOwnPassword(current: "${current}", new: $a) { __typename
+          ... on ValidationError { issues { path } } } }`,
+        variables: { a: next },
+      },
+    });
+  const outcome = async (...given: Parameters<typeof change>) => (await change(...given)).json.data.result;
+
+  it('changes the own password, which ends all of the own sessions', async () => {
+    const { browser, username, token } = await signedIn();
+    expect(await outcome(token, 'secret', 'short')).toMatchObject({ issues: [{ path: ['new'] }] });
+    expect(await outcome(token, 'wrong', PASSWORD)).toMatchObject({ issues: [{ path: ['current'] }] });
+    expect(await outcome(token, 'secret', PASSWORD)).toEqual({ __typename: 'Supervisor' });
+    expect([await tokenStatus(p, token), (await browser.renew()).status]).toEqual([401, 401]);
+    expect(statusesOf([await browser.signIn(username), await browser.signIn(username, PASSWORD)])).toEqual([401, 200]);
+    expect(await outcome(await p.clientToken(), 'secret', PASSWORD)).toEqual({ __typename: 'NotFoundError' });
+  });
+
+  it('with a stolen token cannot try passwords: five wrong ones lock the change', async () => {
+    const { token, username } = await signedIn();
+    for (let time = 0; time < 5; time++) await change(token, 'wrong', PASSWORD);
+    expect(await outcome(token, 'secret', PASSWORD)).toMatchObject({ issues: [{ path: ['current'] }] });
+    expect((await new Browser().signIn(username)).status).toBe(200);
+  });
+
+  it('ends the own sessions, wherever they were begun', async () => {
+    const { browser, username, token } = await signedIn();
+    const other = (await byToken(username, 'secret')).json.access_token;
+    const query = 'mutation { endOwnSessions { __typename } }';
+    const ended = await p.call('POST', '/graphql', { token, json: { query } });
+    expect(ended.json.data.endOwnSessions).toEqual({ __typename: 'Supervisor' });
+    expect([await tokenStatus(p, token), await tokenStatus(p, other)]).toEqual([401, 401]);
+    expect((await browser.renew()).status).toBe(401);
+    const ofClient = await p.call('POST', '/graphql', { token: await p.clientToken(), json: { query } });
+    expect(ofClient.json.data.endOwnSessions).toEqual({ __typename: 'NotFoundError' });
+  });
+
+  it('leaves neither the current nor the new password in the audit record', async () => {
+    const { token } = await signedIn();
+    const [current, next] = [`canary-${randomUUID()}`, `canary-${randomUUID()}`];
+    const id = (await change(token, current, next)).headers.get('x-correlation-id') ?? '';
+    const recorded = () =>
+      rows(p).run((k) => k.selectFrom('audit_records').selectAll().where('correlation_id', '=', id));
+    await vi.waitFor(async () => expect(await recorded()).toHaveLength(1), 10_000);
+    const shown = JSON.stringify(await recorded());
+    expect(shown).toContain('changeOwnPassword');
+    for (const secret of [current, next]) expect(shown).not.toContain(secret);
+  });
+});
