@@ -286,6 +286,18 @@ export type MigrationProgressSubscriptionVariables = Exact<{
 
 export type MigrationProgressSubscription = { migrationProgress: { processed: number, total: number | null, success: number, skipped: number, failed: number, done: boolean, migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } } };
 
+export type FindByIdQueryVariables = Exact<{
+  id: string | number;
+  transactions: boolean;
+  accounts: boolean;
+  wallets: boolean;
+  rules: boolean;
+  users: boolean;
+}>;
+
+
+export type FindByIdQuery = { transaction?: { id: string, typeName: string | null, type: number } | null, account?: { id: string, name: string } | null, wallet?: { id: string, chain: string } | null, walletRule?: { id: string, walletId: string, name: string } | null, user?: { id: string, name: string, surname: string, email: string } | null };
+
 export type FindAccountsQueryVariables = Exact<{
   search?: string | null | undefined;
 }>;
@@ -854,6 +866,34 @@ export const MigrationProgressDocument = new TypedDocumentString(`
   createdAt
   finishedAt
 }`) as unknown as TypedDocumentString<MigrationProgressSubscription, MigrationProgressSubscriptionVariables>;
+export const FindByIdDocument = new TypedDocumentString(`
+    query FindById($id: ID!, $transactions: Boolean!, $accounts: Boolean!, $wallets: Boolean!, $rules: Boolean!, $users: Boolean!) {
+  transaction(id: $id) @include(if: $transactions) {
+    id
+    typeName
+    type
+  }
+  account(id: $id) @include(if: $accounts) {
+    id
+    name
+  }
+  wallet(id: $id) @include(if: $wallets) {
+    id
+    chain
+  }
+  walletRule(id: $id) @include(if: $rules) {
+    id
+    walletId
+    name
+  }
+  user(id: $id) @include(if: $users) {
+    id
+    name
+    surname
+    email
+  }
+}
+    `) as unknown as TypedDocumentString<FindByIdQuery, FindByIdQueryVariables>;
 export const FindAccountsDocument = new TypedDocumentString(`
     query FindAccounts($search: String) {
   accounts(filter: { search: $search }, first: 10) {

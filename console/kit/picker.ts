@@ -25,7 +25,8 @@ interface PickerInput extends FieldInput {
   required?: boolean;
 }
 
-const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
+/** The text of a UUID. */
+export const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
 const PAUSE_MS = 150;
 
 /** Does something while a value is as it is, after a pause; what it has found is dropped once the value changes. */

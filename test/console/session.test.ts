@@ -101,7 +101,7 @@ describeReal('chromium', 'the session of the console', () => {
     const page = await anew();
     const documents = open.loads();
     await signIn(page, p.demo);
-    expect(await page.locator('.side .opener').innerText()).toBe('Supervisor');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Supervisor');
     expect(await kept(page)).toEqual(NOTHING);
     expect(page.url()).toBe(`${p.url}/console/`);
     expectQuiet(open, p.url, documents);
@@ -114,7 +114,7 @@ describeReal('chromium', 'the session of the console', () => {
     const page = await anew();
     await page.getByLabel('Remember the client id').check();
     await signIn(page, { client: p.demo.client });
-    expect(await page.locator('.side .opener').innerText()).toBe('Client');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Client');
     expect(await kept(page)).toEqual([{ 'portcullis.client_id': p.demo.client.client_id }, ...NOTHING.slice(1)]);
     await page.reload();
     const field = page.getByLabel('Client id', { exact: true });
@@ -134,7 +134,7 @@ describeReal('chromium', 'the session of the console', () => {
     });
     await page.getByLabel('Remember the client id').check();
     await signIn(page, p.demo);
-    expect(await page.locator('.side .opener').innerText()).toBe('Supervisor');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Supervisor');
     await page.reload();
   });
 
@@ -216,7 +216,7 @@ describeReal('chromium', 'the session of the console', () => {
     refused.resolve();
     expect(await told).toBe('You are signed out.');
     expect(sent).toHaveLength(1);
-    expect(await page.locator('.side .opener').innerText()).toBe('Client');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Client');
   });
 
   it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was, and what was typed', async () => {

@@ -44,7 +44,7 @@ export async function signIn(page: Page, credentials: Credentials): Promise<void
 
 /** The button that opens the menu of the account: where it is, somebody is signed in. */
 function accountOf(page: Page) {
-  return page.locator('.side .opener');
+  return page.locator('.side .opener[aria-haspopup]');
 }
 
 /** Signs out, by the menu of the account. */
