@@ -288,19 +288,19 @@ export class Portcullis {
   ): Promise<Body> {
     const { clientId = '', clientSecret = '' } = this.#options;
     this.#metadata ??= await this.#discover(call);
+    const { issuer, [endpoint]: address } = this.#metadata;
+    // The gateway may be reached by another address than its public one. The secret goes to this address alone.
+    if (!`${address}`.startsWith(`${issuer}/`)) throw new Error(`${issuer} has no ${endpoint} of its own`);
     const headers = basic(encodeURIComponent(clientId), encodeURIComponent(clientSecret));
     const request = { ...call, headers, body: new URLSearchParams(form), repeatable: true };
-    return (await send(this.#options, 'POST', this.#metadata[endpoint], request)).body as Body;
+    const url = this.#baseUrl + address.slice(issuer.length);
+    return (await send(this.#options, 'POST', url, request)).body as Body;
   }
 
   /** Returns the metadata of the authorization server (RFC 8414). */
   async #discover(call?: CallOptions): Promise<rest.ServerMetadata> {
     const { origin, pathname } = new URL(this.#baseUrl);
     const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
-    const { body } = await send(this.#options, 'GET', url, { ...call });
-    const metadata = Object(body) as rest.ServerMetadata;
-    // The client's secret must not go to another server (RFC 8414 section 3.3).
-    if (metadata.issuer === this.#baseUrl) return metadata;
-    throw new Error(`the gateway's address is ${metadata.issuer}: use it as baseUrl`);
+    return Object((await send(this.#options, 'GET', url, { ...call })).body) as rest.ServerMetadata;
   }
 }

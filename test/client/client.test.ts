@@ -150,11 +150,27 @@ describe('the client package', () => {
     });
     const wrong = demoClient({ clientSecret: 'wrong' }).client;
     await expect(wrong.getGasFees()).rejects.toMatchObject({ status: 401, code: 'invalid_client' });
-    const elsewhere = demoClient({ baseUrl: p.url.replace('127.0.0.1', 'localhost') }).client;
-    await expect(elsewhere.getGasFees()).rejects.toThrow(`the gateway's address is ${p.url}`);
     await expect(client.getAsset('..')).rejects.toThrow(/not an id/);
     await expect(client.request('GET', '@other.example/x')).rejects.toThrow(/begin with/);
     expect(() => new Client({ baseUrl: p.url })).toThrow(/either clientId and clientSecret, or token/);
+  });
+
+  it('sends the secret only to its base URL, which need not be the public address of the gateway', async () => {
+    const baseUrl = p.url.replace('127.0.0.1', 'localhost');
+    const { client, requests } = demoClient({ baseUrl });
+    await client.getGasFees();
+    expect(requests.map(({ url }) => url)).toContain(`${baseUrl}/v2/oauth/token`);
+    const metadata = { issuer: 'https://gateway.example', token_endpoint: 'https://elsewhere.example/v2/oauth/token' };
+    const sent: string[] = [];
+    const lying = demoClient({
+      baseUrl,
+      fetch: async (input) => {
+        sent.push(String(input));
+        return Response.json(metadata);
+      },
+    }).client;
+    await expect(lying.getGasFees()).rejects.toThrow('https://gateway.example has no token_endpoint of its own');
+    expect(sent.every((url) => url.startsWith(baseUrl))).toBe(true);
   });
 
   it('follows updates over expired tokens without a gap, and resumes after a cursor', async () => {
