@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   Portcullis as Client,
   NotFoundError,
@@ -8,7 +8,7 @@ import {
 } from '../../client/src/index.ts';
 import { createdClient } from '../support/graphql/administration.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
-import { notify, registered } from '../support/realtime/live.ts';
+import { logged, notify, registered } from '../support/realtime/live.ts';
 
 let p: Portcullis;
 
@@ -203,5 +203,27 @@ describe('the client package', () => {
       expect(cursor).toBe(second?.cursor);
       break;
     }
+  });
+
+  it('D6-19: yields each update once to a reader whose stream was closed because it was too slow', async () => {
+    const { client, requests } = demoClient();
+    const { streams, transactions } = p.service.context;
+    const after = (await logged(p)).at(-1) ?? '0';
+    const ids = await registered(p, 100);
+    const updates = client.updates({ after });
+    const next = updates.next();
+    await vi.waitFor(() => expect(streams.load.streams).toBe(1));
+    const at = new Date().toISOString();
+    for (const id of ids) {
+      // Large, so that the buffers between the two are soon full.
+      const event = { id, type: 1, status: 2, created_at: at, updated_at: at, error: 'x'.repeat(200_000) };
+      const body = Buffer.from(JSON.stringify(event));
+      await transactions.applyBatch('transactions.user', [{ body, correlationId: 'large' }]);
+    }
+    await vi.waitFor(() => expect(streams.load.streams).toBe(0));
+    const seen = [(await next).value?.transaction.id];
+    for await (const { transaction } of updates) if (seen.push(transaction.id) === ids.length) break;
+    expect(seen).toEqual(ids);
+    expect(requests.filter(({ url }) => url === '/graphql').length).toBeGreaterThan(1);
   });
 });
