@@ -233,6 +233,9 @@ function size(table: string, column: string, max: number): string {
  */
 const REQUESTED_TABLES = [
   'alter table idempotent_answers add noted_users uuid[]',
+  'alter table networks add explorer_url text',
+  'alter table network_currencies add name text, add decimals integer',
+  'create index network_currencies_page on network_currencies (symbol, id)',
   `alter table users add erased_at timestamptz(6), ${length('users', 'email', 512)},
     ${length('users', 'external_id', 512)}, ${length('users', 'name', 1_024)}, ${length('users', 'surname', 1_024)},
     ${length('users', 'address', 256)}`,
@@ -244,6 +247,7 @@ const REQUESTED_TABLES = [
   'create index migration_files_node on migration_files (node_id)',
   `alter table wallet_rules ${length('wallet_rules', 'name', 1_024)},
     ${size('wallet_rules', 'auto_transfer_rule', 524_288)}`,
+  'create index wallet_rules_of_node on wallet_rules (node_id, created_at, id, updated_at, type)',
   `create table wallet_rule_versions (
     node_id uuid not null, rule_id uuid not null, version integer not null, wallet_id uuid not null,
     name text not null, type text not null, network_id uuid not null, network_currency_id uuid not null,

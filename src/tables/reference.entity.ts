@@ -31,6 +31,8 @@ export const Network = defineEntity({
     id: p.uuid().primary(),
     chainId: p.manyToOne(Chain).fieldName('chain_id').index('networks_of_chain'),
     name: p.text(),
+    /** The URL of a transaction in a block explorer, with `{hash}` in place of the hash. */
+    explorerUrl: p.text().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     version: p.bigint().$type<string>().defaultRaw('0'),
   },
@@ -45,8 +47,11 @@ export const NetworkCurrency = defineEntity({
     id: p.uuid().primary(),
     networkId: p.manyToOne(Network).fieldName('network_id').index('network_currencies_of_network'),
     symbol: p.text(),
+    name: p.text().nullable(),
+    decimals: p.integer().nullable(),
     version: p.bigint().$type<string>().defaultRaw('0'),
   },
+  indexes: [{ name: 'network_currencies_page', properties: ['symbol', 'id'] }],
 });
 
 /**

@@ -45,7 +45,10 @@ export const WalletRule = defineEntity({
     updatedAt: p.datetime(6).$type<string>(),
   },
   uniques: [{ properties: ['nodeId', 'id'] }],
-  indexes: [{ name: 'wallet_rules_page', properties: ['nodeId', 'walletId', 'createdAt', 'id'] }],
+  indexes: [
+    { name: 'wallet_rules_page', properties: ['nodeId', 'walletId', 'createdAt', 'id'] },
+    { name: 'wallet_rules_of_node', properties: ['nodeId', 'createdAt', 'id', 'updatedAt', 'type'] },
+  ],
 });
 
 /**

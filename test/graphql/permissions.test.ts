@@ -17,7 +17,7 @@ import { inTurn } from '../support/harness/in-turn.ts';
 
 // Whoever adds a type or a root field says here what it needs; null: any token. A connection and its edges need the same.
 const OF_TYPE = byName<Permission | null>([
-  [null, 'Viewer GasFee PriorityFee Network'],
+  [null, 'Viewer GasFee PriorityFee Network NetworkCurrency'],
   ['accounts:read', 'Account'],
   ['wallets:read', 'Wallet'],
   [
@@ -27,7 +27,7 @@ const OF_TYPE = byName<Permission | null>([
   ['wallet-rules:read', 'AutoTransferRule SignAndApproveRule PermissionlessTransferLimitRule'],
   ['users:read', 'User Kyc ErasureReceipt Migration MigrationRow MigrationProgress'],
   ['tokens:read', 'Asset'],
-  ['transactions:read', 'Transaction TransactionEvent TransactionUpdate'],
+  ['transactions:read', 'Transaction TransactionEvent TransactionUpdate TransactionStat'],
   ['clients:manage', 'Client TokenExpiry RateLimit Supervisor'],
   ['audit:read', 'AuditRecord'],
 ]);
@@ -76,6 +76,7 @@ const ARGUMENTS: Record<string, string> = {
   'Query.walletRule': '(id: "STORED")',
   'Query.walletRuleVersions': '(ruleId: "STORED")',
   'Query.previewWalletRule': `(input: {balances: [], rule: ${RULE.replaceAll('d: "x"', `d: "${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}"`)}})`,
+  'Query.transactionStats': '(since: "2026-01-01T00:00:00Z", until: "2026-01-02T00:00:00Z", bucket: DAY)',
   'Query.previewWallet': '(walletId: "WALLET", facts: {balances: []})',
   'Mutation.createWalletRule': `(walletId: "x", input: ${RULE})`,
   'Mutation.replaceWalletRule': `(walletId: "x", id: "x", input: ${RULE})`,

@@ -4,6 +4,7 @@ import {
   AssignNetworkDocument,
   CreateWalletRuleDocument,
   NetworksDocument,
+  SetWalletRuleStatusDocument,
   WalletDocument,
   WalletRuleDocument,
 } from './generated/graphql.ts';
@@ -75,6 +76,27 @@ describe('walletRules', () => {
     expect(texts[0]).toContain('"code":"NOT_FOUND"');
   });
 
+  it('DG-13 D4-01: without a wallet are those of every wallet of the node, by type and time of the last change', async () => {
+    const all = async (more = '') => {
+      const list = `walletRules(first: 100${more}) { totalCount edges { node { id type updatedAt } } }`;
+      const { json } = await stand.query(`{ ${list} }`);
+      expect(json.data.walletRules.totalCount).toBe(json.data.walletRules.edges.length);
+      return json.data.walletRules.edges.map(({ node }: { node: object }) => node);
+    };
+    const rules = await all();
+    expect(rules).toHaveLength(RULES + 3);
+    expect(rules.slice(0, RULES).map(({ id }: { id: string }) => id)).toEqual(ruleIds);
+    expect(await all(', type: "permissionless_transfer_limit"')).toEqual(rules);
+    expect(await all(', type: "auto_transfer"')).toEqual([]);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const since = new Date().toISOString();
+    await stand.run(SetWalletRuleStatusDocument, { id: ruleIds[4] ?? '', status: 'DISABLED' });
+    const changed = await all(`, changedSince: "${since}"`);
+    expect(changed.map(({ id }: { id: string }) => id)).toEqual([ruleIds[4]]);
+    expect(await all(`, changedSince: "${since}", walletId: "${wallets[1]}"`)).toEqual([]);
+    await stand.run(SetWalletRuleStatusDocument, { id: ruleIds[4] ?? '', status: 'ACTIVE' });
+  });
+
   it('D4-01: one rule of another node is null, as one that is not', async () => {
     for (const id of [foreignRule, MISSING, 'rule', '\0']) {
       expect(await stand.run(WalletRuleDocument, { id })).toEqual({ walletRule: null });
@@ -92,6 +114,49 @@ describe('networks', () => {
     const first = (await stand.run(NetworksDocument, { first: 4 })).networks;
     const rest = (await stand.run(NetworksDocument, { first: 4, after: first.pageInfo.endCursor })).networks;
     expect([...first.edges, ...rest.edges].map(idOf)).toEqual([...networks, strange]);
+  });
+
+  it('DG-13: their currencies are listed by symbol, of all networks or of one, for any token', async () => {
+    const currency = (n: number, network_id: string, more = {}) => {
+      return { id: `88888888-0000-4000-8000-00000000000${n}`, network_id, symbol: `C${9 - n}`, ...more };
+    };
+    const rows = [
+      currency(1, networks[0] ?? '', { name: 'Coin', decimals: 18 }),
+      currency(2, networks[0] ?? ''),
+      currency(3, strange),
+    ];
+    await stand.database.db.unscoped('test').run((k) => k.insertInto('network_currencies').values(rows));
+    const token = stand.newToken({ permissions: [], nodeId: OTHER_NODE });
+    const of = async (args: string) => {
+      const fields = 'totalCount edges { node { id networkId symbol name decimals } }';
+      const { json } = await stand.query(`{ networkCurrencies${args} { ${fields} } }`, { token });
+      return json.errors ?? json.data.networkCurrencies.edges.map(({ node }: { node: object }) => node);
+    };
+    const shown = rows.map(({ network_id: networkId, ...rest }) => ({
+      name: null,
+      decimals: null,
+      ...rest,
+      networkId,
+    }));
+    expect(await of('')).toEqual(shown.toReversed());
+    expect(await of(`(networkId: "${networks[0]?.toUpperCase()}")`)).toEqual([shown[1], shown[0]]);
+    expect(await of('(networkId: "x")')).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }]);
+  });
+
+  it('DG-01: may have an explorer, also below a wallet', async () => {
+    const explorerUrl = 'https://explorer.example/tx/{hash}';
+    await stand.database.db.unscoped('test').run((k) =>
+      k
+        .updateTable('networks')
+        .set({ explorer_url: explorerUrl })
+        .where('id', '=', networks[0] ?? ''),
+    );
+    const fields = 'edges { node { explorerUrl } }';
+    const { json } = await stand.query(
+      `{ networks(first: 2) { ${fields} } wallet(id: "${wallets[0]}") { networks(first: 1) { ${fields} } } }`,
+    );
+    expect(json.data.networks.edges).toEqual([{ node: { explorerUrl } }, { node: { explorerUrl: null } }]);
+    expect(json.data.wallet.networks.edges).toEqual([{ node: { explorerUrl } }]);
   });
 
   it('4.4-01 D5-07: assignNetwork gives the wallet with its networks, again too', async () => {

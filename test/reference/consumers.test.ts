@@ -41,6 +41,14 @@ describe('the consumer of reference data', () => {
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
   const account = { name: 'A', type: 'organisation', status: 1, created_at: '2026-01-05T09:30:00Z', version: 1 };
+  const network = (explorer_url: string) =>
+    incoming('reference.networks', randomUUID(), {
+      chain_id: neighbour.ids.chains,
+      name: 'x',
+      explorer_url,
+      version: 1,
+    });
+  const currency = { network_id: randomUUID(), symbol: 'X' };
   const poison: Record<string, () => IncomingMessage> = {
     'no JSON': () => incoming('reference.chains', randomUUID(), Buffer.from('{')),
     'no UTF-8': () => incoming('reference.chains', randomUUID(), Buffer.from([0x22, 0xff, 0x22])),
@@ -58,6 +66,11 @@ describe('the consumer of reference data', () => {
       incoming('reference.chains', randomUUID(), Buffer.from('{"name":"x","version":9223372036854775808}')),
     'no name': () => incoming('reference.chains', randomUUID(), { version: 1 }),
     'U+0000 in a name': () => incoming('reference.chains', randomUUID(), { name: 'a\0', version: 1 }),
+    'an explorer of another scheme': () => network('javascript:alert({hash})'),
+    'an explorer without a place for the hash': () => network('https://explorer.example/tx/'),
+    'an explorer whose host is the hash': () => network('https://{hash}/tx'),
+    'a currency with 256 decimals': () =>
+      incoming('reference.currencies', randomUUID(), { ...currency, decimals: 256, version: 1 }),
     'an account without a node': () => incoming('reference.accounts', randomUUID(), account),
     'an account with a status of 2^31': () =>
       incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, status: 2 ** 31 }),
@@ -75,6 +88,21 @@ describe('the consumer of reference data', () => {
     const headers = { error: expect.stringMatching(/./), 'original-topic': bad.topic };
     expect(published).toMatchObject([{ topic: `${bad.topic}.dlq`, key: bad.key, value: bad.value, headers }]);
     for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
+  });
+
+  it('D1-10: a currency may have a name and decimals, a network an explorer; a row without them takes them away', async () => {
+    const { ids, version } = newFamily();
+    const explorer_url = 'https://explorer.example/tx/{hash}?from=portcullis';
+    await stand.reference.apply([
+      ...['nodes', 'chains'].map((kind) => version(kind as 'nodes', 1)),
+      version('networks', 1, { explorer_url }),
+      version('currencies', 1, { name: 'USD Coin', decimals: 6 }),
+    ]);
+    expect(await rowOf(stand, 'networks', ids.networks)).toMatchObject({ explorer_url });
+    expect(await rowOf(stand, 'currencies', ids.currencies)).toMatchObject({ name: 'USD Coin', decimals: 6 });
+    await stand.reference.apply([version('networks', 2), version('currencies', 2)]);
+    expect(await rowOf(stand, 'networks', ids.networks)).toMatchObject({ version: '2', explorer_url: null });
+    expect(await rowOf(stand, 'currencies', ids.currencies)).toMatchObject({ name: null, decimals: null });
   });
 
   it.each(['08006', '40001', '40P01', '53300', '57P01', 'XX000'])(

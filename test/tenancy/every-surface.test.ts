@@ -19,7 +19,7 @@ const queries = Object.values(schema.getQueryType()?.getFields() ?? {});
 const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
 const ROWS = [...REST_ROWS, ...GRAPHQL_ROWS.filter(({ covers }) => slots.includes(covers))];
 /** The same for every node, or of the caller alone. */
-const GLOBAL: ReadonlySet<string> = new Set(['networks', 'gasFees']);
+const GLOBAL: ReadonlySet<string> = new Set(['networkCurrencies', 'networks', 'gasFees']);
 /** Slots that no row can name a thing of a node by, and why. */
 const APART: Record<string, string> = {
   'Mutation.assignNetwork(networkId)': 'networks are of no node',
@@ -32,6 +32,7 @@ const APART: Record<string, string> = {
   'Query.auditRecords(filter.hideReadsOf)': 'leaves out records, whoever is named',
   'Mutation.changeOwnPassword': 'the caller',
   'Mutation.endOwnSessions': 'the caller',
+  'Query.networkCurrencies(networkId)': 'networks are of no node',
   'Query.me': 'the caller',
   'Query.gasFees': 'of no node',
 };

@@ -89,7 +89,7 @@ describe('a column that no interface declares', () => {
       const input = { ruleId: mine.rule, balances: [] };
       const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule };
       const facts = { balances: [] };
-      const answer = await operate(stand.as(mine), `query { ${text} }`, { ...ids, input, facts });
+      const answer = await operate(stand.as(mine), `query { ${text} }`, { ...ids, input, facts, ...DAY });
       expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
       showsNothingHidden(answer.text);
     },
@@ -107,6 +107,8 @@ describe('a column that no interface declares', () => {
     },
   );
 });
+
+const DAY = { since: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z', bucket: 'DAY' };
 
 /** The id of what a query asks for, of which two have other names than the query. */
 function idOf(query: string): unknown {

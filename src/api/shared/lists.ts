@@ -1,34 +1,34 @@
 import type { Domain } from '../../domain/domain.ts';
 import { isUuid } from '../../lib/input.ts';
-import { type NestedList, ofOneOwner, type PagedList } from '../../platform/database/keyset-list.ts';
+import { ofOneOwner, type PagedList } from '../../platform/database/keyset-list.ts';
 import { notFound } from '../../platform/errors.ts';
 
-/** Returns the rules of a wallet, whose id is the filter; a wallet that does not exist is refused as `not_found`. */
-export function rulesOfWallet({ walletRulePages, walletPages }: Domain) {
-  return ofKnownOwner(walletRulePages.ofWallets, (nodeId, id) => walletPages.find(nodeId, id));
+/** Returns the rules of the tenant; a wallet in the filter that does not exist is refused as `not_found`. */
+export function rulesOfTenant({ walletRulePages, walletPages }: Domain) {
+  return ofKnownOwner(
+    walletRulePages,
+    async (nodeId, { walletId }) => walletId === undefined || walletPages.find(nodeId, walletId),
+  );
 }
 
 /** Returns the versions of a rule, which may be deleted; a rule that never existed is refused as `not_found`. */
 export function versionsOfRule({ walletRulePages: { versions } }: Domain) {
-  return ofKnownOwner(versions, async (nodeId, id) =>
+  return ofKnownOwner(ofOneOwner(versions), async (nodeId, id) =>
     isUuid(id) ? (await versions.counts(nodeId, [id])).get(id) : undefined,
   );
 }
 
-/**
- * Returns the list of a single owner, whose id in lower case is the filter; an owner that `find` does not know is
- * refused.
- */
-function ofKnownOwner<Row>(
-  lists: NestedList<Row>,
-  find: (nodeId: string, id: string) => Promise<unknown>,
-): PagedList<Row, string> {
-  const list = ofOneOwner(lists);
+/** Returns a list that refuses a filter in which `find` does not know the owner of the rows. */
+function ofKnownOwner<Row, Filter>(
+  list: PagedList<Row, Filter>,
+  find: (nodeId: string, filter: Filter) => Promise<unknown>,
+): PagedList<Row, Filter> {
   return {
-    ...list,
-    page: async (nodeId, id, request) => {
-      if ((await find(nodeId, id)) === undefined) throw notFound();
-      return list.page(nodeId, id, request);
+    count: (nodeId, filter) => list.count(nodeId, filter),
+    keyOf: (row) => list.keyOf(row),
+    page: async (nodeId, filter, request) => {
+      if ((await find(nodeId, filter)) === undefined) throw notFound();
+      return list.page(nodeId, filter, request);
     },
   };
 }

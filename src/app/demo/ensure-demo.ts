@@ -108,11 +108,32 @@ async function insertGlobals(db: Db, demo: Demo): Promise<string> {
     { id: polygon, name: 'polygon' },
   ];
   const networks = [
-    { id: demo.network_id, chain_id: ethereum, name: 'Ethereum mainnet' },
-    { id: demo.second_network_id, chain_id: ethereum, name: 'Ethereum Sepolia' },
-    { id: demo.other_chain_network_id, chain_id: polygon, name: 'Polygon mainnet' },
+    {
+      id: demo.network_id,
+      chain_id: ethereum,
+      name: 'Ethereum mainnet',
+      explorer_url: 'https://etherscan.io/tx/{hash}',
+    },
+    {
+      id: demo.second_network_id,
+      chain_id: ethereum,
+      name: 'Ethereum Sepolia',
+      explorer_url: 'https://sepolia.etherscan.io/tx/{hash}',
+    },
+    {
+      id: demo.other_chain_network_id,
+      chain_id: polygon,
+      name: 'Polygon mainnet',
+      explorer_url: 'https://polygonscan.com/tx/{hash}',
+    },
   ];
-  const currency = { id: demo.network_currency_id, network_id: demo.network_id, symbol: 'EURC' };
+  const currency = {
+    id: demo.network_currency_id,
+    network_id: demo.network_id,
+    symbol: 'EURC',
+    name: 'EURC',
+    decimals: 6,
+  };
   const door = db.unscoped('chains and networks are global');
   await door.run((k) => k.insertInto('chains').values(chains));
   await door.run((k) => k.insertInto('networks').values(networks));

@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from 'kysely';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
+import { type KeysetList, keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import { invalidInput, notFound } from '../../platform/errors.ts';
@@ -17,8 +17,19 @@ export interface NetworkRow {
   id: string;
   name: string;
   chain: string;
+  explorer_url: string | null;
   at: string;
 }
+
+/** A currency of a network. Its name and decimals are null where the platform has not sent them. */
+export type CurrencyRow = Omit<Selectable<Tables['network_currencies']>, 'version'>;
+
+const CurrencyList = keysetList({
+  rows: (k) => k.selectFrom('network_currencies').select(['id', 'network_id', 'symbol', 'name', 'decimals']),
+  where: (eb, { networkId }: { networkId?: string | undefined }) =>
+    networkId === undefined ? [] : [eb('network_id', '=', networkId)],
+  order: ['symbol', 'id'],
+});
 
 const NetworkList = keysetList({
   rows: (k) =>
@@ -27,6 +38,7 @@ const NetworkList = keysetList({
       .select((eb) => [
         'networks.id',
         'networks.name',
+        'networks.explorer_url',
         eb
           .selectFrom('chains')
           .select('chains.name')
@@ -51,11 +63,14 @@ interface NetworksDependencies {
 export class Networks extends NetworkList {
   /** The networks of each wallet as a nested list, in the order of their assignment. */
   readonly ofWallets: NestedList<NetworkRow>;
+  /** The currencies of all networks, by symbol. */
+  readonly currencies: KeysetList<CurrencyRow, { networkId?: string | undefined }>;
   readonly #deps: NetworksDependencies;
 
   constructor(deps: NetworksDependencies) {
     super(deps.db);
     this.#deps = deps;
+    this.currencies = new CurrencyList(deps.db);
     this.ofWallets = nestedList(deps.db, { ownerIds: 'uuid', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
   }
 
@@ -120,5 +135,6 @@ function assigned(k: Kysely<Scoped<Tables>>) {
     .selectFrom('wallet_networks as held')
     .innerJoin('networks', 'networks.id', 'held.network_id')
     .innerJoin('chains', 'chains.id', 'networks.chain_id')
-    .select(['networks.id', 'networks.name', 'chains.name as chain', 'held.created_at as at', 'held.wallet_id']);
+    .select(['networks.id', 'networks.name', 'networks.explorer_url', 'chains.name as chain'])
+    .select(['held.created_at as at', 'held.wallet_id']);
 }

@@ -28,12 +28,12 @@ export const TABLES: Readonly<Record<ReferenceKind, KindTable>> = {
   chains: { table: 'chains', columns: { name: 'text' }, parents: [] },
   networks: {
     table: 'networks',
-    columns: { chain_id: 'uuid', name: 'text' },
+    columns: { chain_id: 'uuid', name: 'text', explorer_url: 'text' },
     parents: [{ column: 'chain_id', kind: 'chains' }],
   },
   currencies: {
     table: 'network_currencies',
-    columns: { network_id: 'uuid', symbol: 'text' },
+    columns: { network_id: 'uuid', symbol: 'text', name: 'text', decimals: 'integer' },
     parents: [{ column: 'network_id', kind: 'networks' }],
   },
   accounts: {

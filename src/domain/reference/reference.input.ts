@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
-import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
+import { isUuid, objectInput, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { integerOf } from '../../lib/json.ts';
 import { issuesOf } from '../../platform/errors.ts';
@@ -38,15 +38,31 @@ const timeInput = textInput()
   });
 
 const MEMBERS = { uuid: uuidInput, text: textInput, integer: () => z.int32(), timestamptz: () => timeInput };
-/** The members that a row may leave out. */
-const OPTIONAL: ReadonlySet<string> = new Set(['updated_at', 'deleted_at', 'contract_address']);
+/** The members that a row may leave out, some of one kind alone. */
+const OPTIONAL: ReadonlySet<string> = new Set([
+  ...['updated_at', 'deleted_at', 'contract_address', 'explorer_url', 'decimals'],
+  'currencies.name',
+]);
+
+const TEMPLATE = 'must be an http or https URL with {hash} in its path or query';
+const explorerUrlInput = textInput()
+  .max(2_048, 'must have at most 2048 characters')
+  .regex(/^https?:\/\/[^\s/?#{}]+\/\S*\{hash\}\S*$/, TEMPLATE)
+  .refine(URL.canParse, TEMPLATE)
+  .meta({ description: 'The URL of a transaction in a block explorer; {hash} stands for the hash.' });
+
+/** The members that more is demanded of than their type. */
+const SPECIAL: Readonly<Record<string, RowMember>> = {
+  explorer_url: explorerUrlInput,
+  decimals: wholeNumberInput(0, 255),
+};
 
 type RowMember = z.ZodType<string | number | undefined>;
 
 function rowInput(kind: ReferenceKind) {
   const members = Object.entries(TABLES[kind].columns).map(([name, type]): [string, RowMember] => {
-    const member: RowMember = MEMBERS[type]();
-    return [name, OPTIONAL.has(name) ? member.optional() : member];
+    const member: RowMember = SPECIAL[name] ?? MEMBERS[type]();
+    return [name, OPTIONAL.has(name) || OPTIONAL.has(`${kind}.${name}`) ? member.optional() : member];
   });
   return [kind, objectInput(Object.fromEntries(members))] as const;
 }

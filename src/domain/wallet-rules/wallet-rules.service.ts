@@ -3,15 +3,16 @@ import type { Caller } from '../../access/identity/principal.ts';
 import { correlationKey } from '../../audit/mask-keys.ts';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';
+import { type Instant, pgFromInstant } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
+import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
+import type { RuleStatus, RuleType, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 
 /** A wallet rule as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type WalletRuleRow = Selectable<Tables['wallet_rules']>;
@@ -38,16 +39,38 @@ const versionColumns = [
   ...(['subject', 'client_id', 'correlation_id'] as const),
 ] as const;
 
-/** Reads wallet rules: lists of wallets by keyset, oldest first, and single rules by id; and the versions of each. */
-export class WalletRulePages {
+/** A filter of a list of rules; all given members must match. */
+export interface WalletRuleFilter {
+  walletId?: string | undefined;
+  type?: string | undefined;
+  /** The time at or after which a rule was last changed. */
+  changedSince?: Instant | undefined;
+}
+
+const RuleList = keysetList({
+  rows: (k) => k.selectFrom('wallet_rules').select(columns),
+  given: ({ changedSince, ...same }: WalletRuleFilter) => ({
+    ...same,
+    since: changedSince && pgFromInstant(changedSince),
+  }),
+  where: (eb, { walletId, type, since }) => [
+    ...(walletId === undefined ? [] : [eb('wallet_id', '=', walletId)]),
+    ...(type === undefined ? [] : [eb('type', '=', type as RuleType)]),
+    ...(since === undefined ? [] : [eb('updated_at', '>=', since)]),
+  ],
+  order: ['created_at', 'id'],
+});
+
+/** Reads the rules of a tenant by keyset, oldest first; those of wallets; and the versions of each. */
+export class WalletRulePages extends RuleList {
   /** The rules of each wallet as a nested list. */
   readonly ofWallets: NestedList<WalletRuleRow>;
   /** The versions of each rule as a nested list, newest first; of those that went with their wallet too. */
   readonly versions: NestedList<WalletRuleVersionRow>;
-  readonly #find: FormedQuery<WalletRuleRow, { id: string }>;
   readonly #active: FormedQuery<WalletRuleRow, { walletId: string; size: number }>;
 
   constructor(db: Db) {
+    super(db);
     this.ofWallets = nestedList(db, {
       ownerIds: 'uuid',
       rows: (k) => k.selectFrom('wallet_rules').select(columns),
@@ -61,7 +84,6 @@ export class WalletRulePages {
       order: ['version'],
       isNewestFirst: true,
     });
-    this.#find = db.prepareForms((k, { id }) => k.selectFrom('wallet_rules').select(columns).where('id', '=', id));
     this.#active = db.prepareForms((k, { walletId, size }) =>
       k
         .selectFrom('wallet_rules')
@@ -73,12 +95,6 @@ export class WalletRulePages {
         .orderBy('id')
         .limit(size),
     );
-  }
-
-  /** Reads the rule with this id (a UUID); undefined when the tenant has none. */
-  async find(nodeId: string, id: string): Promise<WalletRuleRow | undefined> {
-    const [row] = await this.#find.run(nodeId, { id });
-    return row;
   }
 
   /**

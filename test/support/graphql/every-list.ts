@@ -43,6 +43,10 @@ export const LISTS: Record<string, List> = {
   'WalletRule.versions': { asks: `of: walletRule(id: "${RULE}") { list: versions(@)`, ...versions },
   'Query.walletRuleVersions': { asks: `list: walletRuleVersions(ruleId: "${RULE}", @)`, ...versions },
   'Query.networks': { asks: 'list: networks(@)', table: 'networks', ...byCreation, where: 'true' },
+  'Query.networkCurrencies': {
+    ...{ asks: 'list: networkCurrencies(@)', table: 'network_currencies', where: 'true' },
+    ...{ key: 'id', column: 'id', order: 'symbol, id' },
+  },
   'Query.users': { asks: 'list: users(@)', table: 'users', ...byCreation },
   'Query.migrations': { asks: 'list: migrations(@)', table: 'migrations', ...byCreation, isNewestFirst: true },
   'Migration.rows': {
@@ -65,6 +69,9 @@ export const LISTS: Record<string, List> = {
     ...{ key: 'id', column: 'id', order: 'at, id', isNewestFirst: true },
   },
 };
+
+/** The lists that are the same for every node. */
+export const GLOBAL_LISTS: readonly string[] = ['Query.networks', 'Query.networkCurrencies'];
 
 /** The document that asks for a page of a list. */
 export function askingFor({ asks, key }: List, selection?: string): string {
@@ -97,6 +104,7 @@ export async function fillEveryList(stand: Stand): Promise<void> {
     await stand.database.db.unscoped('a test sets its rows').raw((sql) => sql.raw(text));
   };
   await run(NETWORKS);
+  await run(CURRENCIES);
   for (const statement of [...statements(NODE, LONG, 2), ...statements(OTHER_NODE, SHORT, SHORT)]) await run(statement);
 }
 
@@ -109,6 +117,9 @@ function at(n: string): string {
 
 const NETWORKS = `insert into networks (id, chain_id, name, created_at)
   select ${newId}, (select id from chains), 'net ' || n, ${at('n')} from generate_series(1, ${LONG}) n`;
+
+const CURRENCIES = `insert into network_currencies (id, network_id, symbol)
+  select ${newId}, (select id from networks limit 1), 'C' || n / 2 from generate_series(1, ${LONG}) n`;
 
 function statements(nodeId: string, count: number, children: number): string[] {
   const isShort = nodeId === OTHER_NODE;

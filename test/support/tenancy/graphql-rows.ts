@@ -13,6 +13,9 @@ const TYPES: Record<string, string> = {
   input: 'PreviewWalletRuleInput!',
   facts: 'PreviewFacts!',
   text: 'String!',
+  since: 'DateTime!',
+  until: 'DateTime!',
+  bucket: 'StatsBucket!',
 };
 
 /** Sends an operation that declares the variables that it uses. */
@@ -208,9 +211,10 @@ export const GRAPHQL_ROWS: readonly SurfaceRow[] = [
   ...TRANSACTIONS,
 ];
 
-const PAGED = 'accounts auditRecords assets clients migrations networks supervisors transactions users wallets'.split(
-  ' ',
-);
+const PAGED =
+  'accounts auditRecords assets clients migrations networkCurrencies networks supervisors transactions users wallets'.split(
+    ' ',
+  );
 const EDGES = '{ edges { cursor } }';
 /** The lists, each with a place for the arguments of its page. */
 export const LISTS: Record<string, string> = {

@@ -1,4 +1,7 @@
+import type { CurrencyRow } from '../../../domain/networks/networks.service.ts';
+import { uuidInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import { withoutNulls } from '../kit/camel-input.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
@@ -12,6 +15,10 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
     id: ['ID', 'A UUID, the same as in REST.'],
     name: ['String', 'The display name.'],
     chain: ['String', "The chain's name."],
+    explorer_url: [
+      'String?',
+      'The address of a transaction in a block explorer, with `{hash}` in place of the percent-encoded hash: an http or https URL. Null if unknown.',
+    ],
   });
   const connection = connectionOf(builder, refs.network, 'A page of networks.', 'A network and its cursor.');
   builder.queryField('networks', (t) =>
@@ -23,6 +30,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('networks', ({ networks }) => networks),
     }),
   );
+  addCurrencies(builder);
   builder.objectField(refs.wallet, 'networks', (t) =>
     t.field({
       type: connection,
@@ -49,6 +57,37 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       },
       resolve: (_root, { walletId, networkId }, context) =>
         orMember(context.services.networks.assign(context.principal.nodeId, walletId, networkId), context),
+    }),
+  );
+}
+
+function addCurrencies(builder: Builder): void {
+  const currency = implement(
+    builder.objectRef<CurrencyRow>('NetworkCurrency'),
+    'A currency of a network; the same for every tenant.',
+    {
+      id: ['ID', 'A UUID: the `networkCurrencyId` of rules.'],
+      network_id: ['ID', 'The UUID of its network.'],
+      symbol: ['String', 'The symbol, such as `USDC`.'],
+      name: ['String?', 'The display name; null if unknown.'],
+      decimals: ['Int?', 'The number of decimal places; null if unknown.'],
+    },
+  );
+  const connection = connectionOf(builder, currency, 'A page of currencies.', 'A currency and its cursor.');
+  builder.queryField('networkCurrencies', (t) =>
+    t.field({
+      type: connection,
+      description: 'The currencies of all networks or of one, by symbol. Needs any token.',
+      authScopes: { token: true },
+      args: {
+        networkId: t.arg.id({ description: 'Currencies of this network.', validate: { schema: uuidInput() } }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver(
+        'networkCurrencies',
+        ({ networks }) => networks.currencies,
+        ({ networkId }) => withoutNulls({ networkId }),
+      ),
     }),
   );
 }

@@ -1,5 +1,6 @@
 import { contentOf, type WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { hasDecimalForm } from '../../../lib/decimal.ts';
+import { textInput } from '../../../lib/input.ts';
 import { ExactNumber } from '../../../lib/json.ts';
 import type {
   AutoTransferRule,
@@ -7,8 +8,9 @@ import type {
   RuleLogic,
   SignAndApproveRule,
 } from '../../../tables/wallet-rule-content.ts';
-import { rulesOfWallet, versionsOfRule } from '../../shared/lists.ts';
+import { rulesOfTenant, versionsOfRule } from '../../shared/lists.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import { addPreview } from './preview.graphql.ts';
@@ -89,13 +91,20 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
       type: connection,
       ...needs(
         'wallet-rules:read',
-        "A wallet's rules, active or not, oldest first. NOT_FOUND if the wallet is unknown or belongs to another tenant.",
+        'Rules, active or not, oldest first. NOT_FOUND if the wallet is unknown or belongs to another tenant.',
       ),
       args: {
-        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        walletId: t.arg.id({ description: 'Rules of this wallet; of all wallets by default.' }),
+        type: t.arg.string({
+          description: 'Rules of this type: `auto_transfer` or `permissionless_transfer_limit`.',
+          validate: { schema: textInput() },
+        }),
+        changedSince: t.arg({ type: 'DateTime', description: 'Rules created or changed at or after this time.' }),
         ...t.arg.connectionArgs(),
       },
-      resolve: connectionResolver('walletRules', rulesOfWallet, ({ walletId }) => walletId.toLowerCase()),
+      resolve: connectionResolver('walletRules', rulesOfTenant, ({ walletId, type, changedSince }) =>
+        withoutNulls({ walletId, type, changedSince }),
+      ),
     }),
     walletRule: t.field({
       type: refs.walletRule,

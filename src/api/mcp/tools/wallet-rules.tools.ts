@@ -5,7 +5,7 @@ import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
 import { RULE_STATUSES, RULE_TYPES } from '../../../tables/wallet-rule-content.ts';
-import { rulesOfWallet, versionsOfRule } from '../../shared/lists.ts';
+import { rulesOfTenant, versionsOfRule } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
@@ -119,7 +119,12 @@ export const walletRuleTools = [
     output: pageOutput(walletRule),
     missing: 'this tenant has no wallet with that wallet_id: get it from list_wallets',
     run: ({ wallet_id: id, ...page }, call) =>
-      listPage(page, call, { tool: 'list_wallet_rules', list: rulesOfWallet, filter: id, viewOf: walletRuleView }),
+      listPage(page, call, {
+        tool: 'list_wallet_rules',
+        list: rulesOfTenant,
+        filter: { walletId: id },
+        viewOf: walletRuleView,
+      }),
   }),
   defineTool({
     name: 'get_wallet_rule',
