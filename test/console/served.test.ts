@@ -61,11 +61,15 @@ function importMap(page: string): Record<string, string> {
 const IMPORTED =
   /(?:^|[;\n}])\s*(?:import|export)(?:[\w*{}\s$,]+from)?\s*["'](?<static>[^"']+)["']|import\(\s*["'](?<dynamic>[^"']+)["']/g;
 
+/** The name of a file without the folder of its version. */
+const nameOf = (address: string) => address.replace(/^v\/[\w-]+\//, '');
+
 /** The files that some lead to, by their names below `/console/`; without dynamic imports what is loaded at once. */
 async function closure(names: readonly string[], { isDynamic = true } = {}): Promise<Map<string, Raw>> {
   const map = importMap((await raw('/console/')).bytes.toString());
   const found = new Map<string, Raw>();
-  const follow = async (name: string): Promise<void> => {
+  const follow = async (address: string): Promise<void> => {
+    const name = nameOf(address);
     if (found.has(name)) return;
     const got = await raw(`/console/${name}`);
     found.set(name, got);
@@ -163,6 +167,22 @@ describe('the files of the console', () => {
     }
   });
 
+  it('are kept for a year below the folder of their version, and revalidated below that of another one', async () => {
+    const [, version = ''] = /src="v\/([\w-]+)\/main\.ts"/.exec((await raw('/console/')).bytes.toString()) ?? [];
+    for (const name of ['main.ts', 'kit/page.ts', 'console.css', 'client/index.ts']) {
+      const [plain, own, other] = await Promise.all(
+        [name, `v/${version}/${name}`, `v/of-another/${name}`].map((each) => raw(`/console/${each}`)),
+      );
+      expect([plain, own, other].map((each) => each?.headers['cache-control'])).toEqual([
+        ...['no-cache', 'public, max-age=31536000, immutable', 'no-cache'],
+      ]);
+      expect([own, other].map((each) => plain && each?.bytes.equals(plain.bytes))).toEqual([true, true]);
+    }
+    for (const name of [`v/${version}/`, `v/${version}/v/${version}/main.ts`, `v/${version}/../main.ts`, 'v/main.ts']) {
+      expect([name, (await raw(`/console/${name}`)).status]).toEqual([name, expect.toBeOneOf([400, 404])]);
+    }
+  });
+
   it('are compressed for who takes that, each form under its own tag', async () => {
     const plain = await raw('/console/main.ts');
     const zipped = await raw('/console/main.ts', { headers: { 'accept-encoding': 'br, gzip' } });
@@ -179,7 +199,9 @@ describe('the files of the console', () => {
   it('are loaded at once for the first view, at most 200 KB in 8 rounds of 6 connections', async () => {
     const files = await first();
     const page = files.get('')?.bytes.toString() ?? '';
-    const preloaded = Array.from(page.matchAll(/rel="modulepreload" href="([^"]+)"/g), ([, name = '']) => name);
+    const preloaded = Array.from(page.matchAll(/rel="modulepreload" href="([^"]+)"/g), ([, address = '']) =>
+      nameOf(address),
+    );
     const modules = [...files.keys()].filter((name) => /\.(?:ts|mjs|js)$/.test(name));
     expect(preloaded.toSorted()).toEqual(modules.toSorted());
     const sizes = Array.from(

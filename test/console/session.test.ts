@@ -208,7 +208,7 @@ describeReal('chromium', 'the session of the console', () => {
       await route.fulfill({ status: 401, json: {} });
     });
     const told = page.evaluate(
-      `import('/console/api.ts').then(({ ask }) => ask('{ late }', {})).catch(({ message }) => message)`,
+      `import(new URL('api.ts', document.querySelector('script[src]').src)).then(({ ask }) => ask('{ late }', {})).catch(({ message }) => message)`,
     );
     await arrived.promise;
     await signOut(page);

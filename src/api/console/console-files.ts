@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { glob, readFile } from 'node:fs/promises';
 import { findPackageJSON, stripTypeScriptTypes } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type FileContent, KEPT, PAGE, REVALIDATED, SCRIPT, ServedFiles, STYLE } from '../shared/served-files.ts';
+import {
+  type FileContent,
+  type Files,
+  IMMUTABLE,
+  KEPT,
+  PAGE,
+  REVALIDATED,
+  SCRIPT,
+  ServedFiles,
+  STYLE,
+} from '../shared/served-files.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../console');
 /** The path of the file that lists the operations of the console, in the format of `GRAPHQL_PERSISTED_FILE`. */
@@ -16,14 +26,18 @@ const CLIENT = '../client/src/';
 const OWN = /^(?:client\/)?(?:[a-z-]+\/)?[a-z-]+\.(ts|css|svg)$/;
 /** The names of modules of its packages. */
 const PACKAGED = /^packages\/((?:@[a-z-]+\/)?[a-z-]+)\/((?:[\w-]+\/)*[\w.-]+\.m?js)$/;
+/** An address that names the version of the console's own files before the name of one. */
+const VERSIONED = /^v\/([\w-]+)\/(.+)$/;
 /** The policy of everything but the page: nothing of it is a document. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 
 /**
  * Returns the files of the console: its page, its modules and the client's, whose types are removed as they are served,
- * and files of its packages. Undefined where its packages are not installed.
+ * and files of its packages. The page refers to its modules below a folder that names their version, so that browsers
+ * keep them; below that of another version, which an open page or another gateway may have, are the same files.
+ * Undefined where its packages are not installed.
  */
-export function consoleFiles(): ServedFiles | undefined {
+export function consoleFiles(): Files | undefined {
   if (!existsSync(MANIFEST)) return undefined;
   const folders = new Map<string, string>();
   for (const name of Object.keys(JSON.parse(readFileSync(MANIFEST, 'utf8')).dependencies)) {
@@ -31,8 +45,13 @@ export function consoleFiles(): ServedFiles | undefined {
     if (manifest === undefined) return undefined;
     folders.set(name, dirname(manifest));
   }
-  return new ServedFiles(async (name) => {
-    if (name === '') return page();
+  let reading: Promise<string> | undefined;
+  const current = () => {
+    reading ??= versionOf();
+    return reading;
+  };
+  const files = new ServedFiles(async (name) => {
+    if (name === '') return page(await current());
     const [, extension] = OWN.exec(name) ?? [];
     const [, packageName = '', file = ''] = PACKAGED.exec(name) ?? [];
     const folder = extension === undefined ? folders.get(packageName) : FOLDER;
@@ -40,11 +59,29 @@ export function consoleFiles(): ServedFiles | undefined {
     if (path === undefined || !existsSync(path)) return undefined;
     return extension === undefined ? packaged(path) : own(path, extension);
   });
+  return {
+    find: async (address) => {
+      const [, version, name = address] = VERSIONED.exec(address) ?? [];
+      const file = await files.find(name);
+      return file && version === (await current()) ? { ...file, cacheControl: IMMUTABLE } : file;
+    },
+  };
 }
 
-async function page(): Promise<FileContent> {
-  const bytes = await readFile(join(FOLDER, 'index.html'));
-  return { bytes, type: PAGE, cacheControl: REVALIDATED, policy: contentSecurityPolicy(bytes.toString('utf8')) };
+/** Returns a hash of the console's own files. */
+async function versionOf(): Promise<string> {
+  const hash = createHash('sha256');
+  const names = await Array.fromAsync(
+    glob(['**/*.{ts,css,svg}', `${CLIENT}**/*.ts`], { cwd: FOLDER, exclude: ['node_modules/**'] }),
+  );
+  for (const name of names.sort()) hash.update(await readFile(join(FOLDER, name)));
+  return hash.digest('base64url').slice(0, 16);
+}
+
+async function page(version: string): Promise<FileContent> {
+  const written = await readFile(join(FOLDER, 'index.html'), 'utf8');
+  const html = written.replaceAll(/((?:src|href)="|"\.\/(?=client\/))(?!packages\/)/g, `$1v/${version}/`);
+  return { bytes: Buffer.from(html), type: PAGE, cacheControl: REVALIDATED, policy: contentSecurityPolicy(html) };
 }
 
 const TYPES: Readonly<Record<string, string>> = { ts: SCRIPT, css: STYLE, svg: 'image/svg+xml' };

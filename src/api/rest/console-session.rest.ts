@@ -6,7 +6,7 @@ import { CONSOLE_IDLE_SECONDS, type TokenResponse } from '../../access/tokens/to
 import { readBody } from '../../gateway/exchange/body.ts';
 import { forbidden, notFound, parsed } from '../../platform/errors.ts';
 import { oauthEnvelope } from '../shared/oauth-errors.ts';
-import type { ServedFiles } from '../shared/served-files.ts';
+import type { Files } from '../shared/served-files.ts';
 import { MAX_BODY_BYTES, noStore, withClient } from './oauth.rest.ts';
 import { sendEmpty } from './rest-call.ts';
 import { type Route, route } from './route.ts';
@@ -14,7 +14,7 @@ import { showConsole } from './static-files.rest.ts';
 
 interface SessionServices extends Pick<Access, 'directory' | 'consoleSessions'> {
   /** Undefined where there is no console. */
-  console: ServedFiles | undefined;
+  console: Files | undefined;
   publicUrl: Readonly<{ value: string; path: string }>;
 }
 

@@ -1,19 +1,19 @@
 import type { RequestHandler } from 'express';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { notFound } from '../../platform/errors.ts';
-import { type ServedFiles, sendFile } from '../shared/served-files.ts';
+import { type Files, sendFile } from '../shared/served-files.ts';
 import { sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface PageServices {
   /** Undefined where there is no console. */
-  console: ServedFiles | undefined;
-  swagger: ServedFiles;
+  console: Files | undefined;
+  swagger: Files;
   publicUrl: { readonly path: string };
 }
 
 /** Makes the handler that serves the files whose names are the rest of the path; without files there is none. */
-export function serveFiles(files: ServedFiles | undefined): RequestHandler {
+export function serveFiles(files: Files | undefined): RequestHandler {
   return async (req) => {
     const file = await files?.find([req.params.rest ?? []].flat().join('/'));
     if (!file) throw notFound('there is no file with this name');

@@ -13,7 +13,7 @@ export interface FileContent {
 }
 
 /** A file as it is served. */
-interface ServedFile extends FileContent {
+export interface ServedFile extends FileContent {
   /** A strong entity tag, computed from the bytes, so that every process returns the same. */
   etag: string;
   /** The compressed bytes, and their own entity tag. */
@@ -26,13 +26,21 @@ const compress = promisify(gzip);
 export const REVALIDATED = 'no-cache';
 /** The `Cache-Control` of a package's files, which change only with a release. */
 export const KEPT = 'public, max-age=3600';
+/** The `Cache-Control` of a file whose address names its content. */
+export const IMMUTABLE = 'public, max-age=31536000, immutable';
 export const SCRIPT = 'text/javascript; charset=utf-8';
 export const STYLE = 'text/css; charset=utf-8';
 export const PAGE = 'text/html; charset=utf-8';
 export const JSON_TEXT = 'application/json; charset=utf-8';
 
+/** Files that are served by their names. */
+export interface Files {
+  /** Returns the file with a name; undefined if there is none. */
+  find(name: string): Promise<ServedFile | undefined>;
+}
+
 /** Holds files that are served by their names; each is read on its first request, and cached. */
-export class ServedFiles {
+export class ServedFiles implements Files {
   readonly #read: (name: string) => Promise<FileContent | undefined>;
   readonly #files = new Map<string, Promise<ServedFile | undefined>>();
 
