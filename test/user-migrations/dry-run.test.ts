@@ -180,6 +180,7 @@ describe('a dry run of a caller', () => {
     expect(dryRun).toBe(true);
     const ended = async () => (await operate(p, token, MigrationDocument, { id })).migration;
     await expect.poll(ended).toMatchObject({ ...counts, status: 'DONE', rows: { edges: [created, skipped] } });
+    expect((await ended())?.rejectedRows.edges).toEqual([{ node: { index: 2 } }]);
     expect(await usersOf(users[0]?.email)).toEqual([]);
   });
 

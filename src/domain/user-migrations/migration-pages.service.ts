@@ -21,16 +21,17 @@ export class MigrationPages extends MigrationList {
   readonly #db: Db;
   /** The rows of each user migration as a nested list, in their order. */
   readonly rows: NestedList<MigrationRowRow>;
+  /** The skipped and failed ones of them. */
+  readonly rejectedRows: NestedList<MigrationRowRow>;
 
   constructor(db: Db) {
     super(db);
     this.#db = db;
-    this.rows = nestedList(db, {
-      ownerIds: 'uuid',
-      rows: (k) => k.selectFrom('migration_rows').selectAll(),
-      owner: 'migration_id',
-      order: ['index'],
-      onRows: noteUsersOf,
+    const list = { ownerIds: 'uuid', owner: 'migration_id', order: ['index'], onRows: noteUsersOf } as const;
+    this.rows = nestedList(db, { ...list, rows: (k) => k.selectFrom('migration_rows').selectAll() });
+    this.rejectedRows = nestedList(db, {
+      ...list,
+      rows: (k) => k.selectFrom('migration_rows').selectAll().where('status', '<>', 'created'),
     });
   }
 

@@ -53,6 +53,10 @@ export const LISTS: Record<string, List> = {
     ...{ asks: `of: migration(id: "${MIGRATION}") { list: rows(@)`, table: 'migration_rows' },
     ...{ key: 'index', column: 'index', order: 'index' },
   },
+  'Migration.rejectedRows': {
+    ...{ asks: `of: migration(id: "${MIGRATION}") { list: rejectedRows(@)`, table: 'migration_rows' },
+    ...{ key: 'index', column: 'index', order: 'index' },
+  },
   'Query.transactions': {
     ...{ asks: 'list: transactions(@)', table: 'transactions' },
     ...{ key: 'id', column: 'id', order: 'registered_at, id' },
@@ -149,7 +153,7 @@ function statements(nodeId: string, count: number, children: number): string[] {
     `insert into migrations (id, node_id, status, created_by, created_at)
       select ${idOr(MIGRATION)}, '${nodeId}', 'done', 'x', ${at('n')} from ${rows}`,
     `insert into migration_rows (migration_id, index, node_id, status)
-      select parent, n, '${nodeId}', 'created' from ${of('migrations', 'id', MIGRATION)}`,
+      select parent, n, '${nodeId}', 'skipped' from ${of('migrations', 'id', MIGRATION)}`,
     `insert into transaction_ids (id) select ${transaction} from ${rows}`,
     `insert into transactions (id, node_id, collection, registered_type, registered_by, type, registered_at)
       select ${transaction}, '${nodeId}', 'user_transactions', 1, 'mutation', 1, ${at('n')} from ${rows}`,

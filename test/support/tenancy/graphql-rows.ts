@@ -223,6 +223,7 @@ export const LISTS: Record<string, string> = {
   'Query.walletRuleVersions': `walletRuleVersions(ruleId: $ownRule, @) ${EDGES}`,
   'Account.wallets': `account(id: $ownAccount) { list: wallets(@) ${EDGES} }`,
   'Migration.rows': `migration(id: $ownMigration) { list: rows(@) ${EDGES} }`,
+  'Migration.rejectedRows': `migration(id: $ownMigration) { list: rejectedRows(@) ${EDGES} }`,
   'Transaction.events': `transaction(id: $ownTransaction) { list: events(@) ${EDGES} }`,
   'Wallet.networks': `wallet(id: $ownWallet) { list: networks(@) ${EDGES} }`,
   'Wallet.rules': `wallet(id: $ownWallet) { list: rules(@) ${EDGES} }`,

@@ -68,7 +68,7 @@ export async function markedNode(p: Portcullis, { nodeId, client, networkId }: N
     surname: `${mark}-surname-${at}`,
     kyc_sent: true,
   }));
-  const bulk = await post('/v2/users/migrate/with-wallet/bulk', { users: named });
+  const bulk = await post('/v2/users/migrate/with-wallet/bulk', { users: [...named, ...named.slice(0, 1)] });
   await post('/v2/users/migrate/with-wallet', keyedUser(key), { 'idempotency-key': key });
   const idle = await createdClient(p, token, { name: mark });
   const username = `${mark}-boss`;

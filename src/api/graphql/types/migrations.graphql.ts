@@ -12,7 +12,7 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 const DRY_RUN = 'Stores the migration with the outcomes that a run would have, and creates no user.';
 
-/** Adds the type of the rows of a user migration, and the field of user migrations that lists them. */
+/** Adds the type of the rows of a user migration, and the fields of user migrations that list them. */
 function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   const rows = implement(
     builder.objectRef<MigrationRowRow>('MigrationRow'),
@@ -30,14 +30,20 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
     },
   );
   const connection = connectionOf(builder, rows, 'A page of rows.', 'A row and its cursor.');
-  builder.objectField(refs.migration, 'rows', (t) =>
-    t.field({
+  builder.objectFields(refs.migration, (t) => ({
+    rows: t.field({
       type: connection,
       ...needs('users:read', 'The rows in order, each with its outcome.'),
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
     }),
-  );
+    rejectedRows: t.field({
+      type: connection,
+      ...needs('users:read', 'The skipped and failed rows in order.'),
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('rejected-rows', ({ migrationPages }) => migrationPages.rejectedRows),
+    }),
+  }));
 }
 
 /** Adds the subscription to the progress of a user migration. */

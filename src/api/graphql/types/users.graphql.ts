@@ -35,6 +35,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     address: ['String', "The wallet's address, lower-cased."],
     identity_number: ['String', 'The identity number; empty if there is none.'],
     created_at: ['DateTime', 'When it was migrated.'],
+    erased_at: ['DateTime?', 'When its personal data was erased; null if it was not.'],
   });
   builder.objectFields(refs.user, (t) => ({
     kyc: t.field({
