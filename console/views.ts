@@ -41,7 +41,7 @@ export const GROUPS: readonly { title: string; views: readonly View[] }[] = [
     views: [
       { path: 'accounts', title: 'Accounts', icon: 'accounts', needs: ['accounts:read'], load: () => import('./views/accounts.ts') },
 
-      // Users
+      { path: 'users', title: 'Users', icon: 'users', needs: ['users:read'], load: () => import('./views/users.ts') },
 
       { path: 'migrations', title: 'Migrations', icon: 'imports', needs: ['users:read'], load: () => import('./views/migrations.ts') },
 

@@ -169,6 +169,14 @@ export type TransferInput = {
   networkCurrencyId: string | number;
 };
 
+/** Filters users; all given members must match. */
+export type UserFilter = {
+  /** Whether the user is verified. */
+  kycVerified?: boolean | null | undefined;
+  /** Part of the name, surname, email, external id or address, ignoring case. */
+  search?: string | null | undefined;
+};
+
 /** A rule. The object of its type is required; the object of the other type is stored but not evaluated. */
 export type WalletRuleInput = {
   /** The automatic transfer. */
@@ -230,7 +238,9 @@ export type AuditRecordsQueryVariables = Exact<{
 
 export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean } }> } };
 
-export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null };
+export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null };
+
+export type RowsPageFragment = { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> };
 
 export type MigrationsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -240,7 +250,7 @@ export type MigrationsQueryVariables = Exact<{
 }>;
 
 
-export type MigrationsQuery = { migrations: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } }> } };
+export type MigrationsQuery = { migrations: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null } }> } };
 
 export type MigrationRowsQueryVariables = Exact<{
   id: string | number;
@@ -251,16 +261,28 @@ export type MigrationRowsQueryVariables = Exact<{
 }>;
 
 
-export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null, rows: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
+export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
+
+export type RejectedRowsQueryVariables = Exact<{
+  id: string | number;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type RejectedRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
 
 export type StartUserMigrationMutationVariables = Exact<{
   file: null;
+  dryRun?: boolean | null | undefined;
 }>;
 
 
 export type StartUserMigrationMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
-    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -273,18 +295,11 @@ export type CancelUserMigrationMutationVariables = Exact<{
 
 export type CancelUserMigrationMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
-    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
    };
-
-export type MigrationProgressSubscriptionVariables = Exact<{
-  id: string | number;
-}>;
-
-
-export type MigrationProgressSubscription = { migrationProgress: { processed: number, total: number | null, success: number, skipped: number, failed: number, done: boolean, migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } } };
 
 export type FindByIdQueryVariables = Exact<{
   id: string | number;
@@ -488,6 +503,38 @@ export type TransactionStateSubscriptionVariables = Exact<{
 
 export type TransactionStateSubscription = { transaction: { status: TransactionStatus | null, updatedAt: string | null } };
 
+export type UserPartsFragment = { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null };
+
+export type UsersQueryVariables = Exact<{
+  filter?: UserFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type UsersQuery = { users: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null } }> } };
+
+export type UserQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type UserQuery = { user: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null } | null };
+
+export type EraseUserMutationVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type EraseUserMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, erasure: { erasedAt: string, records: number, responses: number } | null, kyc: { tokenSentAt: string | null } | null }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
 export type AssignNetworkMutationVariables = Exact<{
   walletId: string | number;
   networkId: string | number;
@@ -527,11 +574,43 @@ export const MigrationPartsFragmentDoc = new TypedDocumentString(`
   success
   skipped
   failed
+  dryRun
   createdBy
   createdAt
   finishedAt
 }
     `, {"fragmentName":"MigrationParts"}) as unknown as TypedDocumentString<MigrationPartsFragment, unknown>;
+export const PagePartsFragmentDoc = new TypedDocumentString(`
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+    `, {"fragmentName":"PageParts"}) as unknown as TypedDocumentString<PagePartsFragment, unknown>;
+export const RowsPageFragmentDoc = new TypedDocumentString(`
+    fragment RowsPage on MigrationRowConnection {
+  totalCount
+  pageInfo {
+    ...PageParts
+  }
+  edges {
+    node {
+      index
+      email
+      externalId
+      userId
+      status
+      reason
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`, {"fragmentName":"RowsPage"}) as unknown as TypedDocumentString<RowsPageFragment, unknown>;
 export const RulePartsFragmentDoc = new TypedDocumentString(`
     fragment RuleParts on WalletRule {
   id
@@ -579,14 +658,6 @@ export const FailureFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"Failure"}) as unknown as TypedDocumentString<FailureFragment, unknown>;
-export const PagePartsFragmentDoc = new TypedDocumentString(`
-    fragment PageParts on PageInfo {
-  hasNextPage
-  hasPreviousPage
-  startCursor
-  endCursor
-}
-    `, {"fragmentName":"PageParts"}) as unknown as TypedDocumentString<PagePartsFragment, unknown>;
 export const TransactionPartsFragmentDoc = new TypedDocumentString(`
     fragment TransactionParts on Transaction {
   id
@@ -604,6 +675,21 @@ export const TransactionPartsFragmentDoc = new TypedDocumentString(`
   updatedAt
 }
     `, {"fragmentName":"TransactionParts"}) as unknown as TypedDocumentString<TransactionPartsFragment, unknown>;
+export const UserPartsFragmentDoc = new TypedDocumentString(`
+    fragment UserParts on User {
+  id
+  externalId
+  name
+  surname
+  email
+  address
+  kyc {
+    tokenSentAt
+  }
+  createdAt
+  erasedAt
+}
+    `, {"fragmentName":"UserParts"}) as unknown as TypedDocumentString<UserPartsFragment, unknown>;
 export const AccountsDocument = new TypedDocumentString(`
     query Accounts($filter: AccountFilter, $first: Int, $after: String, $last: Int, $before: String) {
   accounts(
@@ -726,6 +812,7 @@ export const MigrationsDocument = new TypedDocumentString(`
   success
   skipped
   failed
+  dryRun
   createdBy
   createdAt
   finishedAt
@@ -740,21 +827,8 @@ export const MigrationRowsDocument = new TypedDocumentString(`
     query MigrationRows($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
   migration(id: $id) {
     ...MigrationParts
-    rows(first: $first, after: $after, last: $last, before: $before) {
-      totalCount
-      pageInfo {
-        ...PageParts
-      }
-      edges {
-        node {
-          index
-          email
-          externalId
-          userId
-          status
-          reason
-        }
-      }
+    list: rows(first: $first, after: $after, last: $last, before: $before) {
+      ...RowsPage
     }
   }
 }
@@ -765,9 +839,26 @@ export const MigrationRowsDocument = new TypedDocumentString(`
   success
   skipped
   failed
+  dryRun
   createdBy
   createdAt
   finishedAt
+}
+fragment RowsPage on MigrationRowConnection {
+  totalCount
+  pageInfo {
+    ...PageParts
+  }
+  edges {
+    node {
+      index
+      email
+      externalId
+      userId
+      status
+      reason
+    }
+  }
 }
 fragment PageParts on PageInfo {
   hasNextPage
@@ -775,9 +866,52 @@ fragment PageParts on PageInfo {
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<MigrationRowsQuery, MigrationRowsQueryVariables>;
+export const RejectedRowsDocument = new TypedDocumentString(`
+    query RejectedRows($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+  migration(id: $id) {
+    ...MigrationParts
+    list: rejectedRows(first: $first, after: $after, last: $last, before: $before) {
+      ...RowsPage
+    }
+  }
+}
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  dryRun
+  createdBy
+  createdAt
+  finishedAt
+}
+fragment RowsPage on MigrationRowConnection {
+  totalCount
+  pageInfo {
+    ...PageParts
+  }
+  edges {
+    node {
+      index
+      email
+      externalId
+      userId
+      status
+      reason
+    }
+  }
+}
+fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<RejectedRowsQuery, RejectedRowsQueryVariables>;
 export const StartUserMigrationDocument = new TypedDocumentString(`
-    mutation StartUserMigration($file: File!) {
-  result: startUserMigration(file: $file) {
+    mutation StartUserMigration($file: File!, $dryRun: Boolean) {
+  result: startUserMigration(file: $file, dryRun: $dryRun) {
     ... on Migration {
       ...MigrationParts
     }
@@ -791,6 +925,7 @@ export const StartUserMigrationDocument = new TypedDocumentString(`
   success
   skipped
   failed
+  dryRun
   createdBy
   createdAt
   finishedAt
@@ -824,6 +959,7 @@ export const CancelUserMigrationDocument = new TypedDocumentString(`
   success
   skipped
   failed
+  dryRun
   createdBy
   createdAt
   finishedAt
@@ -841,31 +977,6 @@ fragment Failure on Error {
     permission
   }
 }`) as unknown as TypedDocumentString<CancelUserMigrationMutation, CancelUserMigrationMutationVariables>;
-export const MigrationProgressDocument = new TypedDocumentString(`
-    subscription MigrationProgress($id: ID!) {
-  migrationProgress(id: $id) {
-    processed
-    total
-    success
-    skipped
-    failed
-    done
-    migration {
-      ...MigrationParts
-    }
-  }
-}
-    fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  createdBy
-  createdAt
-  finishedAt
-}`) as unknown as TypedDocumentString<MigrationProgressSubscription, MigrationProgressSubscriptionVariables>;
 export const FindByIdDocument = new TypedDocumentString(`
     query FindById($id: ID!, $transactions: Boolean!, $accounts: Boolean!, $wallets: Boolean!, $rules: Boolean!, $users: Boolean!) {
   transaction(id: $id) @include(if: $transactions) {
@@ -1406,6 +1517,104 @@ export const TransactionStateDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<TransactionStateSubscription, TransactionStateSubscriptionVariables>;
+export const UsersDocument = new TypedDocumentString(`
+    query Users($filter: UserFilter, $first: Int, $after: String, $last: Int, $before: String) {
+  users(
+    filter: $filter
+    first: $first
+    after: $after
+    last: $last
+    before: $before
+  ) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        ...UserParts
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment UserParts on User {
+  id
+  externalId
+  name
+  surname
+  email
+  address
+  kyc {
+    tokenSentAt
+  }
+  createdAt
+  erasedAt
+}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
+export const UserDocument = new TypedDocumentString(`
+    query User($id: ID!) {
+  user(id: $id) {
+    ...UserParts
+  }
+}
+    fragment UserParts on User {
+  id
+  externalId
+  name
+  surname
+  email
+  address
+  kyc {
+    tokenSentAt
+  }
+  createdAt
+  erasedAt
+}`) as unknown as TypedDocumentString<UserQuery, UserQueryVariables>;
+export const EraseUserDocument = new TypedDocumentString(`
+    mutation EraseUser($id: ID!) {
+  result: eraseUser(id: $id) {
+    ... on User {
+      ...UserParts
+      erasure {
+        erasedAt
+        records
+        responses
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment UserParts on User {
+  id
+  externalId
+  name
+  surname
+  email
+  address
+  kyc {
+    tokenSentAt
+  }
+  createdAt
+  erasedAt
+}`) as unknown as TypedDocumentString<EraseUserMutation, EraseUserMutationVariables>;
 export const AssignNetworkDocument = new TypedDocumentString(`
     mutation AssignNetwork($walletId: ID!, $networkId: ID!) {
   result: assignNetwork(walletId: $walletId, networkId: $networkId) {

@@ -161,6 +161,13 @@ export function csvCell(value: string | number | null | undefined): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
+/** Saves a file as a download. */
+export function saveFile(file: Blob, name: string): void {
+  const href = URL.createObjectURL(file);
+  Object.assign(document.createElement('a'), { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
+
 interface CsvInput<Row> {
   /** The name of the file, without `.csv`. */
   name: string;
@@ -175,11 +182,7 @@ export function CsvDownload<Row>({ name, columns, rows }: CsvInput<Row>) {
     const written = columns.filter(({ text }) => text);
     const lines = [written.map(({ title }) => title), ...(await rows()).map((row) => written.map(({ text }) => text?.(row)))];
     const file = new Blob([lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('')], { type: 'text/csv' });
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(file);
-    link.download = `${name}.csv`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href));
+    saveFile(file, `${name}.csv`);
   };
   return html`<button type="button" disabled=${isBusy} onClick=${() => run(save)}><${Icon} name="download" />Download CSV</button>${
     failure && html` <span class="issue" role="alert">${failure.message}</span>`

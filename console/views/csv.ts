@@ -37,15 +37,19 @@ function recordAt(bytes: Bytes, start: number, columns: number | undefined) {
   return undefined;
 }
 
+/** A record of a file: its number (0 is the header), where it begins, and its bytes; of a line that is too long, a piece. */
+export interface CsvRecord {
+  index: number;
+  start: number;
+  bytes: Bytes;
+}
+
 /**
- * Cuts the header and the wanted records out of a CSV file, byte for byte, and counts its records from 1 as the server
- * does: lines end with LF or CRLF, blank ones are none. One slice of the file is in memory.
- * @param take gets the parts of each slice in their order
- * @returns how many records there are
+ * Reads the records of a CSV file, and counts them as the server does: lines end with LF or CRLF, blank ones are none. One
+ * slice of the file is in memory.
  */
-export async function cutRecords(file: Blob, wanted: ReadonlySet<number>, take: (parts: Bytes[]) => void, sliceBytes = SLICE_BYTES): Promise<number> {
+export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGenerator<CsvRecord, void> {
   let columns: number | undefined;
-  /** The number of the record that comes next; 0 is the header. */
   let index = 0;
   /** Whether the slice begins within a line that is too long. */
   let isWithin = false;
@@ -53,23 +57,61 @@ export async function cutRecords(file: Blob, wanted: ReadonlySet<number>, take: 
     // A record that begins within the slice is read as a whole.
     const bytes = new Uint8Array(await file.slice(position, position + sliceBytes + MAX_BYTES).arrayBuffer());
     const isLast = position + bytes.length >= file.size;
-    const hasMark = position === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-    let at = hasMark ? 3 : 0;
-    const parts = hasMark ? [bytes.subarray(0, at)] : [];
+    let at = position === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
     while (at < (isLast ? bytes.length : sliceBytes)) {
       const record: ReturnType<typeof recordAt> = isWithin ? undefined : recordAt(bytes, at, columns);
       const newline: number = record ? record.next - 1 : bytes.indexOf(NEWLINE, at);
       const next = record?.next ?? (newline < 0 ? bytes.length : newline + 1);
       if (!record?.isEmpty) {
-        if (index === 0 || wanted.has(index)) parts.push(bytes.subarray(at, next));
+        yield { index, start: position + at, bytes: bytes.subarray(at, next) };
         columns ??= record?.fields;
         isWithin = newline < 0 && !isLast;
         if (!isWithin) index += 1;
       }
       at = next;
     }
-    take(parts);
     position += at;
   }
-  return Math.max(index - 1, 0);
+}
+
+const FIELD = '(?:"(?:[^"]|"")*"|[^",]*)';
+const RECORD = new RegExp(`^${FIELD}(?:,${FIELD})*$`);
+
+/** Returns the fields of a record; undefined where its quotes do not match, or its bytes are not UTF-8. */
+export function fieldsOf(bytes: Bytes): string[] | undefined {
+  const text = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
+  if (text.includes('\ufffd') || !RECORD.test(text)) return undefined;
+  const fields = `${text},`.match(new RegExp(`${FIELD},`, 'g')) ?? [];
+  return fields.map((field) =>
+    field
+      .slice(0, -1)
+      .replace(/^"(.*)"$/s, '$1')
+      .replaceAll('""', '"'),
+  );
+}
+
+/** Returns the record of these fields. */
+export function recordOf(fields: readonly string[]): string {
+  return `${fields.map((field) => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)).join(',')}\r\n`;
+}
+
+/**
+ * Copies the header of a CSV file and, byte for byte, the records that `pick` keeps; those for which it returns a text are
+ * replaced by it. Returns the copy, and how many records the file has.
+ */
+export async function copyOf(file: File, pick: (index: number) => boolean | string, sliceBytes?: number): Promise<{ copy: File; rows: number }> {
+  const parts: (string | { start: number; end: number })[] = [];
+  let rows = 0;
+  for await (const { index, start, bytes } of recordsOf(file, sliceBytes)) {
+    const picked = index === 0 || pick(index);
+    const last = parts.at(-1);
+    const from = parts.length === 0 ? 0 : start;
+    const end = start + bytes.length;
+    if (typeof picked === 'string' && index > rows) parts.push(picked);
+    else if (picked === true && typeof last === 'object' && last.end === from) last.end = end;
+    else if (picked === true) parts.push({ start: from, end });
+    rows = index;
+  }
+  const copied = parts.map((part) => (typeof part === 'string' ? part : file.slice(part.start, part.end)));
+  return { copy: new File(copied, file.name, { type: 'text/csv' }), rows };
 }

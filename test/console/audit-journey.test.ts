@@ -29,9 +29,14 @@ describeReal('chromium', 'audit records in the console', () => {
   it('an error leads with one click to its audit record', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Migrations' }).click();
-    const bad = { name: 'bad.csv', mimeType: 'text/csv', buffer: Buffer.from('email,email\na@x.y,b@x.y\n') };
+    await page.getByRole('link', { name: 'Import users' }).first().click();
+    const bad = {
+      name: 'bad.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from('wallet_address,email,email\n0x1,a@x.y,b@x.y\n'),
+    };
     await page.getByLabel('CSV file of users').setInputFiles(bad);
-    await page.getByRole('button', { name: 'Start the migration' }).click();
+    await page.getByRole('button', { name: 'Import users' }).click();
     await page.getByRole('alert').getByRole('link', { name: 'Show its audit record' }).click();
     const response = page.getByRole('region', { name: 'Response body' });
     await response.waitFor();

@@ -1,17 +1,20 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutRecords } from '../../console/views/csv.ts';
+import { copyOf, fieldsOf, recordOf, recordsOf } from '../../console/views/csv.ts';
 import { CsvRecords, MAX_RECORD_BYTES } from '../../src/domain/user-migrations/csv.rules.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** The records that the console cuts out of a file, which it reads in slices of this size. */
 async function cutOut(file: Buffer, wanted: Iterable<number>, sliceBytes?: number) {
-  const parts: Uint8Array[] = [];
-  const taken = (some: Uint8Array[]) => void parts.push(...some.map((part) => part.slice()));
-  const rows = await cutRecords(new Blob([new Uint8Array(file)]), new Set(wanted), taken, sliceBytes);
-  return { rows, cut: Buffer.concat(parts) };
+  const indexes = new Set(wanted);
+  const { copy, rows } = await copyOf(
+    new File([new Uint8Array(file)], 'users.csv'),
+    (index) => indexes.has(index),
+    sliceBytes,
+  );
+  return { rows, cut: Buffer.from(await copy.arrayBuffer()) };
 }
 
 /** Matches the empty lines and blank records before a record. */
@@ -85,9 +88,9 @@ describe('the records that the console cuts out of a CSV file', () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(files, soup), wish, slices, async (file, isWanted, sliceBytes) => {
         const [header = Buffer.alloc(0), ...rows] = recordBytes(file);
+        const before = file.subarray(0, file.indexOf(header));
         const wanted = [...rows.keys()].map((at) => at + 1).filter((index) => isWanted[index % isWanted.length]);
-        const mark = file.subarray(0, 3).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : Buffer.alloc(0);
-        const expected = Buffer.concat([mark, header, ...wanted.map((index) => rows[index - 1] ?? header)]);
+        const expected = Buffer.concat([before, header, ...wanted.map((index) => rows[index - 1] ?? header)]);
         const size = file.length > 5_000 ? Math.max(sliceBytes, 500) : sliceBytes;
         expect(await cutOut(file, wanted, size)).toEqual({ rows: rows.length, cut: expected });
       }),
@@ -126,13 +129,30 @@ describe('the records that the console cuts out of a CSV file', () => {
     const parts = Array.from({ length: (100 * 1024 ** 2) / lines.length }, () => lines);
     const file = new Blob(['wallet_address,email,name\n', ...parts]);
     const rows = 20_000 * parts.length;
-    let taken = 0;
-    const sizes: number[] = [];
-    const take = (some: Uint8Array[]) => {
-      taken += some.length;
-      sizes.push(some.reduce((bytes, part) => Math.max(bytes, part.buffer.byteLength), 0));
-    };
-    expect(await cutRecords(file, new Set([1, rows / 2, rows]), take)).toBe(rows);
-    expect([taken, Math.max(...sizes) < 2 * 1024 ** 2]).toEqual([4, true]);
+    const found: number[] = [];
+    for await (const { index, start, bytes } of recordsOf(file)) {
+      if (![0, 1, rows / 2, rows].includes(index)) continue;
+      expect(bytes.buffer.byteLength).toBeLessThan(2 * 1024 ** 2);
+      found.push(start + bytes.length);
+    }
+    expect([found.length, found.at(-1)]).toEqual([4, file.size]);
+  });
+
+  it('are written as they are read, and replaced where they are corrected', async () => {
+    const bytes = (text: string) => new Uint8Array(Buffer.from(text));
+    const texts = fc.string({ unit: fc.constantFrom('a', 'ß', ',', '"', '\n', '\r', ' ') });
+    fc.assert(
+      fc.property(fc.array(texts, { minLength: 1 }), (fields) => {
+        expect(fieldsOf(bytes(recordOf(fields)))).toEqual(fields);
+      }),
+    );
+    expect([fieldsOf(bytes('a,"b\n')), fieldsOf(bytes('a,b"c\n')), fieldsOf(new Uint8Array([0xff]))]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const file = new File(['\ufeffa,b\r\n\r\n1,one\n2,"tw"o\n3,three'], 'users.csv');
+    const { copy, rows } = await copyOf(file, (index) => (index === 2 ? recordOf(['2', 't,w,o']) : true), 4);
+    expect([rows, await copy.slice(3).text()]).toEqual([3, 'a,b\r\n1,one\n2,"t,w,o"\r\n3,three']);
   });
 });

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { beginAt, openConsole, SOON, signIn, signOut } from '../support/console/console-page.ts';
+import { beginAt, openConsole, signIn, signOut } from '../support/console/console-page.ts';
 import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -11,7 +11,7 @@ const HEADER = 'wallet_address,email,name\r\n';
 const BLANK_WALLET = ' ,blank@x.y,"Ann, B."\r\n';
 const TOO_MANY = '"0xa3","c@x.y","x","y"\r\n';
 const STRAY = '0xa4,d@x.y,Da"na\n';
-const BAD_LINES = [BLANK_WALLET, TOO_MANY, STRAY];
+const NOBODY = '0xa6,,Nobody\r\n';
 /** Good rows around the bad ones, one over two lines, an empty line, and one row that is skipped. */
 const FILE = [
   MARK,
@@ -20,7 +20,7 @@ const FILE = [
   BLANK_WALLET,
   '0xa5,e@x.y,Zoë\n',
   TOO_MANY,
-  '0xa6,,Nobody\r\n',
+  NOBODY,
   STRAY,
 ].join('');
 const LONGER = `wallet_address,email\n${Array.from({ length: 1_000 }, (_, at) => `0xb${at},b${at}@x.y\n`).join('')}`;
@@ -35,7 +35,7 @@ async function drop(page: Page, name: string, text: string): Promise<void> {
   const transfer = await page.evaluateHandle(
     `(() => { const given = new DataTransfer(); given.items.add(new File([${JSON.stringify(text)}], ${JSON.stringify(name)}, { type: 'text/csv' })); return given; })()`,
   );
-  const target = page.getByRole('heading', { name: 'User migrations', level: 1 });
+  const target = page.getByRole('heading', { name: 'Import users', level: 1 });
   await target.dispatchEvent('dragover', { dataTransfer: transfer });
   await target.dispatchEvent('drop', { dataTransfer: transfer });
 }
@@ -45,7 +45,13 @@ async function openMigrations(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'User migrations', level: 1 }).waitFor();
 }
 
-const start = (page: Page) => page.getByRole('button', { name: 'Start the migration' }).click();
+/** Chooses a file by the input of the page. */
+async function choose(page: Page, name: string, text: string): Promise<void> {
+  await page.getByLabel('CSV file of users').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+}
+
+const button = (page: Page, name: string) => page.getByRole('button', { name });
+const cells = (page: Page, table: string) => page.getByRole('table', { name: table, exact: true });
 
 describeReal('chromium', 'user migrations in the console', () => {
   beforeAll(async () => {
@@ -57,83 +63,137 @@ describeReal('chromium', 'user migrations in the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('a CSV that is dropped is migrated, and its failed rows come back as a file, byte for byte', async () => {
+  it('a spreadsheet with bad rows is checked, corrected and imported, and what the server finds is corrected too', async () => {
     const page = await beginAt(open, p.demo, '#/migrations');
+    await page.getByRole('link', { name: 'Import users' }).first().click();
+    const [template] = await Promise.all([page.waitForEvent('download'), button(page, 'Download template').click()]);
+    expect(await readFile(await template.path(), 'utf8')).toContain('wallet_address,email,external_id');
     await drop(page, 'users.csv', FILE);
-    await page.getByText(`users.csv, ${Buffer.byteLength(FILE)} bytes`).waitFor();
-    const held = Promise.withResolvers<void>();
-    await page.route('**/graphql', (route) => held.promise.then(() => route.continue()), { times: 1 });
-    await start(page);
-    await page.getByText('Sending users.csv').waitFor();
-    await drop(page, 'others.csv', HEADER);
-    await page.getByText('Sending users.csv').waitFor();
-    held.resolve();
-    await page.getByText('6 of 6 rows with an outcome').waitFor();
-    await page.getByRole('button', { name: 'Show failed and skipped only' }).click();
-    const rows = page.getByRole('table', { name: 'Rows' });
-    await expect.poll(() => rows.getByRole('row').count(), SOON).toBe(1 + BAD_LINES.length + 1);
-    const text = await rows.innerText();
+    await page.getByRole('heading', { name: '4 rows to correct' }).waitFor();
+    const problems = await cells(page, 'Rows to correct').innerText();
+    for (const reason of [
+      'No wallet address',
+      '4 fields instead of 3',
+      'No email and no external id',
+      'A quote is not closed',
+    ])
+      expect(problems).toContain(reason);
+    // The server decides the same without saving anything; then the rows are corrected in the browser.
+    await button(page, 'Check without saving').click();
+    await page.getByText('6 of 6 rows: 2 would be created 1 skipped 3 failed').waitFor();
+    await page.getByText('No user was created.').waitFor();
+    const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download these rows').click()]);
+    expect(download.suggestedFilename()).toBe('users-to-correct.csv');
+    const rejected = [BLANK_WALLET, TOO_MANY, NOBODY, STRAY];
+    expect(await readFile(await download.path(), 'utf8')).toBe(MARK + HEADER + rejected.join(''));
+    await button(page, 'Correct here').click();
     await takePicture(page, 'console-migration');
-    expect(text).toContain('missing_email_and_external_id');
-    for (const reason of ['line 2: wallet_address must not be blank', 'line 4: has 4 fields, not 3', 'line 6: has a'])
-      expect(text).toContain(reason);
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download the failed rows as CSV' }).click(),
+    await page.getByLabel('Wallet address of row 2').fill('0xa2');
+    await page.getByLabel('Email of row 4').fill('a@x.y');
+    await page.getByLabel('Email of row 5').fill('nobody@x.y');
+    await page.getByLabel('Name of row 6').fill('Dana, "D"');
+    await button(page, 'Apply corrections').click();
+    await page.getByText('Same email as row 1').waitFor();
+    await button(page, 'Import users').click();
+    await page.getByText('6 of 6 rows: 5 created 1 skipped 0 failed').waitFor();
+    expect(await cells(page, 'Rows').innerText()).toContain('Email already used');
+    await button(page, 'Correct here').click();
+    await page.getByLabel('Email of row 4').fill('c@x.y');
+    await button(page, 'Apply corrections').click();
+    await page.getByText('No problems found').waitFor();
+    await button(page, 'Import users').click();
+    await page.getByText('1 of 1 row: 1 created 0 skipped 0 failed').waitFor();
+    await page.getByText('No row was skipped, and none failed.').waitFor();
+    const { rows: users } = await p.service.context.userPages.page(
+      p.demo.node_id,
+      { search: '@x.y' },
+      { size: 9, backward: false, after: undefined, before: undefined },
+    );
+    expect(users.map(({ address, email, name }) => [address, email, name])).toEqual([
+      ['0xa1', 'a@x.y', 'Two\r\nlines'],
+      ['0xa2', 'blank@x.y', 'Ann, B.'],
+      ['0xa5', 'e@x.y', 'Zo\u00eb'],
+      ['0xa6', 'nobody@x.y', 'Nobody'],
+      ['0xa4', 'd@x.y', 'Dana, "D"'],
+      ['0xa3', 'c@x.y', 'x'],
     ]);
-    expect(download.suggestedFilename()).toBe('users-failed-rows.csv');
-    expect(await readFile(await download.path(), 'utf8')).toBe(MARK + HEADER + BAD_LINES.join(''));
-    await page.getByText('users-failed-rows.csv has 3 failed rows').waitFor();
 
-    // Another session knows the migration, and not the file.
+    // Another session knows the migration, and is given the file again.
     await signOut(page);
     await signIn(page, p.demo);
     await openMigrations(page);
-    await page.getByRole('table', { name: 'User migrations' }).getByRole('link').first().click();
-    await page.getByText('can be downloaded only in the session').waitFor();
-    expect(await page.getByRole('button', { name: 'Download the failed rows as CSV' }).count()).toBe(0);
+    await cells(page, 'User migrations').getByText('Check only').waitFor();
+    await cells(page, 'User migrations').getByRole('link').last().click();
+    await page
+      .getByLabel('choose the file again')
+      .setInputFiles({ name: 'u.csv', mimeType: 'text/csv', buffer: Buffer.from(HEADER) });
+    await button(page, 'Correct here').click();
+    await page.getByRole('alert').getByText('This is not the file of the migration').waitFor();
     expect(open.complaints).toEqual([]);
   });
 
-  it('a file that is no CSV of users is refused with what to change', async () => {
-    const page = await beginAt(open, p.demo, '#/migrations');
-    const input = page.getByLabel('CSV file of users');
-    await input.setInputFiles({ name: 'sizes.csv', mimeType: 'text/csv', buffer: Buffer.from('colour,size\nred,1\n') });
-    await start(page);
-    await page.getByRole('alert').getByText('unknown column').first().waitFor();
+  it('a file that is no CSV of users is refused with what to change, before anything is sent', async () => {
+    const page = await beginAt(open, p.demo, '#/migrations/new');
+    await choose(page, 'sizes.csv', 'colour;size\nred;1\n');
+    await page
+      .getByRole('alert')
+      .getByText('is not known. Rename or delete it. Fields are separated by commas.')
+      .waitFor();
+    expect(await button(page, 'Import users').isDisabled()).toBe(true);
+    await button(page, 'Choose another file').click();
+    await choose(page, 'users.xlsx', 'PK\x03\x04\0');
+    await page.getByRole('alert').getByText('This is not a CSV file in UTF-8').waitFor();
     expect(open.complaints).toEqual([]);
   });
 
-  it('a stream that is cut goes on with the progress of that moment; what is cancelled stays so', async () => {
+  it('the progress goes on after the server was away; what is cancelled stays so', async () => {
     const page = await beginAt(open, p.demo, '#/migrations');
-    const list = page.getByRole('table', { name: 'User migrations' });
+    const list = cells(page, 'User migrations');
     const before = await list.getByRole('link').count();
     // Nobody works at it before it is cancelled.
     await p.service.context.migrationJobs.stop();
-    await page
-      .getByLabel('CSV file of users')
-      .setInputFiles({ name: 'longer.csv', mimeType: 'text/csv', buffer: Buffer.from(LONGER) });
-    let cuts = 0;
-    await page.route('**/graphql', (route) => {
-      const isCut = cuts < 1 && (route.request().postData() ?? '').includes('subscription MigrationProgress');
-      if (!isCut) return route.fallback();
-      cuts += 1;
-      return route.abort('connectionreset');
-    });
-    await page.getByRole('button', { name: 'Start the migration' }).focus();
+    await page.getByRole('link', { name: 'Import users' }).first().click();
+    await choose(page, 'longer.csv', LONGER);
+    await button(page, 'Import users').focus();
     await page.keyboard.press('Enter');
-    await page.getByText('Reconnected. The progress is up to date').waitFor();
-    await page.getByText('0 of 1,000 rows with an outcome').waitFor();
-    await page.getByRole('button', { name: 'Cancel the migration' }).click();
+    await page.getByText('0 of 1,000 rows').waitFor();
+    await page.route('**/graphql', (route) => route.abort('connectionreset'));
+    await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+    await page.unroute('**/graphql');
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await button(page, 'Cancel migration').click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this migration?' });
     await dialog.getByText('Users already created are kept').waitFor();
-    await dialog.getByRole('button', { name: 'Cancel the migration' }).click();
+    await dialog.getByRole('button', { name: 'Cancel migration' }).click();
     p.service.context.migrationJobs.start();
-    await page.getByText('It was cancelled: the users created so far are kept').waitFor();
-    expect(await page.getByRole('button', { name: 'Cancel the migration' }).count()).toBe(0);
-    expect(cuts).toBe(1);
+    await page.getByText('It was cancelled: users created so far are kept').waitFor();
+    expect(await button(page, 'Cancel migration').count()).toBe(0);
     await openMigrations(page);
     await list.getByText('Cancelled').waitFor();
     expect(await list.getByRole('link').count()).toBe(before + 1);
+  });
+
+  it('D7-10: a user is found, erased on request, and the receipt says that it was done', async () => {
+    const call = {
+      token: await p.clientToken(),
+      json: { wallet_address: '0xerase', email: 'ada.erase@x.y', name: 'Ada', surname: 'Erasable' },
+    };
+    const { json } = await p.call('POST', '/v2/users/migrate/with-wallet', call);
+    const page = await beginAt(open, p.demo, '#/users');
+    await page.getByLabel('Search').fill('ADA.ERASE');
+    await page.getByRole('link', { name: 'Ada Erasable' }).click();
+    await button(page, 'Erase user').click();
+    const dialog = page.getByRole('dialog', { name: 'Erase Ada Erasable?' });
+    await dialog.getByRole('button', { name: 'Erase user' }).click();
+    const receipt = page.getByRole('region', { name: 'Receipt' });
+    await receipt.getByText(/^Erased on .*Removed from \d+ audit records? and 0 stored responses\./).waitFor();
+    await page.getByRole('heading', { name: 'Erased user', level: 1 }).waitFor();
+    expect(await page.locator('main').innerText()).not.toMatch(/Ada|ada\.erase/);
+    expect(await button(page, 'Erase user').count()).toBe(0);
+    // Whoever opens the user later sees when it was.
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Users' }).click();
+    await page.getByLabel('Search').fill(json.id);
+    await receipt.getByText(/^Erased on /).waitFor();
+    expect(open.complaints).toEqual([]);
   });
 });

@@ -85,7 +85,7 @@ async function changeable() {
   return { ruleId, migrationId };
 }
 
-const ACTIONS = /^(?:New rule|(?:Disable|Activate) the rule|(?:Start|Cancel) the migration)$/;
+const ACTIONS = /^(?:New rule|(?:Disable|Activate) the rule|Import users|Cancel migration|Correct here|Erase user)$/;
 
 describeReal('chromium', 'the session of the console', () => {
   beforeAll(async () => {

@@ -126,7 +126,9 @@ export const VIEWS: readonly View[] = [
   { name: 'accounts', place: () => '#/accounts' },
   { name: 'an account', place: ({ account_id: id }) => `#/accounts/${id}` },
   { name: 'a wallet', place: ({ wallet_id: id }) => `#/wallets/${id}` },
+  { name: 'users', place: () => '#/users' },
   { name: 'migrations', place: () => '#/migrations' },
+  { name: 'an import', place: () => '#/migrations/new' },
   { name: 'audit records', place: () => '#/audit' },
   { name: 'no view', place: () => '#/nothing' },
 ];

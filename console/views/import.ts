@@ -1,0 +1,247 @@
+import { signal } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ask, resultOf } from '../api.ts';
+import { StartUserMigrationDocument } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import { Field, inputOf } from '../kit/form.ts';
+import { type Column, saveFile, Table } from '../kit/list.ts';
+import { FailureBox, may, Needs, Page, Skeleton, useAction } from '../kit/page.ts';
+import { Badge, counted, words } from '../kit/text.ts';
+import { onSignOut } from '../remembered.ts';
+import { go, linkTo } from '../router.ts';
+import { copyOf, fieldsOf, recordOf, recordsOf } from './csv.ts';
+
+const KNOWN = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'];
+const TEMPLATE = `${KNOWN}\r\n0x52908400098527886e0f7030069857d2e4169ee7,ada@example.com,,Ada,Lovelace,false\r\n`;
+/** How many rows are checked in the browser, and how many are shown to be corrected. */
+const CHECKED = 10_000;
+export const CORRECTABLE = 50;
+
+/** The files of the migrations of this session, by id; and the file that is being checked. */
+export const CHOSEN = new Map<string, File>();
+const chosen = signal<File | undefined>(undefined);
+const dropFile = () => {
+  chosen.value = undefined;
+};
+onSignOut(() => {
+  CHOSEN.clear();
+  dropFile();
+});
+
+/** Takes a file to its check. */
+export function check(file: File): void {
+  chosen.value = file;
+  go(linkTo(['migrations', 'new']));
+}
+
+export function unreadable(): never {
+  throw new Error('The file cannot be read: it was moved or changed, or is a folder. Choose it again.');
+}
+
+/** Sends a file, and goes to its migration. */
+export async function send(file: File, dryRun: boolean, signal?: AbortSignal): Promise<void> {
+  await file.slice(0, 1).arrayBuffer().catch(unreadable);
+  const { result } = await ask(StartUserMigrationDocument, { file: null, dryRun }, { file, signal });
+  const { id } = resultOf(result);
+  CHOSEN.set(id, file);
+  go(linkTo(['migrations', id]));
+}
+
+/** A row to correct, or one of the first rows of a file. */
+export interface FileRow {
+  index: number;
+  reason?: string | null | undefined;
+  fields?: string[];
+}
+
+interface Checked {
+  columns: string[];
+  rows: number;
+  first: FileRow[];
+  problems: FileRow[];
+  /** What is wrong with the file as a whole. */
+  fault?: string | undefined;
+}
+
+const columnOf = (name: string) => name.trim().replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+function faultOf(header: string[] | undefined, columns: readonly string[]): string | undefined {
+  const unknown = columns.find((name) => name !== '' && !KNOWN.includes(name));
+  const advice = header?.some((name) => /[;\t]/.test(name)) ? ' Fields are separated by commas.' : '';
+  if (!header || /\p{Cc}/u.test(header.join(''))) return 'This is not a CSV file in UTF-8. Save it as “CSV UTF-8” in your spreadsheet program.';
+  if (unknown !== undefined) return `The column “${unknown.slice(0, 40)}” is not known. Rename or delete it.${advice}`;
+  return columns.includes('wallet_address') ? undefined : 'The column wallet_address is missing. Add it to the first line.';
+}
+
+/** Returns why a row would create no user, as far as the file itself tells. `seen` has the identifiers of the rows before it. */
+function problemOf(fields: string[] | undefined, columns: readonly string[], index: number, seen: Map<string, number>): string | undefined {
+  if (!fields) return 'A quote is not closed, or the text is not UTF-8';
+  if (fields.slice(columns.length).some((field) => field.trim() !== '')) return `${fields.length} fields instead of ${columns.length}`;
+  const [wallet = '', email = '', externalId = '', , , kyc = ''] = KNOWN.map((name) => fields[columns.indexOf(name)]?.trim() ?? '');
+  if (wallet === '') return 'No wallet address';
+  if ([...wallet].length > 128) return 'Wallet address with more than 128 characters';
+  if (!/^(?:true|false)?$/i.test(kyc)) return 'kyc_sent is neither true nor false';
+  if (email === '' && externalId === '') return 'No email and no external id';
+  const keys = { 'Same email': email.toLowerCase(), 'Same external id': externalId, 'Same wallet address': wallet.toLowerCase() };
+  const given = Object.entries(keys).filter(([, value]) => value !== '');
+  for (const [what, value] of given) if (seen.has(what + value)) return `${what} as row ${seen.get(what + value)}`;
+  for (const [what, value] of given) seen.set(what + value, index);
+  return undefined;
+}
+
+async function checked(file: File): Promise<Checked> {
+  const found: Checked = { columns: [], rows: 0, first: [], problems: [], fault: 'The file is empty.' };
+  const seen = new Map<string, number>();
+  for await (const { index, bytes } of recordsOf(file)) {
+    const fields = fieldsOf(bytes);
+    if (index > CHECKED) break;
+    if (index === 0) {
+      found.columns = (fields ?? []).map(columnOf);
+      found.fault = faultOf(fields, found.columns);
+      if (found.fault) break;
+      continue;
+    }
+    found.rows = index;
+    const reason = problemOf(fields, found.columns, index, seen);
+    if (found.first.length < 10) found.first.push({ index, fields: fields ?? [new TextDecoder().decode(bytes)], reason });
+    if (reason) found.problems.push({ index, reason });
+  }
+  return found;
+}
+
+const label = (column: string) => words(column).replace('ID', 'id');
+
+/** The steps of an import: a file is chosen and checked in the browser, before anything is sent. */
+export function ImportPage() {
+  const file = chosen.value;
+  useEffect(() => dropFile, []);
+  const steps = ['Choose a file', 'Check it', 'Import'];
+  return html`<${Page} title="Import users" trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]}>
+    <${Needs} permission="users:migrate" to="import users" />
+    <ol class="steps">${steps.map((step, at) => html`<li aria-current=${at === (file ? 1 : 0) ? 'step' : undefined}>${step}</li>`)}</ol>
+    ${
+      file
+        ? html`<${Check} key=${file} file=${file} />`
+        : html`<${Choose} label="CSV file of users" take=${check}>
+      <p>The first line names the columns, in any order: <code>wallet_address</code>${KNOWN.slice(1).map((name) => html`, <code>${name}</code>`)}. Only the first is required, and each user needs an email or an external id.</p>
+      <p><button type="button" onClick=${() => saveFile(new Blob([TEMPLATE], { type: 'text/csv' }), 'users.csv')}>Download template</button></p><//>`
+    }
+  <//>`;
+}
+
+/** A place for a file, which is chosen, or dropped anywhere onto the page. */
+export function Choose({ label, take, children }: { label: string; take(file: File): void; children?: unknown }) {
+  const [isOver, setOver] = useState(false);
+  const [issue, setIssue] = useState<string>();
+  const choose = (files: FileList | null | undefined) => {
+    if (files?.length === 1 && files[0]) take(files[0]);
+    else if (files?.length) setIssue('Choose one file at a time.');
+  };
+  useEffect(() => {
+    const leaving = new AbortController();
+    const drag = (event: DragEvent) => {
+      event.preventDefault();
+      setOver(event.type === 'dragover');
+      if (event.type === 'drop') choose(event.dataTransfer?.files);
+    };
+    for (const type of ['dragover', 'dragleave', 'drop'] as const) addEventListener(type, drag, { signal: leaving.signal });
+    return () => leaving.abort();
+  }, []);
+  return html`<div class=${`card drop ${isOver ? 'over' : ''}`}>
+    <${Field} label=${label} hint="Choose a file, or drop one anywhere on this page." issue=${issue}>${(described: object) =>
+      html`<input ...${described} type="file" accept=".csv,text/csv" onChange=${({ target }: Event) => choose((target as HTMLInputElement).files)} />`}<//>
+    ${children}
+  </div>`;
+}
+
+/** What a file has in it, and what to correct before it is sent. */
+function Check({ file }: { file: File }) {
+  const [found, setFound] = useState<Checked>();
+  const [isEdited, setEdited] = useState(false);
+  const { run, isBusy, failure } = useAction();
+  const leaving = useRef(new AbortController());
+  useEffect(() => {
+    void run(() => checked(file).then(setFound).catch(unreadable));
+    return () => leaving.current.abort();
+  }, []);
+  const { fault, columns = [], rows = 0, first = [], problems = [] } = found ?? {};
+  const start = (dryRun: boolean) => () => run(() => send(file, dryRun, leaving.current.signal));
+  const isReady = found && fault === undefined && may('users:migrate') && !isBusy && !isEdited;
+  const shown: Column<FileRow>[] = columns.map((column, at) => ({ title: label(column), cell: ({ fields }) => fields?.[at] }));
+  return html`<section class="card" aria-label="Check">
+    <h2>${file.name}</h2>
+    ${!found && !failure && html`<${Skeleton} />`}
+    ${fault !== undefined && html`<div class="failure" role="alert"><p>${fault}</p></div>`}
+    ${
+      found &&
+      fault === undefined &&
+      html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.map((column) => html`<${Badge} tone="good">${column}<//> `)}</p>
+      ${problems.length === 0 ? html`<p><${Badge} tone="good">No problems found<//></p>` : html`<h3>${counted(problems.length, 'row')} to correct</h3>`}
+      ${problems.length > 0 && html`<${Correct} file=${file} rows=${problems} keepsOthers onEdit=${setEdited} onDone=${check} />`}
+      <h3>First rows</h3>
+      <${Table} label="First rows" rows=${first} keyOf=${({ index }: FileRow) => index} columns=${[{ title: 'Row', cell: ({ index }: FileRow) => index, isNumber: true }, ...shown]} />`
+    }
+    <${FailureBox} failure=${failure} />
+    <p class="actions end"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
+      <button type="button" onClick=${dropFile}>Choose another file</button>
+      <button type="button" disabled=${!isReady} onClick=${start(true)}>Check without saving</button>
+      <button type="button" class="primary" disabled=${!isReady} onClick=${start(false)}>Import users</button></p>
+  </section>`;
+}
+
+interface CorrectInput {
+  file: File;
+  rows: readonly FileRow[];
+  /** Whether the other rows of the file are kept too. */
+  keepsOthers?: boolean;
+  /** Called when something is corrected that is not applied yet. */
+  onEdit?(isEdited: boolean): void;
+  onDone(corrected: File): void;
+}
+
+/** The first rows that are wrong, to be corrected in place; makes a file with them. */
+export function Correct({ file, rows, keepsOthers = false, onEdit, onDone }: CorrectInput) {
+  const [found, setFound] = useState<{ columns: string[]; fields: ReadonlyMap<number, string[]> }>();
+  const [isEdited, setEdited] = useState(false);
+  const { run, isBusy, failure } = useAction();
+  const wanted = rows.slice(0, CORRECTABLE);
+  useEffect(() => {
+    const read = async () => {
+      const fields = new Map<number, string[]>();
+      let columns: string[] = [];
+      for await (const { index, bytes } of recordsOf(file)) {
+        if (index > (wanted.at(-1)?.index ?? 0)) break;
+        if (index === 0) columns = fieldsOf(bytes) ?? [];
+        else if (wanted.some((row) => row.index === index)) {
+          const known = fieldsOf(bytes) ?? new TextDecoder().decode(bytes).replaceAll('"', '').trim().split(',');
+          fields.set(
+            index,
+            columns.map((_, at) => known[at] ?? ''),
+          );
+        }
+      }
+      setFound({ columns, fields });
+    };
+    void run(() => read().catch(unreadable));
+  }, [file]);
+  const { columns = [], fields = new Map<number, string[]>() } = found ?? {};
+  const put = (index: number, at: number) => (event: Event) => {
+    setFound({ columns, fields: new Map(fields).set(index, (fields.get(index) ?? []).with(at, inputOf(event))) });
+    setEdited(true);
+    onEdit?.(true);
+  };
+  const save = async () => {
+    const text = (index: number) => fields.get(index);
+    const { copy } = await copyOf(file, (index) => (text(index) ? recordOf(text(index) ?? []) : keepsOthers)).catch(unreadable);
+    onDone(copy);
+  };
+  const inputs: Column<FileRow>[] = columns.map((column, at) => ({
+    title: label(columnOf(column)),
+    cell: ({ index }) => html`<input aria-label=${`${label(columnOf(column))} of row ${index}`} value=${fields.get(index)?.[at]} onInput=${put(index, at)} />`,
+  }));
+  return html`<${Table} label="Rows to correct" rows=${wanted} keyOf=${({ index }: FileRow) => index}
+      columns=${[{ title: 'Row', cell: ({ index }: FileRow) => index, isNumber: true }, { title: 'Problem', cell: ({ reason }: FileRow) => html`<div class="problem">${reason}</div>` }, ...inputs]} />
+    ${rows.length > CORRECTABLE && html`<p class="muted">The first ${CORRECTABLE} of ${counted(rows.length, 'row')}.</p>`}
+    <${FailureBox} failure=${failure} />
+    <p class="actions"><button type="button" class="primary" disabled=${isBusy || !isEdited} onClick=${() => run(save)}>Apply corrections</button></p>`;
+}
