@@ -301,6 +301,9 @@ export class Portcullis {
   async #discover(call?: CallOptions): Promise<rest.ServerMetadata> {
     const { origin, pathname } = new URL(this.#baseUrl);
     const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
-    return Object((await send(this.#options, 'GET', url, { ...call })).body) as rest.ServerMetadata;
+    const response = await send(this.#options, 'GET', url, { ...call });
+    const metadata = Object(response.body) as rest.ServerMetadata;
+    if (!metadata.issuer) throw errorIn(response);
+    return metadata;
   }
 }

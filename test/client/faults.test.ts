@@ -134,6 +134,15 @@ describe('a request of the client package', () => {
     },
   );
 
+  it('discovers the token endpoint again after a response of something else', async () => {
+    const metadata = { issuer: 'http://gateway', token_endpoint: 'http://gateway/token' };
+    const bodies = ['<html>', JSON.stringify(metadata), '{"access_token": "token", "expires_in": 60}', '{"id": "a"}'];
+    const respond = async () => new Response(bodies.shift());
+    const client = new Portcullis({ baseUrl: 'http://gateway', clientId: 'a', clientSecret: 'b', fetch: respond });
+    await expect(client.getAsset('a')).rejects.toMatchObject({ code: 'unexpected_response' });
+    expect(await client.getAsset('a')).toEqual({ id: 'a' });
+  });
+
   it.each([
     ['a token', { token: () => new Promise<string>(() => {}) }],
     ['a response', { fetch: () => new Promise<Response>(() => {}) }],
