@@ -68,7 +68,7 @@ function Records({ search }: { search: Search }) {
   return html`<${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
     const [record, second] = nodesOf(auditRecords);
     if (!record) return html`<${Nothing} isAwaited=${search.correlationId !== ''} reload=${asked.reload} />`;
-    if (search.correlationId !== '' && !second) return html`<${RecordFacts} record=${record} />`;
+    if (search.correlationId !== '' && !second) return html`<h2>Request</h2><${RecordFacts} record=${record} />`;
     return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${[path, ...COLUMNS]}
       keyOf=${({ id }: AuditRecord) => id} />`;
   }}<//>
