@@ -46,8 +46,8 @@ function reasonOf(reason: string | null | undefined): string {
 }
 
 /** The status of a migration, or of a row of one. */
-function Status({ status }: { status: string }) {
-  return html`<${Badge} tone=${TONES[status] ?? ''}>${words(status)}<//>`;
+function Status({ status, dryRun }: { status: string; dryRun?: boolean }) {
+  return html`<${Badge} tone=${TONES[status] ?? ''}>${dryRun && status === 'created' ? 'Would be created' : words(status)}<//>`;
 }
 
 const COLUMNS: readonly Column<Migration>[] = [
@@ -101,9 +101,9 @@ function Outcome({ migration: { total, success, skipped, failed, dryRun } }: { m
     <p>${done.toLocaleString('en')} of ${counted(total, 'row')}: ${parts.map(([tone, count, word]) => html`<span><i class=${`swatch ${tone}`}></i>${count.toLocaleString('en')} ${word} </span>`)}</p>`;
 }
 
-const ROW_COLUMNS: readonly Column<Row>[] = [
+const rowColumns = (dryRun: boolean): readonly Column<Row>[] => [
   { title: 'Row', cell: ({ index }) => index, isNumber: true },
-  { title: 'Outcome', cell: ({ status }) => html`<${Status} status=${status} />` },
+  { title: 'Outcome', cell: ({ status }) => html`<${Status} status=${status} dryRun=${dryRun} />` },
   { title: 'Reason', cell: ({ reason }) => reasonOf(reason) },
   { title: 'Email', cell: ({ email }) => email },
   { title: 'External id', cell: ({ externalId }) => externalId },
@@ -148,7 +148,7 @@ function MigrationPage({ id }: { id: string }) {
         ${!isRunning && rejected > 0 && mayAct && html`<${Corrections} migration=${migration} file=${file} />`}
         <h2>Rows</h2>
         <${Tabs} label="Rows" tabs=${tabs} value=${isAll ? 'all' : ''} onChange=${(rows: string) => go(linkTo(['migrations', id], { rows }), { replaces: true })} />
-        <${List} label="Rows" of=${migration.list} pages=${asked.pages} columns=${ROW_COLUMNS} keyOf=${({ index }: Row) => index} empty=${isAll ? 'No row has an outcome.' : 'No row was skipped, and none failed.'} />
+        <${List} label="Rows" of=${migration.list} pages=${asked.pages} columns=${rowColumns(dryRun)} keyOf=${({ index }: Row) => index} empty=${isAll ? 'No row has an outcome.' : 'No row was skipped, and none failed.'} />
         <${Facts} of=${[
           ['Begun', html`<${Time} at=${createdAt} />`],
           ['Ended', finishedAt && html`<${Time} at=${finishedAt} />`],
@@ -201,7 +201,8 @@ function Corrections({ migration: { id, total, skipped, failed, dryRun }, file }
         ? html`<${Correct} file=${given} rows=${rows} keepsOthers=${dryRun} onDone=${check} />`
         : html`<p class="actions">
       ${count <= CORRECTABLE && html`<button type="button" class="primary" disabled=${isBusy} onClick=${correct}>Correct here</button>`}
-      <button type="button" disabled=${isBusy} onClick=${save}>Download these rows</button> Or correct them in your spreadsheet program, and import that file.</p>`
+      <button type="button" disabled=${isBusy} onClick=${save}>Download these rows</button></p>
+      <p class="muted">Or correct the download in your spreadsheet program, and import that file. A row whose user exists already needs no correction.</p>`
     }
   </section>`;
 }

@@ -76,7 +76,7 @@ export async function takePicture(page: Page, name: string, height = VIEWPORT.he
   await page.setViewportSize({ ...VIEWPORT, height });
   await page.evaluate('document.activeElement?.blur()');
   await page.mouse.move(0, 0);
-  await page.screenshot({ path: join(import.meta.dirname, `../../docs/${name}.png`) });
+  await page.screenshot({ path: join(import.meta.dirname, `../../../docs/${name}.png`) });
   await page.setViewportSize(VIEWPORT);
 }
 
