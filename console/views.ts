@@ -22,9 +22,7 @@ export interface ViewModule {
 export const GROUPS: readonly { title: string; views: readonly View[] }[] = [
   {
     title: '',
-    views: [
-      // Overview
-    ],
+    views: [{ path: 'overview', title: 'Overview', icon: 'overview', needs: [], load: () => import('./views/overview.ts') }],
   },
   {
     title: 'Operations',

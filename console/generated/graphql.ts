@@ -301,6 +301,19 @@ export type CancelUserMigrationMutation = { result:
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
    };
 
+export type TransactionStatsQueryVariables = Exact<{
+  since: string;
+  until: string;
+}>;
+
+
+export type TransactionStatsQuery = { transactionStats: Array<{ at: string, status: TransactionStatus, count: number }> };
+
+export type LatestMigrationsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type LatestMigrationsQuery = { migrations: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> } };
+
 export type FindByIdQueryVariables = Exact<{
   id: string | number;
   transactions: boolean;
@@ -479,14 +492,31 @@ export type TransactionsQueryVariables = Exact<{
 
 export type TransactionsQuery = { transactions: { totalCount: number | null, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> } };
 
+export type TransactionCountsQueryVariables = Exact<{
+  STARTED: TransactionFilter;
+  IN_PROGRESS: TransactionFilter;
+  PENDING_RECEIPT: TransactionFilter;
+  DONE: TransactionFilter;
+  ERROR: TransactionFilter;
+  CONFLICT: TransactionFilter;
+  FLAGGED: TransactionFilter;
+  STUCK_STARTED: TransactionFilter;
+  STUCK_IN_PROGRESS: TransactionFilter;
+  STUCK_PENDING_RECEIPT: TransactionFilter;
+}>;
+
+
+export type TransactionCountsQuery = { STARTED: { totalCount: number | null }, IN_PROGRESS: { totalCount: number | null }, PENDING_RECEIPT: { totalCount: number | null }, DONE: { totalCount: number | null }, ERROR: { totalCount: number | null }, CONFLICT: { totalCount: number | null }, FLAGGED: { totalCount: number | null }, STUCK_STARTED: { totalCount: number | null }, STUCK_IN_PROGRESS: { totalCount: number | null }, STUCK_PENDING_RECEIPT: { totalCount: number | null } };
+
 export type TransactionHistoryQueryVariables = Exact<{
   id: string | number;
   last?: number | null | undefined;
   before?: string | null | undefined;
+  withAsset: boolean;
 }>;
 
 
-export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, events: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, transactionHash: string, contractAddress: string, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
+export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, asset?: { id: string, name: string, networkId: string } | null, events: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, transactionHash: string, contractAddress: string, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
 
 export type TransactionUpdatesSubscriptionVariables = Exact<{
   filter?: TransactionFilter | null | undefined;
@@ -977,6 +1007,28 @@ fragment Failure on Error {
     permission
   }
 }`) as unknown as TypedDocumentString<CancelUserMigrationMutation, CancelUserMigrationMutationVariables>;
+export const TransactionStatsDocument = new TypedDocumentString(`
+    query TransactionStats($since: DateTime!, $until: DateTime!) {
+  transactionStats(since: $since, until: $until, bucket: HOUR) {
+    at
+    status
+    count
+  }
+}
+    `) as unknown as TypedDocumentString<TransactionStatsQuery, TransactionStatsQueryVariables>;
+export const LatestMigrationsDocument = new TypedDocumentString(`
+    query LatestMigrations {
+  migrations(first: 20) {
+    edges {
+      node {
+        id
+        status
+        createdAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<LatestMigrationsQuery, LatestMigrationsQueryVariables>;
 export const FindByIdDocument = new TypedDocumentString(`
     query FindById($id: ID!, $transactions: Boolean!, $accounts: Boolean!, $wallets: Boolean!, $rules: Boolean!, $users: Boolean!) {
   transaction(id: $id) @include(if: $transactions) {
@@ -1438,10 +1490,49 @@ fragment TransactionParts on Transaction {
   createdAt
   updatedAt
 }`) as unknown as TypedDocumentString<TransactionsQuery, TransactionsQueryVariables>;
+export const TransactionCountsDocument = new TypedDocumentString(`
+    query TransactionCounts($STARTED: TransactionFilter!, $IN_PROGRESS: TransactionFilter!, $PENDING_RECEIPT: TransactionFilter!, $DONE: TransactionFilter!, $ERROR: TransactionFilter!, $CONFLICT: TransactionFilter!, $FLAGGED: TransactionFilter!, $STUCK_STARTED: TransactionFilter!, $STUCK_IN_PROGRESS: TransactionFilter!, $STUCK_PENDING_RECEIPT: TransactionFilter!) {
+  STARTED: transactions(first: 0, filter: $STARTED) {
+    totalCount
+  }
+  IN_PROGRESS: transactions(first: 0, filter: $IN_PROGRESS) {
+    totalCount
+  }
+  PENDING_RECEIPT: transactions(first: 0, filter: $PENDING_RECEIPT) {
+    totalCount
+  }
+  DONE: transactions(first: 0, filter: $DONE) {
+    totalCount
+  }
+  ERROR: transactions(first: 0, filter: $ERROR) {
+    totalCount
+  }
+  CONFLICT: transactions(first: 0, filter: $CONFLICT) {
+    totalCount
+  }
+  FLAGGED: transactions(first: 0, filter: $FLAGGED) {
+    totalCount
+  }
+  STUCK_STARTED: transactions(first: 0, filter: $STUCK_STARTED) {
+    totalCount
+  }
+  STUCK_IN_PROGRESS: transactions(first: 0, filter: $STUCK_IN_PROGRESS) {
+    totalCount
+  }
+  STUCK_PENDING_RECEIPT: transactions(first: 0, filter: $STUCK_PENDING_RECEIPT) {
+    totalCount
+  }
+}
+    `) as unknown as TypedDocumentString<TransactionCountsQuery, TransactionCountsQueryVariables>;
 export const TransactionHistoryDocument = new TypedDocumentString(`
-    query TransactionHistory($id: ID!, $last: Int, $before: String) {
+    query TransactionHistory($id: ID!, $last: Int, $before: String, $withAsset: Boolean!) {
   transaction(id: $id) {
     ...TransactionParts
+    asset @include(if: $withAsset) {
+      id
+      name
+      networkId
+    }
     events(last: $last, before: $before) {
       totalCount
       pageInfo {

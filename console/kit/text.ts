@@ -39,6 +39,23 @@ export function relative(at: string, nowMs = now.value): string {
   return unit === undefined ? 'just now' : RELATIVE.format(Math.trunc(seconds / size), unit).replace('.', '');
 }
 
+/** Returns how much time lies between two times: `3 h 12 min`. */
+export function lasting(from: string, to: string): string {
+  const seconds = Math.max(0, Math.round((new Date(to).getTime() - new Date(from).getTime()) / SECOND_MS));
+  const parts = [
+    [seconds / 86_400, 'd'],
+    [(seconds / 3_600) % 24, 'h'],
+    [(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ] as const;
+  const first = parts.findIndex(([count]) => count >= 1);
+  const shown = parts
+    .slice(first < 0 ? 3 : first)
+    .slice(0, 2)
+    .filter(([count], at) => at === 0 || count >= 1);
+  return shown.map(([count, unit]) => `${Math.floor(count)} ${unit}`).join(' ');
+}
+
 /** A time as its age, an old one as its date, or in full; the local time and UTC are in the tooltip. */
 export function Time({ at, isAbsolute = false }: { at: string | null | undefined; isAbsolute?: boolean }) {
   const date = new Date(at ?? '');

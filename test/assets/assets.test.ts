@@ -82,6 +82,22 @@ describe('assets by GraphQL', () => {
     });
   });
 
+  it('DG-01 D4-01: a transaction has the asset of its registration, if that is of the own node', async () => {
+    const register = (id: string, assetId: string | null) =>
+      p.service.context.transactions.register({
+        ...{ id, nodeId: p.demo.node_id, collection: 'user_transactions', type: 1, assetId },
+      });
+    const ids = [randomUUID(), randomUUID(), randomUUID()];
+    for (const [at, assetId] of [p.demo.asset_id, foreignId, null].entries()) await register(ids[at] ?? '', assetId);
+    const asked = ids.map((id, at) => `t${at}: transaction(id: "${id}") { asset { id name } }`);
+    const { data } = await query(`{ ${asked.join(' ')} }`);
+    const own = { asset: { id: p.demo.asset_id, name: 'Acme Bond 2030' } };
+    expect(data).toEqual({ t0: own, t1: { asset: null }, t2: { asset: null } });
+    const poor = signed(p, apiClaims(p, { scope: 'transactions:read' }));
+    const { errors } = await query(`{ transaction(id: "${ids[0]}") { asset { id } } }`, {}, poor);
+    expect(errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'tokens:read' });
+  });
+
   it('D4-01 DG-07: asset is null alike for an id that is unknown, foreign or none', async () => {
     for (const id of [randomUUID(), foreignId, 'x']) {
       expect(await query(`query ($id: ID!) { asset(id: $id) { ${FIELDS} } }`, { id })).toEqual({

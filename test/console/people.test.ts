@@ -221,17 +221,22 @@ describeReal('chromium', 'the console for people', () => {
       await page.keyboard.type(value);
     }
     await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.textContent'), SOON).toBe('Overview');
+    await tabTo(page, 'a.tile[href*="ERROR"]');
+    await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Transactions' }).waitFor();
-    await expect.poll(() => page.evaluate('document.activeElement.textContent'), SOON).toBe('Transactions');
-    await tabTo(page, 'select');
-    await tabTo(page, 'select');
-    await page.keyboard.type('Error');
+    await page.getByText('No transactions match.').waitFor();
+    await tabTo(page, '.filters a');
+    await page.keyboard.press('Enter');
+    await tabTo(page, '.tabs button:nth-of-type(6)');
+    await page.keyboard.press('Enter');
     await expect.poll(() => page.url(), SOON).toContain('status=ERROR');
     await page.getByRole('row').getByText('no gas').waitFor();
     await tabTo(page, 'tbody a');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Transaction', exact: true }).waitFor();
-    await expect.poll(() => page.evaluate('document.activeElement.textContent'), SOON).toBe('Transaction');
+    await page.getByRole('heading', { name: 'Open to OTC', level: 1 }).waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.textContent'), SOON).toBe('Open to OTC');
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Transactions' }).waitFor();
@@ -292,8 +297,8 @@ describeReal('chromium', 'the console for people', () => {
   it('shows times as their age, on request as they are here, with UTC in the tooltip', async () => {
     const page = await beginAt(open, p.demo, `#/transactions/${p.demo.transactions.otc_transactions}`);
     const time = page.locator('.facts time').first();
-    expect(await time.getAttribute('title')).toBe('21 Nov 2026, 16:00:00\n2026-11-21 10:30:00 UTC');
-    expect(await time.innerText()).toMatch(/^(?:\d+ (?:days?|hours?|hr|min) ago|21 Nov 2026, 16:00:00)$/);
+    expect(await time.getAttribute('title')).toBe('21 Nov 2026, 16:01:00\n2026-11-21 10:31:00 UTC');
+    expect(await time.innerText()).toMatch(/^(?:\d+ (?:days?|hours?|hr|min) ago|21 Nov 2026, 16:01:00)$/);
   });
 
   it('says of a transaction that notifications contradict each other, and that its type is none of its collection', async () => {
@@ -304,9 +309,9 @@ describeReal('chromium', 'the console for people', () => {
     const page = await beginAt(open, p.demo, `#/transactions/${id}`);
     await page.getByText('reverted').first().waitFor();
     const text = await shown(page);
-    for (const told of ['Error conflict', 'The status shown is from the latest update', 'This type code is unknown'])
+    for (const told of ['Failed conflict', 'The status shown is from the latest update', 'This type code is unknown'])
       expect(text).toContain(told);
-    expect(text).toContain(`Type ${UNKNOWN} type flagged code ${UNKNOWN}`);
+    expect(text).toContain(`Type code ${UNKNOWN}`);
     expect(await faults(page)).toEqual([]);
   });
 });

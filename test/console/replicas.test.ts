@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RevokeSessionsDocument, SupervisorsDocument } from '../graphql/generated/graphql.ts';
-import { idsOf, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import { goTo, idsOf, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
 import { type Relay, startRelay } from '../support/console/relay.ts';
 import { operate } from '../support/graphql/administration.ts';
 import { startBrowser } from '../support/harness/browser.ts';
@@ -56,6 +56,7 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
 
     const all = await registered(p, 7);
     await signIn(page, p.demo);
+    await goTo(page, '#/transactions');
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
     for (const id of all.slice(0, 2)) await notify(p, id, 2);
     await expect.poll(() => ids(page, 2), SOON).toEqual(all.slice(0, 2).toSorted());

@@ -165,7 +165,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.clock.fastForward(15_000);
     const id = p.demo.transactions.token_transactions;
     await goTo(page, `#/transactions/${id}`);
-    await expect.poll(() => shown(page), SOON).toContain(id);
+    await page.locator(`.id[title="${id}"]`).waitFor();
     expect(seen.asked).toBe(2);
     await expect.poll(() => seen.sent.has(seen.given[1] ?? ''), SOON).toBe(true);
   });

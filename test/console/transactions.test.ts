@@ -37,6 +37,11 @@ function row(page: Page, id: string) {
   return page.getByRole('row').filter({ has: page.locator(`.id[title="${id}"]`) });
 }
 
+/** A tab of the list, by the beginning of its text: the number follows. */
+function tab(page: Page, text: string) {
+  return page.getByRole('group', { name: 'Status' }).getByRole('button', { name: text });
+}
+
 async function isLive(page: Page): Promise<void> {
   await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
   await expect.poll(() => page.locator('.loading').count(), SOON).toBe(0);
@@ -106,7 +111,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await notify(p, other, 2);
     const page = await beginAt(open, p.demo, '#/transactions');
     await page.getByLabel('Collection').selectOption('USER_TRANSACTIONS');
-    await page.getByLabel('Status').selectOption('IN_PROGRESS');
+    await tab(page, 'In progress').click();
     await page.getByLabel('Type code').fill('1');
     await page.keyboard.press('Enter');
     await isLive(page);
@@ -117,13 +122,13 @@ describeReal('chromium', 'the transactions of the console', () => {
     await expect.poll(() => row(page, other).count(), SOON).toBe(1);
     await page.getByLabel('Type code').fill('999');
     await page.keyboard.press('Enter');
-    await page.getByText('No transactions match yet').waitFor();
+    await page.getByText('No transactions match.').waitFor();
     await page.getByLabel('Type code').fill('one');
     await page.keyboard.press('Enter');
     await page.getByText('Enter a whole number. The filter is not applied').waitFor();
     await goTo(page, '#/transactions?status=DONE');
     await row(page, id).waitFor();
-    expect(await page.getByLabel('Status').inputValue()).toBe('DONE');
+    expect(await tab(page, 'Done').getAttribute('aria-pressed')).toBe('true');
     expect(await row(page, other).count()).toBe(0);
     expectQuiet(open, relay.url);
   });
@@ -166,6 +171,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     const { page } = own;
     await page.clock.install();
     await signIn(page, p.demo);
+    await goTo(page, '#/transactions');
     await isLive(page);
     await page.clock.fastForward(60_000);
     await expect.poll(() => shown(page, '.link'), SOON).toContain('Connection lost');
@@ -187,7 +193,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     });
     await goTo(page, '#/transactions');
     for (let shownRows = 50; shownRows < 500; shownRows += 50) {
-      await page.getByText(`${shownRows} shown; 5000`).waitFor();
+      await page.getByText(`${shownRows} shown; 5,000`).waitFor();
       await page.getByRole('button', { name: 'Show older ones' }).click();
     }
     await page.getByText('Showing the latest 500').waitFor();
@@ -199,7 +205,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await notify(p, id, 2);
     const page = await beginAt(open, p.demo, '#/transactions');
     await row(page, id).getByRole('link').first().click();
-    await page.getByRole('table', { name: 'History' }).waitFor();
+    await page.getByRole('table', { name: 'All notifications' }).waitFor();
     await expect.poll(() => shown(page, '.link'), SOON).toBe('Live');
     relay.cut();
     await page.getByText('Connection lost. Next attempt at').waitFor();
@@ -207,7 +213,9 @@ describeReal('chromium', 'the transactions of the console', () => {
     relay.mend();
     await expect.poll(() => shown(page), SOON).toContain('no gas');
     expect(await page.locator('.link').count()).toBe(0);
-    expect(await page.getByRole('table', { name: 'History' }).getByRole('row').count()).toBeGreaterThanOrEqual(3);
+    expect(
+      await page.getByRole('table', { name: 'All notifications' }).getByRole('row').count(),
+    ).toBeGreaterThanOrEqual(3);
     await goTo(page, '#/transactions/nothing');
     await page.getByText('There is no transaction with this id').waitFor();
   });

@@ -258,7 +258,7 @@ describeReal('chromium', 'texts of others in the console', () => {
       // Each of them shows five.
       if (index % EACH !== 0) continue;
       const texts = [1, 2, 3, 4].map((more) => text(index + more));
-      await at(page, `#/transactions/${encodeURIComponent(id)}`, ['History', id, ...texts]);
+      await at(page, `#/transactions/${encodeURIComponent(id)}`, ['All notifications', id, ...texts]);
     }
     await expectNothingRan();
   });

@@ -1,5 +1,6 @@
 import { type Expression, ExpressionWrapper, type Selectable, type SqlBool, ValueNode } from 'kysely';
 import { type Instant, instantToIsoMillis } from '../../lib/instants.ts';
+import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList, type PagedList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -177,6 +178,17 @@ export class TransactionPages extends TransactionList {
       status: statusOfCode(Number(status)),
       count: Number(count),
     }));
+  }
+
+  /** Returns the asset ids that transactions were registered with, by the ids of the transactions. */
+  async assetIds(nodeId: string, ids: readonly string[]): Promise<Map<string, string>> {
+    const rows = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('transactions')
+        .select(['id', 'asset_id'])
+        .where((eb) => isOneOf(eb, 'id', ids)),
+    );
+    return new Map(rows.flatMap(({ id, asset_id: assetId }) => (assetId === null ? [] : [[id, assetId]])));
   }
 
   /**

@@ -121,6 +121,7 @@ export interface View {
 
 /** The views of the console, with something in each. */
 export const VIEWS: readonly View[] = [
+  { name: 'the overview', place: () => '#/overview' },
   { name: 'transactions', place: () => '#/transactions' },
   { name: 'a transaction', place: ({ transactions }) => `#/transactions/${transactions.otc_transactions}` },
   { name: 'accounts', place: () => '#/accounts' },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AssetRow } from '../../../domain/assets/assets.service.ts';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
 import { COUNTED_AT_MOST, type TransactionStat } from '../../../domain/transactions/transaction-pages.service.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
@@ -6,6 +7,7 @@ import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
 import { compareInstants } from '../../../lib/instants.ts';
 import { type Builder, enumOf, implement, needs, pagesOf } from '../kit/builder.ts';
 import { badInputError, DuplicateError, errorsOf, orMember } from '../kit/graphql-errors.ts';
+import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import {
@@ -127,6 +129,24 @@ function addTransactionTotals(builder: Builder, connection: ReturnType<typeof tr
   }));
 }
 
+/** Adds the field with the asset of a transaction. */
+function addTransactionAsset(builder: Builder, { transaction, asset }: TypeRefs): void {
+  const assets = loaderPerOperation<AssetRow | null>(async (ids, { services, principal: { nodeId } }) => {
+    const assetIds = await services.transactionPages.assetIds(nodeId, ids);
+    const rows = assetIds.size === 0 ? [] : await services.assets.byIds(nodeId, [...new Set(assetIds.values())]);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return ids.map((id) => byId.get(assetIds.get(id) ?? '') ?? null);
+  });
+  builder.objectField(transaction, 'asset', (t) =>
+    t.field({
+      type: asset,
+      nullable: true,
+      ...needs('tokens:read', 'The asset that it was registered with; null if there is none of the tenant.'),
+      resolve: ({ id }, _args, context) => assets(context).load(id),
+    }),
+  );
+}
+
 function transactionPagesOf(builder: Builder, { transaction }: TypeRefs) {
   return pagesOf(builder, transaction, 'A page of transactions.', 'A transaction and its cursor.');
 }
@@ -163,6 +183,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,
     }),
   }));
+  addTransactionAsset(builder, refs);
   addRegisterTransaction(builder, refs);
   addTransactionStats(builder, refs);
   addTransactionSubscriptions(builder, refs, filter);
