@@ -139,7 +139,7 @@ function RecordFacts({ record }: { record: AuditRecord }) {
       ['Id', html`<code>${record.id}</code>`],
     ]} />
     <p class="muted">Secrets and personal data are masked as <code>***</code> before they are stored.</p>
-    <h3>Request headers</h3>
+    <h2>Request headers</h2>
     <${Facts} of=${named.map(([name, value]) => [
       name === ':reason' ? 'Why it was refused (:reason)' : name,
       html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`,
@@ -149,7 +149,7 @@ function RecordFacts({ record }: { record: AuditRecord }) {
 }
 
 function Body({ title, text }: { title: string; text: string | null }) {
-  return html`<h3>${title}</h3>
+  return html`<h2>${title}</h2>
     ${text === null ? html`<p class="muted">Not stored, or empty.</p>` : html`<pre tabindex="0" role="region" aria-label=${title}>${indented(text)}</pre>`}`;
 }
 
