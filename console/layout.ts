@@ -3,7 +3,7 @@ import { html } from './html.ts';
 import { Icon } from './kit/icons.ts';
 import { Menu, Toasts } from './kit/overlay.ts';
 import { Guarded, Loaded, Page } from './kit/page.ts';
-import { Id, Time } from './kit/text.ts';
+import { Id } from './kit/text.ts';
 import { theme, zone } from './remembered.ts';
 import { go, leave, linkTo, place } from './router.ts';
 import { signOut, viewer } from './session.ts';
@@ -70,7 +70,7 @@ function Side({ current, permissions, search }: { current: string | undefined; p
 
 /** Who is signed in, what they have chosen for this browser, and the way out. */
 function Account() {
-  const { subject, clientId, tokenUse, nodeId, expiresAt } = viewer.value ?? {};
+  const { subject, username, clientId, tokenUse, nodeId, tenantName } = viewer.value ?? {};
   const choice = (name: string, of: { value: string }, options: readonly [value: string, text: string][]) =>
     html`<fieldset class="segments"><legend>${name}</legend>${options.map(
       ([value, text]) => html`<label><input type="radio" name=${name} checked=${of.value === value} onChange=${() => (of.value = value)} />${text}</label>`,
@@ -80,11 +80,10 @@ function Account() {
       signOut();
       go('#/', { replaces: true });
     });
-  return html`<${Menu} label=${tokenUse === 'api' ? 'Client' : 'Supervisor'} name="Account" icon="person">
+  return html`<${Menu} label=${[username ?? (tokenUse === 'api' ? 'API client' : 'Supervisor'), tenantName].filter(Boolean).join(' · ')} name="Account" icon="person">
     <dl><div><dt>Subject</dt><dd><${Id} id=${subject} /></dd></div>
       <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
-      <div><dt>Tenant</dt><dd><${Id} id=${nodeId} /></dd></div>
-      <div><dt>Session expires</dt><dd><${Time} at=${expiresAt} /></dd></div></dl>
+      <div><dt>Tenant</dt><dd><${Id} id=${nodeId} /></dd></div></dl>
     ${viewAt(['profile']) && html`<a href=${linkTo(['profile'])}>My password and sessions</a>`}
     ${choice('Times', zone, [
       ['local', 'Local'],

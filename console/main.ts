@@ -1,15 +1,28 @@
+import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { html } from './html.ts';
-import { Loaded } from './kit/page.ts';
-import { viewer } from './session.ts';
-import { SignIn } from './views/sign-in.ts';
+import { watchUse } from './idle.ts';
+import { Layout } from './layout.ts';
+import { notice, resume, viewer } from './session.ts';
+import { enter, SignIn } from './views/sign-in.ts';
 
-type LayoutModule = typeof import('./layout.ts');
+/** Whether it is known if the browser has a session. */
+const isKnown = signal(false);
 
 function App() {
-  if (!viewer.value) return html`<${SignIn} />`;
-  // It is loaded while a person types their password.
-  return html`<${Loaded} title="Portcullis" load=${() => import('./layout.ts')}>${({ Layout }: LayoutModule) => html`<${Layout} />`}<//>`;
+  if (!isKnown.value) return html`<main aria-busy="true"></main>`;
+  return viewer.value ? html`<${Layout} />` : html`<${SignIn} />`;
+}
+
+async function start(): Promise<void> {
+  try {
+    if (await resume()) await enter();
+  } catch {
+    notice.value = 'The server cannot be reached. Reload the page to continue where you were.';
+  }
+  isKnown.value = true;
 }
 
 render(html`<${App} />`, document.body);
+watchUse();
+void start();

@@ -12,15 +12,21 @@ export function forget(): void {
   for (const forgetter of FORGETTERS) forgetter();
 }
 
-const CLIENT_ID = 'portcullis.client_id';
+/** A text that the browser keeps, if it allows it. No secret is among them. */
+function remembered(name: string) {
+  const key = `portcullis.${name}`;
+  return {
+    get: () => inBrowser((kept) => kept.getItem(key)) ?? '',
+    set: (text: string) => inBrowser((kept) => (text === '' ? kept.removeItem(key) : kept.setItem(key, text))),
+    /** Calls `then` when another tab removes the text. */
+    onRemoved: (then: () => void) => addEventListener('storage', (event) => event.key === key && event.newValue === null && then()),
+  };
+}
 
-/**
- * The client id, the only stored value: not a secret, and stored only if the user wants it and the browser allows it.
- */
-export const rememberedClient = {
-  get: () => inBrowser((kept) => kept.getItem(CLIENT_ID)) ?? '',
-  set: (id: string) => inBrowser((kept) => (id === '' ? kept.removeItem(CLIENT_ID) : kept.setItem(CLIENT_ID, id))),
-};
+/** The id of the console client by which somebody signed in here last. */
+export const rememberedClient = remembered('client_id');
+/** The id of the console client whose session a reload continues. */
+export const continuedClient = remembered('session');
 
 function inBrowser<Value>(use: (kept: Storage) => Value): Value | undefined {
   try {

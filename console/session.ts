@@ -1,23 +1,23 @@
 import { PortcullisError } from '@portcullis/client';
 import { signal } from '@preact/signals';
 import type { ViewerQuery } from './generated/graphql.ts';
-import { forget } from './remembered.ts';
+import { continuedClient, forget, rememberedClient } from './remembered.ts';
 
 export type Viewer = ViewerQuery['me'];
 
-/** The credentials of a sign-in; without a username the client signs in for itself. */
-export interface Credentials {
+/** A person's sign-in by a console client, or that of an API client by its secret. */
+export type Credentials = { clientId: string } & ({ username: string; password: string } | { clientSecret: string });
+
+interface Session {
   clientId: string;
-  clientSecret: string;
-  username: string;
-  password: string;
+  /** Of an API client; a person's session is in a cookie that the page cannot read. */
+  clientSecret: string | undefined;
 }
 
 interface Tokens {
   access: string;
   /** In ms since 1970. */
   expiresAt: number;
-  refresh: string | undefined;
 }
 
 /** The signed-in principal; undefined before sign-in and after the session ends. */
@@ -27,9 +27,9 @@ export const notice = signal('');
 
 /** The greatest age of a token, in ms before its end, at which it is still sent. */
 const SPARE_MS = 30_000;
+const SESSION = '/console/session';
 
-// Nothing of this is stored: a reload signs out.
-let client: Omit<Credentials, 'password'> | undefined;
+let session: Session | undefined;
 let tokens: Tokens | undefined;
 let renewing: Promise<string> | undefined;
 /** Whose session the last one was. */
@@ -47,11 +47,49 @@ export class Ended extends Error {}
  * Takes the first tokens.
  * @throws Error that says what to change, for credentials that are refused.
  */
-export async function signIn({ clientId, clientSecret, username, password }: Credentials): Promise<void> {
-  const given = { clientId: clientId.trim(), clientSecret: clientSecret.trim(), username };
-  tokens = await take(given, username === '' ? { grant_type: 'client_credentials' } : { grant_type: 'password', username, password });
-  client = given;
+export async function signIn(given: Credentials): Promise<void> {
+  const clientId = given.clientId.trim();
+  const begun: Session = { clientId, clientSecret: 'clientSecret' in given ? given.clientSecret.trim() : undefined };
+  const { username, password } = { username: '', password: '', ...given };
+  tokens = isOfPerson(begun) ? await take('POST', SESSION, { client_id: clientId, username, password }) : await renewed(begun);
+  session = begun;
   notice.value = '';
+  if (!isOfPerson(begun)) return;
+  rememberedClient.set(clientId);
+  continuedClient.set(clientId);
+}
+
+/**
+ * Continues the session of a person that this browser has from before a reload. Returns whether there is one.
+ * @throws Error when the server cannot be asked.
+ */
+export async function resume(): Promise<boolean> {
+  const clientId = continuedClient.get();
+  if (clientId === '' || ![clientId, ''].includes(linkedClient())) return false;
+  session = { clientId, clientSecret: undefined };
+  return accessToken().then(
+    () => true,
+    (error: unknown) => {
+      session = undefined;
+      if (!(error instanceof Refused)) throw error;
+      continuedClient.set('');
+      return false;
+    },
+  );
+}
+
+/** The console client that the address names. */
+export function linkedClient(): string {
+  return new URLSearchParams(location.search).get('client') ?? '';
+}
+
+/** Whether a person is signed in, and not an API client. */
+export function isPerson(): boolean {
+  return session !== undefined && isOfPerson(session);
+}
+
+function isOfPerson({ clientSecret }: Session): boolean {
+  return clientSecret === undefined;
 }
 
 /** Starts a session; another principal than before finds no data of the earlier one. */
@@ -64,13 +102,15 @@ export function letIn(me: Viewer): void {
 
 /** Ends the session here, and at the server as far as it can be reached. For a reason, the person has not chosen to. */
 export function signOut(reason = ''): void {
-  const { access, refresh } = tokens ?? {};
-  for (const token of [refresh, access]) {
-    if (!client || token === undefined || reason !== '') continue;
-    const body = { token, client_id: client.clientId, client_secret: client.clientSecret };
-    void send('/v2/oauth/revoke', body, true).catch(() => undefined);
+  const { access } = tokens ?? {};
+  if (session && isOfPerson(session)) {
+    continuedClient.set('');
+    void send('DELETE', SESSION, { client_id: session.clientId }).catch(() => undefined);
+  } else if (session && access !== undefined && reason === '') {
+    const body = { token: access, client_id: session.clientId, client_secret: session.clientSecret };
+    void send('POST', '/v2/oauth/revoke', body).catch(() => undefined);
   }
-  client = undefined;
+  session = undefined;
   tokens = undefined;
   renewing = undefined;
   if (reason === '') forget();
@@ -84,25 +124,37 @@ export function signOut(reason = ''): void {
  * @throws Ended when there is none any more.
  */
 export async function accessToken(isRefused = false): Promise<string> {
-  if (!tokens || !client) throw new Ended('You are signed out.');
-  if (!isRefused && tokens.expiresAt - SPARE_MS > Date.now()) return tokens.access;
-  renewing ??= renew(client, tokens.refresh).finally(() => {
+  if (!session) throw new Ended('You are signed out.');
+  if (tokens && !isRefused && tokens.expiresAt - SPARE_MS > Date.now()) return tokens.access;
+  renewing ??= renew(session).finally(() => {
     renewing = undefined;
   });
   return renewing;
 }
 
-async function renew(by: NonNullable<typeof client>, refresh: string | undefined): Promise<string> {
+async function renew(by: Session): Promise<string> {
   try {
-    // A client's refresh token expires together with its access token.
-    const taken = await take(by, by.username === '' ? { grant_type: 'client_credentials' } : { grant_type: 'refresh_token', refresh_token: refresh ?? '' });
-    if (client !== by) throw new Ended('You are signed out.');
+    const taken = await renewed(by);
+    if (session !== by) throw new Ended('You are signed out.');
     tokens = taken;
     return taken.access;
   } catch (error) {
-    if (error instanceof Refused && client === by) end();
+    if (error instanceof Refused && session === by && viewer.value) end();
     throw error;
   }
+}
+
+function renewed({ clientId, clientSecret }: Session): Promise<Tokens> {
+  const client = { client_id: clientId };
+  // Tabs share the cookie, which can be redeemed once: each waits for the cookie of the one before.
+  if (clientSecret === undefined) return alone(() => take('POST', `${SESSION}/renew`, client));
+  return take('POST', '/v2/oauth/token', { ...client, grant_type: 'client_credentials', client_secret: clientSecret });
+}
+
+async function alone<Result>(work: () => Promise<Result>): Promise<Result> {
+  // Only pages over https, and those of this machine, have locks.
+  const { locks } = navigator as Partial<Navigator>;
+  return locks ? locks.request('portcullis.session', work) : work();
 }
 
 /** Ends the session because the server takes its tokens no more. */
@@ -111,29 +163,36 @@ export function end(): Ended {
   return new Ended(notice.value);
 }
 
+// Another tab has signed out.
+continuedClient.onRemoved(() => {
+  if (isPerson()) end();
+});
+
 class Refused extends Error {}
 
-/** What a status means where the answer does not say it in words. */
-const REFUSALS: Readonly<Record<number, string>> = {
-  401: 'The client id, its secret, the username or the password is wrong.',
+/** What a refusal means, by the error code of OAuth or the status. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  invalid_client: 'This client id is not one of a console. Ask your administrator for the link.',
+  invalid_grant: 'The username or the password is wrong. After five attempts, wait 15 minutes or ask an administrator to unlock you.',
+  400: 'The client id must be a UUID, as in the link to the console.',
+  401: 'The client id or its secret is wrong.',
   403: 'This client may not sign in this way, or not from this address.',
-  429: 'Too many attempts. Wait a while, then try again.',
+  429: 'Too many attempts. Wait a minute, then try again.',
   503: 'The server is not ready. Try again later.',
 };
 
-async function take(by: NonNullable<typeof client>, grant: Record<string, string>): Promise<Tokens> {
-  const body = { ...grant, client_id: by.clientId, client_secret: by.clientSecret };
-  const response = await send('/v2/oauth/token', body, false);
+async function take(method: string, path: string, body: object): Promise<Tokens> {
+  const response = await send(method, path, body);
   const answer = await response.json().catch(() => ({}));
+  const { status } = response;
   if (!response.ok) {
-    const reason = answer.error_description ?? REFUSALS[response.status] ?? `The server returned HTTP status ${response.status}.`;
-    const { status } = response;
-    throw status < 500 && status !== 429 ? new Refused(String(reason)) : new PortcullisError(String(reason), { status, code: 'no_token' });
+    const reason = REFUSALS[answer.error] ?? REFUSALS[status] ?? `The server returned HTTP status ${status}.`;
+    throw status < 500 && status !== 429 ? new Refused(reason) : new PortcullisError(reason, { status, code: 'no_token' });
   }
-  return { access: answer.access_token, expiresAt: Date.now() + answer.expires_in * 1000, refresh: answer.refresh_token };
+  return { access: answer.access_token, expiresAt: Date.now() + answer.expires_in * 1000 };
 }
 
-function send(path: string, body: object, keepalive: boolean): Promise<Response> {
-  const headers = { 'content-type': 'application/json' };
-  return fetch(addressOf(path), { method: 'POST', headers, body: JSON.stringify(body), keepalive });
+/** Sends a request that outlives the page: a reload must not lose the cookie of its answer. */
+function send(method: string, path: string, body: object): Promise<Response> {
+  return fetch(addressOf(path), { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), keepalive: true });
 }

@@ -477,7 +477,7 @@ export type PagePartsFragment = { hasNextPage: boolean, hasPreviousPage: boolean
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ViewerQuery = { me: { nodeId: string, clientId: string | null, subject: string, tokenUse: string, permissions: Array<string>, expiresAt: string | null } };
+export type ViewerQuery = { me: { nodeId: string, tenantName: string | null, clientId: string | null, subject: string, username: string | null, tokenUse: string, permissions: Array<string> } };
 
 export type TransactionPartsFragment = { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null };
 
@@ -1441,11 +1441,12 @@ export const ViewerDocument = new TypedDocumentString(`
     query Viewer {
   me {
     nodeId
+    tenantName
     clientId
     subject
+    username
     tokenUse
     permissions
-    expiresAt
   }
 }
     `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;

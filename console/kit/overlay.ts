@@ -92,7 +92,7 @@ export function Menu({ label, name, icon, children }: { label: string; name?: st
 
 interface Toast {
   id: number;
-  text: string;
+  text: Content;
   tone: 'bad' | '';
   action: { text: string; act(): unknown } | undefined;
 }
@@ -105,12 +105,16 @@ const put = (id: number) => {
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 };
 
-/** Says for some seconds what was done, with a way to undo it or to go on. */
-export function toast(text: string, { action, tone = '' }: Partial<Pick<Toast, 'action' | 'tone'>> = {}): void {
+/** Says for some seconds what was done, with a way to undo it or to go on. Returns what ends it. */
+export function toast(
+  text: Content,
+  { action, tone = '', shownMs = action ? SHOWN_MS * 2 : SHOWN_MS }: Partial<Pick<Toast, 'action' | 'tone'>> & { shownMs?: number } = {},
+): () => void {
   last += 1;
   const id = last;
   toasts.value = [...toasts.value, { id, text, tone, action }];
-  setTimeout(put, action ? SHOWN_MS * 2 : SHOWN_MS, id);
+  setTimeout(put, shownMs, id);
+  return () => put(id);
 }
 
 /** What was said lately; above dialogs too. */

@@ -213,17 +213,11 @@ describeReal('chromium', 'the console for people', () => {
 
   it('is used by keyboard alone: sign-in, filters, a transaction; the focus is always seen', async () => {
     const page = await beginSignedOut(open);
-    const { client, supervisor } = p.demo;
-    const given = {
-      clientId: client.client_id,
-      clientSecret: client.client_secret,
-      username: supervisor.username,
-      password: supervisor.password,
-    };
-    for (const [name, value] of Object.entries(given)) {
-      await tabTo(page, `[name="${name}"]`);
-      await page.keyboard.type(value);
-    }
+    const { username, password } = p.demo.supervisor;
+    await expect.poll(() => page.evaluate('document.activeElement.name'), SOON).toBe('username');
+    await page.keyboard.type(username);
+    await tabTo(page, '[name="password"]');
+    await page.keyboard.type(password);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await expect.poll(() => page.evaluate('document.activeElement.textContent'), SOON).toBe('Overview');

@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RevokeSessionsDocument } from '../graphql/generated/graphql.ts';
 import {
+  accountOf,
   expectQuiet,
   goTo,
   openConsole,
@@ -27,6 +28,7 @@ async function anew(): Promise<Page> {
   const { page } = open;
   await page.unrouteAll();
   await page.evaluate('localStorage.clear()');
+  await page.context().clearCookies();
   await page.goto(`${p.url}/console/`);
   await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
   open.forget();
@@ -45,17 +47,15 @@ const NOTHING = [{}, {}, [], [], '', null, '', []];
 
 /** The tokens that the page was given, and those that it sent. */
 function tokensOf(page: Page) {
-  const seen = { given: [] as string[], refresh: '', asked: 0, sent: new Set<string>() };
+  const seen = { given: [] as string[], asked: 0, sent: new Set<string>() };
   page.on('request', (request) => {
-    if (request.url().endsWith('/v2/oauth/token')) seen.asked += 1;
+    if (/\/(?:token|session|renew)$/.test(request.url())) seen.asked += 1;
     const [, token] = /^Bearer (.+)/.exec(request.headers().authorization ?? '') ?? [];
     if (token !== undefined) seen.sent.add(token);
   });
   page.on('response', async (response) => {
-    if (!response.url().endsWith('/v2/oauth/token') || !response.ok()) return;
-    const { access_token, refresh_token } = await response.json();
-    seen.given.push(access_token);
-    seen.refresh = refresh_token;
+    if (!/\/(?:token|session|renew)$/.test(response.url()) || response.status() !== 200) return;
+    seen.given.push((await response.json()).access_token);
   });
   return seen;
 }
@@ -64,7 +64,8 @@ function tokensOf(page: Page) {
 async function supervisorOf(role: string) {
   const username = `${role}-${Math.random().toString(36).slice(2)}`;
   const { id } = await createdSupervisor(p, await p.clientToken(), { username, role });
-  return { id, client: p.demo.client, supervisor: { username, password: PASSWORD } };
+  const { client, console_client_id } = p.demo;
+  return { id, client, console_client_id, supervisor: { username, password: PASSWORD } };
 }
 
 /** A rule that is active, and a migration that runs. */
@@ -97,31 +98,87 @@ describeReal('chromium', 'the session of the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('begins by a supervisor through a client, keeps nothing in the browser, and ends with a reload', async () => {
+  it('D3-40: begins by a link, a username and a password, goes on after a reload, and keeps no secret where scripts can read', async () => {
     const page = await anew();
-    const documents = open.loads();
+    const clientId = p.demo.console_client_id;
+    await page.goto(`${p.url}/console/?client=${clientId}`);
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+    const seen = tokensOf(page);
+    await expect.poll(() => page.evaluate('document.activeElement.name'), SOON).toBe('username');
+    const { username, password } = p.demo.supervisor;
+    await page.keyboard.type(username);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(password);
+    await page.keyboard.press('Enter');
+    const account = page.locator('.side .opener[aria-haspopup]');
+    await expect.poll(() => account.innerText(), SOON).toBe(`${username} · Demo`);
+    const stored = { 'portcullis.client_id': clientId, 'portcullis.session': clientId };
+    const cookie = { name: `portcullis-${clientId}`, httpOnly: true, sameSite: 'Strict', path: '/console/session' };
+    expect(await kept(page)).toMatchObject([stored, ...NOTHING.slice(1, 6), `?client=${clientId}`, [cookie]]);
+    expect(open.complaints).toEqual([]);
+    const before = seen.given.length;
+    await page.goto(`${p.url}/console/#/accounts`);
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
+    expect(await account.innerText()).toBe(`${username} · Demo`);
+    await expect.poll(() => seen.given.length, SOON).toBeGreaterThan(before);
+    expect(await page.evaluate('document.cookie')).toBe('');
+    expect(open.complaints).toEqual([]);
+    await signOut(page);
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+    await expect.poll(() => kept(page), SOON).toEqual([{ 'portcullis.client_id': clientId }, ...NOTHING.slice(1)]);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.name'), SOON).toBe('username');
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('D3-40: goes on in two tabs that renew at the same time, and ends in both with a sign-out', async () => {
+    await using own = await openConsole(browser, p);
+    const { page } = own;
+    await page.clock.install();
     await signIn(page, p.demo);
-    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Supervisor');
+    const other = await page.context().newPage();
+    await other.goto(`${p.url}/console/`);
+    await accountOf(other).waitFor({ state: 'attached' });
+    const tabs = [page, other];
+    for (const place of ['#/accounts', '#/audit', '#/migrations']) {
+      // The tabs have one clock.
+      await page.clock.fastForward(15 * 60_000);
+      await Promise.all(tabs.map((tab) => goTo(tab, place)));
+      await other.keyboard.press('Shift');
+    }
+    for (const tab of tabs) expect(await accountOf(tab).count()).toBe(1);
+    await signOut(page);
+    await other.getByText('Your session was revoked or has expired').waitFor();
+  });
+
+  it('D3-40: ends after thirty minutes without use, with a countdown before', async () => {
+    await using own = await openConsole(browser, p);
+    const { page } = own;
+    await page.clock.install();
+    await signIn(page, p.demo);
+    await page.clock.fastForward(28.2 * 60_000);
+    await page.clock.runFor(6_000);
+    await page.getByText(/You will be signed out, .* 1:\d\d/).waitFor();
+    await page.getByRole('button', { name: 'Stay signed in' }).click();
+    await page.clock.runFor(6_000);
+    expect(await page.getByText('You will be signed out').count()).toBe(0);
+    await page.clock.fastForward(31 * 60_000);
+    await page.clock.runFor(6_000);
+    await page.getByText('You were signed out after 30 minutes without use.').waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+  });
+
+  it('begins by an API client alone, keeps nothing in the browser, and ends with a reload', async () => {
+    const page = await anew();
+    await signIn(page, { client: p.demo.client });
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client · Demo');
     expect(await kept(page)).toEqual(NOTHING);
-    expect(page.url()).toBe(`${p.url}/console/`);
-    expectQuiet(open, p.url, documents);
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     expect(await page.getByLabel('Client id', { exact: true }).inputValue()).toBe('');
-  });
-
-  it('begins by a client alone, and remembers its id where that is wanted, until it is not', async () => {
-    const page = await anew();
-    await page.getByLabel('Remember the client id').check();
-    await signIn(page, { client: p.demo.client });
-    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Client');
-    expect(await kept(page)).toEqual([{ 'portcullis.client_id': p.demo.client.client_id }, ...NOTHING.slice(1)]);
-    await page.reload();
-    const field = page.getByLabel('Client id', { exact: true });
-    await expect.poll(() => field.inputValue(), SOON).toBe(p.demo.client.client_id);
-    await page.getByLabel('Remember the client id').uncheck();
-    await signIn(page, { client: p.demo.client });
-    expect(await kept(page)).toEqual(NOTHING);
   });
 
   it('begins where the browser refuses to keep anything', async () => {
@@ -132,20 +189,21 @@ describeReal('chromium', 'the session of the console', () => {
       };
       Object.defineProperty(window, 'localStorage', { configurable: true, get: refuse });
     });
-    await page.getByLabel('Remember the client id').check();
     await signIn(page, p.demo);
-    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Supervisor');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('admin · Demo');
     await page.reload();
   });
 
-  it('does not begin with a wrong secret or password: the page says so, and takes the right one', async () => {
+  it('does not begin with a wrong id, secret or password: the page says so, and takes the right one', async () => {
     const page = await anew();
-    const { client, supervisor } = p.demo;
+    const { client, supervisor, console_client_id } = p.demo;
     const refused = page.getByRole('alert');
-    await tryToSignIn(page, { client: { ...client, client_secret: 'wrong' }, supervisor });
-    expect(await refused.innerText()).toMatch(/client .* (wrong|not be authenticated)/i);
-    await tryToSignIn(page, { client, supervisor: { ...supervisor, password: 'wrong' } });
-    await expect.poll(() => refused.innerText(), SOON).toMatch(/password .* wrong|credentials/i);
+    await tryToSignIn(page, { client: { ...client, client_secret: 'wrong' } });
+    expect(await refused.innerText()).toMatch(/client id or its secret is wrong/i);
+    await tryToSignIn(page, { client, supervisor, console_client_id: client.client_id });
+    await expect.poll(() => refused.innerText(), SOON).toMatch(/not one of a console/i);
+    await tryToSignIn(page, { client, console_client_id, supervisor: { ...supervisor, password: 'wrong' } });
+    await expect.poll(() => refused.innerText(), SOON).toMatch(/password is wrong/i);
     expect(await kept(page)).toEqual(NOTHING);
     await signIn(page, p.demo);
   });
@@ -177,13 +235,13 @@ describeReal('chromium', 'the session of the console', () => {
     await goTo(page, '#/accounts?search=Acme');
     const [token = ''] = seen.sent;
     expect(await tokenStatus(p, token)).toBe(200);
+    const [cookie] = await page.context().cookies();
     await signOut(page);
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     await expect.poll(() => tokenStatus(p, token), SOON).toBe(401);
-    const introspection = { token: seen.refresh, ...p.demo.client };
-    const refresh = async () => (await p.call('POST', '/v2/oauth/introspect', { json: introspection })).json;
-    await expect.poll(refresh, SOON).toEqual({ active: false });
-    expect(await kept(page)).toEqual(NOTHING);
+    const json = { client_id: p.demo.console_client_id };
+    const headers = { 'sec-fetch-site': 'same-origin', cookie: `${cookie?.name}=${cookie?.value}` };
+    expect((await p.call('POST', '/console/session/renew', { json, headers })).status).toBe(401);
     expect(new URL(page.url()).hash).toMatch(/^(#\/?)?$/);
     const { client, supervisor } = p.demo;
     const text = await page.evaluate<string>('document.documentElement.outerHTML');
@@ -216,7 +274,7 @@ describeReal('chromium', 'the session of the console', () => {
     refused.resolve();
     expect(await told).toBe('You are signed out.');
     expect(sent).toHaveLength(1);
-    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('Client');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client · Demo');
   });
 
   it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was, and what was typed', async () => {

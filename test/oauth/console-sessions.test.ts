@@ -86,11 +86,11 @@ describe('D3-40: a session of the console', () => {
     const { scope, created_at } = rest;
     expect(rest).toEqual({ expires_in: 900, token_type: 'Bearer', scope, created_at });
     expect(decodeJwt(access_token).sid).toBe(decodeJwt(token).sid);
-    const query = '{ me { clientId tenantName tokenUse subject } }';
+    const query = '{ me { clientId tenantName tokenUse subject username } }';
     const { json } = await p.call('POST', '/graphql', { token: access_token, json: { query } });
     const sub = decodeJwt(access_token).sub;
     const clientId = p.demo.console_client_id;
-    expect(json.data.me).toEqual({ clientId, tenantName: 'Demo', tokenUse: 'login', subject: sub });
+    expect(json.data.me).toEqual({ clientId, tenantName: 'Demo', tokenUse: 'login', subject: sub, username });
     const before = browser.cookie;
     expect((await browser.signOut()).status).toBe(204);
     expect(browser.cookie).toBe(`portcullis-${clientId}=`);

@@ -7,9 +7,10 @@ import { notification } from '../webhook/stand.ts';
 
 export const SOON = { interval: 80 };
 
-/** What a person types to sign in; without a username a client signs in by itself. */
+/** What a person types to sign in, through a console client; without a username an API client signs in. */
 export interface Credentials {
   client: Demo['client'];
+  console_client_id?: string;
   supervisor?: Demo['supervisor'] | undefined;
 }
 
@@ -25,15 +26,18 @@ export async function openConsole(
 }
 
 /** Fills in the form of the sign-in, and sends it. */
-export async function tryToSignIn(page: Page, { client, supervisor }: Credentials): Promise<void> {
-  if (!supervisor) await page.getByLabel('API client').check();
-  await page.getByLabel('Client id', { exact: true }).fill(client.client_id);
-  await page.getByLabel('Client secret').fill(client.client_secret);
+export async function tryToSignIn(page: Page, { client, supervisor, ...given }: Credentials): Promise<void> {
+  const other = page.getByRole('button', { name: supervisor ? 'Sign in as a person' : 'Sign in as an API client' });
+  if (await other.isVisible()) await other.click();
+  const another = page.getByRole('button', { name: 'Use another client id' });
+  if (await another.isVisible()) await another.click();
+  const clientId = (supervisor && given.console_client_id) ?? client.client_id;
+  await page.getByLabel('Client id', { exact: true }).fill(clientId);
   if (supervisor) {
     await page.getByLabel('Username').fill(supervisor.username);
     await page.getByLabel('Password').fill(supervisor.password);
-  }
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  } else await page.getByLabel('Client secret').fill(client.client_secret);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
 /** Signs in, by the demo's supervisor unless told otherwise, and resolves once a view is open. */
@@ -43,7 +47,7 @@ export async function signIn(page: Page, credentials: Credentials): Promise<void
 }
 
 /** The button that opens the menu of the account: where it is, somebody is signed in. */
-function accountOf(page: Page) {
+export function accountOf(page: Page) {
   return page.locator('.side .opener[aria-haspopup]');
 }
 

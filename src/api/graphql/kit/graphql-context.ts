@@ -10,7 +10,7 @@ import type { PageCursors } from '../../../lib/keyset.ts';
 export interface GraphqlServices
   extends Domain,
     Pick<Access, 'clientPages' | 'clientAdministration' | 'supervisorPages' | 'supervisorAdministration' | 'locks'>,
-    Pick<Access, 'directory'> {
+    Pick<Access, 'directory' | 'supervisors'> {
   auditPages: AuditPages;
   streams: EventStreams;
   /** Signs and verifies the cursors of pages. */

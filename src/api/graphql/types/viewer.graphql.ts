@@ -14,6 +14,12 @@ export function addViewer(builder: Builder): void {
     tokenUse: ['String', '`login` for a supervisor, `api` for a client.'],
   });
   builder.objectFields(viewer, (t) => ({
+    username: t.string({
+      nullable: true,
+      description: 'The username of a supervisor; null for a client.',
+      resolve: async ({ nodeId, subject, tokenUse }, _args, { services }) =>
+        tokenUse === 'login' ? (await services.supervisors.find(nodeId, subject))?.username : undefined,
+    }),
     tenantName: t.string({
       nullable: true,
       description: 'The name of the tenant.',
