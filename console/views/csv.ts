@@ -1,41 +1,13 @@
-const [NEWLINE, RETURN, QUOTE, COMMA] = [0x0a, 0x0d, 0x22, 0x2c];
+/** A field, and a record at a place of a text, which has a character for each byte. */
+const FIELD = '(?:"[^"]*(?:""[^"]*)*"|[^",\\n]*)';
+const RECORD = new RegExp(`${FIELD}(?:,${FIELD})*\\r?(?:\\n|$)`, 'y');
 /** Matches a record whose fields are all blank, which counts as an empty line. */
 const BLANK = /^(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
-/** The greatest length of a record in bytes, without its line end, as the server has it; and with it. */
+/** The greatest length of a record in bytes, without its line end, as the server has it. */
 const MAX_RECORD_BYTES = 16 * 1024;
-const MAX_BYTES = MAX_RECORD_BYTES + 2;
 const SLICE_BYTES = 1024 ** 2;
 
 type Bytes = Uint8Array<ArrayBuffer>;
-
-/** Reads the record at `start`; undefined for one that is malformed or too long: it ends with its first line. */
-function recordAt(bytes: Bytes, start: number, columns: number | undefined) {
-  let field: 'fresh' | 'plain' | 'quoted' | 'closed' = 'fresh';
-  let fields = 1;
-  for (let at = start; at <= bytes.length && at < start + MAX_BYTES; at += 1) {
-    const byte = bytes[at] ?? NEWLINE;
-    if (field === 'quoted') {
-      if (byte === QUOTE) field = 'closed';
-    } else if (byte === QUOTE) {
-      if (field === 'plain') return undefined;
-      // After a quote that seemed to close the field, it is the second of a pair.
-      field = 'quoted';
-    } else if (byte === COMMA) {
-      fields += 1;
-      field = 'fresh';
-    } else if (byte === NEWLINE) {
-      const record = bytes.subarray(start, at > start && bytes[at - 1] === RETURN ? at - 1 : at);
-      const isEmpty = record.every((byte) => byte <= COMMA || byte > 0x7f) && BLANK.test(new TextDecoder().decode(record));
-      const isWrong = record.length > MAX_RECORD_BYTES || (!isEmpty && columns !== undefined && fields !== columns);
-      return isWrong ? undefined : { next: Math.min(at + 1, bytes.length), fields, isEmpty };
-    } else if (field === 'closed' && (byte !== RETURN || (bytes[at + 1] ?? NEWLINE) !== NEWLINE)) {
-      return undefined;
-    } else {
-      field = 'plain';
-    }
-  }
-  return undefined;
-}
 
 /** A record of a file: its number (0 is the header), where it begins, and its bytes; of a line that is too long, a piece. */
 export interface CsvRecord {
@@ -45,8 +17,8 @@ export interface CsvRecord {
 }
 
 /**
- * Reads the records of a CSV file, and counts them as the server does: lines end with LF or CRLF, blank ones are none. One
- * slice of the file is in memory.
+ * Reads the records of a CSV file, and counts them as the server does: lines end with LF or CRLF, blank ones are none. A
+ * record that is malformed or too long ends with its first line. One slice of the file is in memory.
  */
 export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGenerator<CsvRecord, void> {
   let columns: number | undefined;
@@ -54,17 +26,22 @@ export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGen
   /** Whether the slice begins within a line that is too long. */
   let isWithin = false;
   for (let position = 0; position < file.size; ) {
-    // A record that begins within the slice is read as a whole.
-    const bytes = new Uint8Array(await file.slice(position, position + sliceBytes + MAX_BYTES).arrayBuffer());
+    // A record that begins within the slice is read as a whole, with its line end.
+    const bytes = new Uint8Array(await file.slice(position, position + sliceBytes + MAX_RECORD_BYTES + 2).arrayBuffer());
+    const text = new TextDecoder('latin1').decode(bytes);
     const isLast = position + bytes.length >= file.size;
-    let at = position === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+    let at = position === 0 && text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;
     while (at < (isLast ? bytes.length : sliceBytes)) {
-      const record: ReturnType<typeof recordAt> = isWithin ? undefined : recordAt(bytes, at, columns);
-      const newline: number = record ? record.next - 1 : bytes.indexOf(NEWLINE, at);
-      const next = record?.next ?? (newline < 0 ? bytes.length : newline + 1);
-      if (!record?.isEmpty) {
+      RECORD.lastIndex = at;
+      const record: string | undefined = isWithin ? undefined : RECORD.exec(text)?.[0].replace(/\r?\n?$/, '');
+      const fields = record?.replaceAll(/"[^"]*"/g, '').split(',').length;
+      const isBlank = record !== undefined && !/[!#-+\--~]/.test(record) && BLANK.test(new TextDecoder().decode(bytes.subarray(at, at + record.length)));
+      const isWhole: boolean = record !== undefined && record.length <= MAX_RECORD_BYTES && (isBlank || columns === undefined || fields === columns);
+      const newline: number = isWhole ? RECORD.lastIndex - 1 : text.indexOf('\n', at);
+      const next = newline < 0 ? bytes.length : newline + 1;
+      if (!isWhole || !isBlank) {
         yield { index, start: position + at, bytes: bytes.subarray(at, next) };
-        columns ??= record?.fields;
+        if (isWhole) columns ??= fields;
         isWithin = newline < 0 && !isLast;
         if (!isWithin) index += 1;
       }
@@ -74,13 +51,10 @@ export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGen
   }
 }
 
-const FIELD = '(?:"(?:[^"]|"")*"|[^",]*)';
-const RECORD = new RegExp(`^${FIELD}(?:,${FIELD})*$`);
-
 /** Returns the fields of a record; undefined where its quotes do not match, or its bytes are not UTF-8. */
 export function fieldsOf(bytes: Bytes): string[] | undefined {
   const text = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
-  if (text.includes('\ufffd') || !RECORD.test(text)) return undefined;
+  if (text.includes('\ufffd') || !new RegExp(`^${FIELD}(?:,${FIELD})*$`).test(text)) return undefined;
   const fields = `${text},`.match(new RegExp(`${FIELD},`, 'g')) ?? [];
   return fields.map((field) =>
     field
@@ -88,6 +62,11 @@ export function fieldsOf(bytes: Bytes): string[] | undefined {
       .replace(/^"(.*)"$/s, '$1')
       .replaceAll('""', '"'),
   );
+}
+
+/** Returns what is probably meant by a record: its fields, or what stands between its commas. */
+export function guessedFieldsOf(bytes: Bytes): string[] {
+  return fieldsOf(bytes) ?? new TextDecoder().decode(bytes).replaceAll('"', '').trim().split(',');
 }
 
 /** Returns the record of these fields. */
@@ -99,11 +78,11 @@ export function recordOf(fields: readonly string[]): string {
  * Copies the header of a CSV file and, byte for byte, the records that `pick` keeps; those for which it returns a text are
  * replaced by it. Returns the copy, and how many records the file has.
  */
-export async function copyOf(file: File, pick: (index: number) => boolean | string, sliceBytes?: number): Promise<{ copy: File; rows: number }> {
+export async function copyOf(file: File, pick: (index: number, bytes: Bytes) => boolean | string, sliceBytes?: number): Promise<{ copy: File; rows: number }> {
   const parts: (string | { start: number; end: number })[] = [];
   let rows = 0;
   for await (const { index, start, bytes } of recordsOf(file, sliceBytes)) {
-    const picked = index === 0 || pick(index);
+    const picked = pick(index, bytes) || index === 0;
     const last = parts.at(-1);
     const from = parts.length === 0 ? 0 : start;
     const end = start + bytes.length;

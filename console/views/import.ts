@@ -9,7 +9,7 @@ import { FailureBox, may, Needs, Page, Skeleton, useAction } from '../kit/page.t
 import { Badge, counted, words } from '../kit/text.ts';
 import { onSignOut } from '../remembered.ts';
 import { go, linkTo } from '../router.ts';
-import { copyOf, fieldsOf, recordOf, recordsOf } from './csv.ts';
+import { copyOf, fieldsOf, guessedFieldsOf, recordOf, recordsOf } from './csv.ts';
 
 const KNOWN = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'];
 const TEMPLATE = `${KNOWN}\r\n0x52908400098527886e0f7030069857d2e4169ee7,ada@example.com,,Ada,Lovelace,false\r\n`;
@@ -47,19 +47,19 @@ export async function send(file: File, dryRun: boolean, signal?: AbortSignal): P
   go(linkTo(['migrations', id]));
 }
 
-/** A row to correct, or one of the first rows of a file. */
+/** A row of a file, and why it creates no user. */
 export interface FileRow {
   index: number;
-  reason?: string | null | undefined;
-  fields?: string[];
+  fields: string[];
+  reason?: string | undefined;
 }
 
+/** What the beginning of a file has in it; `fault` is what is wrong with the file as a whole. */
 interface Checked {
   columns: string[];
   rows: number;
   first: FileRow[];
   problems: FileRow[];
-  /** What is wrong with the file as a whole. */
   fault?: string | undefined;
 }
 
@@ -103,13 +103,16 @@ async function checked(file: File): Promise<Checked> {
     }
     found.rows = index;
     const reason = problemOf(fields, found.columns, index, seen);
-    if (found.first.length < 10) found.first.push({ index, fields: fields ?? [new TextDecoder().decode(bytes)], reason });
-    if (reason) found.problems.push({ index, reason });
+    const row = { index, fields: guessedFieldsOf(bytes), reason };
+    if (found.first.length < 10) found.first.push(row);
+    if (reason) found.problems.push(row);
   }
   return found;
 }
 
-const label = (column: string) => words(column).replace('ID', 'id');
+const label = (column: string) => words(columnOf(column)).replace('ID', 'id');
+const ROW: Column<FileRow> = { title: 'Row', cell: ({ index }) => index, isNumber: true };
+const keyOf = ({ index }: FileRow) => index;
 
 /** The steps of an import: a file is chosen and checked in the browser, before anything is sent. */
 export function ImportPage() {
@@ -167,7 +170,7 @@ function Check({ file }: { file: File }) {
   const { fault, columns = [], rows = 0, first = [], problems = [] } = found ?? {};
   const start = (dryRun: boolean) => () => run(() => send(file, dryRun, leaving.current.signal));
   const isReady = found && fault === undefined && may('users:migrate') && !isBusy && !isEdited;
-  const shown: Column<FileRow>[] = columns.map((column, at) => ({ title: label(column), cell: ({ fields }) => fields?.[at] }));
+  const shown: Column<FileRow>[] = columns.map((column, at) => ({ title: label(column), cell: ({ fields }) => fields[at] }));
   return html`<section class="card" aria-label="Check">
     <h2>${file.name}</h2>
     ${!found && !failure && html`<${Skeleton} />`}
@@ -177,9 +180,9 @@ function Check({ file }: { file: File }) {
       fault === undefined &&
       html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.map((column) => html`<${Badge} tone="good">${column}<//> `)}</p>
       ${problems.length === 0 ? html`<p><${Badge} tone="good">No problems found<//></p>` : html`<h3>${counted(problems.length, 'row')} to correct</h3>`}
-      ${problems.length > 0 && html`<${Correct} file=${file} rows=${problems} keepsOthers onEdit=${setEdited} onDone=${check} />`}
+      ${problems.length > 0 && html`<${Correct} file=${file} columns=${columns} rows=${problems} keepsOthers onEdit=${setEdited} onDone=${check} />`}
       <h3>First rows</h3>
-      <${Table} label="First rows" rows=${first} keyOf=${({ index }: FileRow) => index} columns=${[{ title: 'Row', cell: ({ index }: FileRow) => index, isNumber: true }, ...shown]} />`
+      <${Table} label="First rows" rows=${first} keyOf=${keyOf} columns=${[ROW, ...shown]} />`
     }
     <${FailureBox} failure=${failure} />
     <p class="actions end"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
@@ -191,6 +194,7 @@ function Check({ file }: { file: File }) {
 
 interface CorrectInput {
   file: File;
+  columns: readonly string[];
   rows: readonly FileRow[];
   /** Whether the other rows of the file are kept too. */
   keepsOthers?: boolean;
@@ -200,48 +204,27 @@ interface CorrectInput {
 }
 
 /** The first rows that are wrong, to be corrected in place; makes a file with them. */
-export function Correct({ file, rows, keepsOthers = false, onEdit, onDone }: CorrectInput) {
-  const [found, setFound] = useState<{ columns: string[]; fields: ReadonlyMap<number, string[]> }>();
+export function Correct({ file, columns, rows, keepsOthers = false, onEdit, onDone }: CorrectInput) {
+  const wanted = rows.slice(0, CORRECTABLE);
+  const [texts, setTexts] = useState<ReadonlyMap<number, string[]>>(
+    new Map(wanted.map(({ index, fields }) => [index, columns.map((_, at) => fields[at] ?? '')])),
+  );
   const [isEdited, setEdited] = useState(false);
   const { run, isBusy, failure } = useAction();
-  const wanted = rows.slice(0, CORRECTABLE);
-  useEffect(() => {
-    const read = async () => {
-      const fields = new Map<number, string[]>();
-      let columns: string[] = [];
-      for await (const { index, bytes } of recordsOf(file)) {
-        if (index > (wanted.at(-1)?.index ?? 0)) break;
-        if (index === 0) columns = fieldsOf(bytes) ?? [];
-        else if (wanted.some((row) => row.index === index)) {
-          const known = fieldsOf(bytes) ?? new TextDecoder().decode(bytes).replaceAll('"', '').trim().split(',');
-          fields.set(
-            index,
-            columns.map((_, at) => known[at] ?? ''),
-          );
-        }
-      }
-      setFound({ columns, fields });
-    };
-    void run(() => read().catch(unreadable));
-  }, [file]);
-  const { columns = [], fields = new Map<number, string[]>() } = found ?? {};
   const put = (index: number, at: number) => (event: Event) => {
-    setFound({ columns, fields: new Map(fields).set(index, (fields.get(index) ?? []).with(at, inputOf(event))) });
+    setTexts(new Map(texts).set(index, (texts.get(index) ?? []).with(at, inputOf(event))));
     setEdited(true);
     onEdit?.(true);
   };
-  const save = async () => {
-    const text = (index: number) => fields.get(index);
-    const { copy } = await copyOf(file, (index) => (text(index) ? recordOf(text(index) ?? []) : keepsOthers)).catch(unreadable);
-    onDone(copy);
-  };
+  const records = () => new Map([...texts].map(([index, fields]) => [index, recordOf(fields)]));
+  const save = (corrected = records()) => copyOf(file, (index) => corrected.get(index) ?? keepsOthers).then(({ copy }) => onDone(copy), unreadable);
   const inputs: Column<FileRow>[] = columns.map((column, at) => ({
-    title: label(columnOf(column)),
-    cell: ({ index }) => html`<input aria-label=${`${label(columnOf(column))} of row ${index}`} value=${fields.get(index)?.[at]} onInput=${put(index, at)} />`,
+    title: label(column),
+    cell: ({ index }) => html`<input aria-label=${`${label(column)} of row ${index}`} value=${texts.get(index)?.[at]} onInput=${put(index, at)} />`,
   }));
-  return html`<${Table} label="Rows to correct" rows=${wanted} keyOf=${({ index }: FileRow) => index}
-      columns=${[{ title: 'Row', cell: ({ index }: FileRow) => index, isNumber: true }, { title: 'Problem', cell: ({ reason }: FileRow) => html`<div class="problem">${reason}</div>` }, ...inputs]} />
+  const problem: Column<FileRow> = { title: 'Problem', cell: ({ reason }) => html`<div class="problem">${reason}</div>` };
+  return html`<${Table} label="Rows to correct" rows=${wanted} keyOf=${keyOf} columns=${[ROW, problem, ...inputs]} />
     ${rows.length > CORRECTABLE && html`<p class="muted">The first ${CORRECTABLE} of ${counted(rows.length, 'row')}.</p>`}
     <${FailureBox} failure=${failure} />
-    <p class="actions"><button type="button" class="primary" disabled=${isBusy || !isEdited} onClick=${() => run(save)}>Apply corrections</button></p>`;
+    <p class="actions"><button type="button" class="primary" disabled=${isBusy || !isEdited} onClick=${() => run(() => save())}>Apply corrections</button></p>`;
 }

@@ -14,7 +14,7 @@ import { Confirm, toast } from '../kit/overlay.ts';
 import { Answer, type Asked, Empty, FailureBox, may, Needs, Page, useAction } from '../kit/page.ts';
 import { Badge, counted, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
-import { copyOf } from './csv.ts';
+import { copyOf, guessedFieldsOf } from './csv.ts';
 import { CHOSEN, Choose, CORRECTABLE, Correct, check, type FileRow, ImportPage, send, unreadable } from './import.ts';
 
 type Row = NonNullable<MigrationRowsQuery['migration']>['list']['edges'][number]['node'];
@@ -167,24 +167,29 @@ function MigrationPage({ id }: { id: string }) {
 
 /** The rows that created no user: to correct here, or to download. The server does not keep the file. */
 function Corrections({ migration: { id, total, skipped, failed, dryRun }, file }: { migration: Migration; file: File | undefined }) {
-  const [rows, setRows] = useState<readonly FileRow[]>();
+  const [shown, setShown] = useState<{ columns: string[]; rows: FileRow[] }>();
   const [given, setGiven] = useState(file);
   const { run, isBusy, failure } = useAction();
   const leaving = useRef(new AbortController());
   useEffect(() => () => leaving.current.abort(), []);
   const find = async (from: File) => {
-    const found: FileRow[] = [];
+    const found = new Map<number, string>();
     for (let after: string | null | undefined, isLast = false; !isLast; ) {
       const { migration } = await ask(RejectedRowsDocument, { id, first: 100, after: after ?? null }, { signal: leaving.current.signal });
       if (!migration) throw new Error('The migration no longer exists.');
-      found.push(...nodesOf(migration.list).map(({ index, reason }) => ({ index, reason: reasonOf(reason) })));
+      for (const { index, reason } of nodesOf(migration.list)) found.set(index, reasonOf(reason));
       after = migration.list.pageInfo.endCursor;
       isLast = !migration.list.pageInfo.hasNextPage;
     }
-    const wanted = new Set(found.map(({ index }) => index));
-    const { copy, rows: count } = await copyOf(from, (index) => wanted.has(index)).catch(unreadable);
+    const rows: FileRow[] = [];
+    let columns: string[] = [];
+    const { copy, rows: count } = await copyOf(from, (index, bytes) => {
+      if (index === 0) columns = guessedFieldsOf(bytes);
+      if (found.has(index)) rows.push({ index, fields: guessedFieldsOf(bytes), reason: found.get(index) });
+      return found.has(index);
+    }).catch(unreadable);
     if (count !== total) throw new Error(`This is not the file of the migration: it has ${counted(count, 'row')}, and the migration has ${total}.`);
-    return { found, copy };
+    return { copy, rows, columns };
   };
   const take = (from: File) => {
     CHOSEN.set(id, from);
@@ -192,13 +197,13 @@ function Corrections({ migration: { id, total, skipped, failed, dryRun }, file }
   };
   const count = skipped + failed;
   if (!given) return html`<${Choose} label="Correct rows: choose the file again" take=${take}><p>The server does not keep the file of a migration.</p><//>`;
-  const correct = () => run(() => find(given).then(({ found }) => setRows(found)));
+  const correct = () => run(() => find(given).then(setShown));
   const save = () => run(() => find(given).then(({ copy }) => saveFile(copy, `${given.name.replace(/\.csv$/i, '')}-to-correct.csv`)));
   return html`<section class="card" aria-label="Rows to correct"><h2>${counted(count, 'row')} to correct</h2>
     <${FailureBox} failure=${failure} />
     ${
-      rows
-        ? html`<${Correct} file=${given} rows=${rows} keepsOthers=${dryRun} onDone=${check} />`
+      shown
+        ? html`<${Correct} ...${shown} file=${given} keepsOthers=${dryRun} onDone=${check} />`
         : html`<p class="actions">
       ${count <= CORRECTABLE && html`<button type="button" class="primary" disabled=${isBusy} onClick=${correct}>Correct here</button>`}
       <button type="button" disabled=${isBusy} onClick=${save}>Download these rows</button></p>
