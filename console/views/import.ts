@@ -67,9 +67,9 @@ const columnOf = (name: string) => name.trim().replace(/[A-Z]/g, (letter) => `_$
 
 function faultOf(header: string[] | undefined, columns: readonly string[]): string | undefined {
   const unknown = columns.find((name) => name !== '' && !KNOWN.includes(name));
-  const advice = header?.some((name) => /[;\t]/.test(name)) ? ' Fields are separated by commas.' : '';
-  if (!header || /\p{Cc}/u.test(header.join(''))) return 'This is not a CSV file in UTF-8. Save it as “CSV UTF-8” in your spreadsheet program.';
-  if (unknown !== undefined) return `The column “${unknown.slice(0, 40)}” is not known. Rename or delete it.${advice}`;
+  if (!header || /[^\P{Cc}\t]/u.test(header.join(''))) return 'This is not a CSV file in UTF-8. Save it as “CSV UTF-8” in your spreadsheet program.';
+  if (/[;\t|]/.test(unknown ?? '')) return 'The fields are not separated by commas. Save the file with commas between the fields.';
+  if (unknown !== undefined) return `The column “${unknown.slice(0, 40)}” is not known. Rename or delete it.`;
   return columns.includes('wallet_address') ? undefined : 'The column wallet_address is missing. Add it to the first line.';
 }
 

@@ -135,11 +135,11 @@ describeReal('chromium', 'user migrations in the console', () => {
   it('a file that is no CSV of users is refused with what to change, before anything is sent', async () => {
     const page = await beginAt(open, p.demo, '#/migrations/new');
     await choose(page, 'sizes.csv', 'colour;size\nred;1\n');
-    await page
-      .getByRole('alert')
-      .getByText('is not known. Rename or delete it. Fields are separated by commas.')
-      .waitFor();
+    await page.getByRole('alert').getByText('Save the file with commas between the fields.').waitFor();
     expect(await button(page, 'Import users').isDisabled()).toBe(true);
+    await button(page, 'Choose another file').click();
+    await choose(page, 'sizes.csv', 'wallet_address,size\n0x1,1\n');
+    await page.getByRole('alert').getByText('The column “size” is not known. Rename or delete it.').waitFor();
     await button(page, 'Choose another file').click();
     await choose(page, 'users.xlsx', 'PK\x03\x04\0');
     await page.getByRole('alert').getByText('This is not a CSV file in UTF-8').waitFor();
