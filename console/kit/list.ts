@@ -138,22 +138,6 @@ export function Tabs({ label, tabs, value, onChange }: TabsInput) {
   )}</div>`;
 }
 
-interface ChipsInput {
-  label: string;
-  options: readonly { value: string; text: string }[];
-  /** Those that are chosen. */
-  values: readonly string[];
-  onChange(values: string[]): void;
-}
-
-/** Filters that are on or off. */
-export function Chips({ label, options, values, onChange }: ChipsInput) {
-  const toggled = (value: string) => (values.includes(value) ? values.filter((other) => other !== value) : [...values, value]);
-  return html`<div class="chips" role="group" aria-label=${label}>${options.map(
-    ({ value, text }) => html`<button type="button" aria-pressed=${values.includes(value)} onClick=${() => onChange(toggled(value))}>${text}</button>`,
-  )}</div>`;
-}
-
 /** Returns a cell of a CSV file, which no spreadsheet takes for a formula. */
 export function csvCell(value: string | number | null | undefined): string {
   const text = String(value ?? '');

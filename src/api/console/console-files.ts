@@ -50,8 +50,8 @@ export function consoleFiles(): Files | undefined {
     reading ??= versionOf();
     return reading;
   };
-  const files = new ServedFiles(async (name) => {
-    if (name === '') return page(await current());
+  const files: Files = new ServedFiles(async (name) => {
+    if (name === '') return page(await current(), files);
     const [, extension] = OWN.exec(name) ?? [];
     const [, packageName = '', file = ''] = PACKAGED.exec(name) ?? [];
     const folder = extension === undefined ? folders.get(packageName) : FOLDER;
@@ -78,8 +78,26 @@ async function versionOf(): Promise<string> {
   return hash.digest('base64url').slice(0, 16);
 }
 
-async function page(version: string): Promise<FileContent> {
-  const written = await readFile(join(FOLDER, 'index.html'), 'utf8');
+/** The modules that a first visit needs, with all that they import: the start, and the view that opens first. */
+const FIRST = ['main.ts', 'views/overview.ts'];
+const IMPORT = /(?:^|[;}])\s*(?:import|export)[^'"();]*?from\s*["']([^"']+)["']/gm;
+
+/** Returns links by which the page requests the modules of a first visit together, and not import by import. */
+async function preloads(page: string, files: Files): Promise<string> {
+  const { imports } = JSON.parse(importMapOf(page));
+  const names = new Set(FIRST);
+  for (const name of names) {
+    const file = await files.find(name);
+    for (const [, specifier = ''] of String(file?.bytes).matchAll(IMPORT)) {
+      names.add(join(imports[specifier] ? '' : dirname(name), imports[specifier] ?? specifier));
+    }
+  }
+  return Array.from(names, (name) => `<link rel="modulepreload" href="${name}">\n`).join('');
+}
+
+async function page(version: string, files: Files): Promise<FileContent> {
+  const source = await readFile(join(FOLDER, 'index.html'), 'utf8');
+  const written = source.replace('<script type="module"', `${await preloads(source, files)}$&`);
   const html = written.replaceAll(/((?:src|href)="|"\.\/(?=client\/))(?!packages\/)/g, `$1v/${version}/`);
   return { bytes: Buffer.from(html), type: PAGE, cacheControl: REVALIDATED, policy: contentSecurityPolicy(html) };
 }
@@ -99,12 +117,9 @@ async function packaged(path: string): Promise<FileContent> {
 /**
  * Returns a policy that allows scripts and styles of this origin only, and inline only the import map of the page, by
  * its hash.
- * @throws Error for a page without an import map.
  */
 function contentSecurityPolicy(html: string): string {
-  const map = /<script type="importmap">([\s\S]*?)<\/script>/.exec(html)?.[1];
-  if (map === undefined) throw new Error('the page of the console has no import map');
-  const hash = createHash('sha256').update(map).digest('base64');
+  const hash = createHash('sha256').update(importMapOf(html)).digest('base64');
   return [
     "default-src 'none'",
     `script-src 'self' 'sha256-${hash}'`,
@@ -117,4 +132,11 @@ function contentSecurityPolicy(html: string): string {
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join('; ');
+}
+
+/** @throws Error for a page without an import map. */
+function importMapOf(html: string): string {
+  const map = /<script type="importmap">([\s\S]*?)<\/script>/.exec(html)?.[1];
+  if (map === undefined) throw new Error('the page of the console has no import map');
+  return map;
 }
