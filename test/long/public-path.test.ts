@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { openConsole, signIn } from '../support/console/console-page.ts';
+import { accountOf, openConsole, signIn } from '../support/console/console-page.ts';
 import { startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
 import { openPage, startBrowser } from '../support/harness/browser.ts';
 import { startPortcullis } from '../support/harness.ts';
@@ -19,8 +19,10 @@ it('D1-15: the console, GraphiQL and Swagger UI work below a path, in a browser'
     }
     await using open = await openConsole(browser, { url: `${proxy.origin}/custody` });
     await signIn(open.page, p.demo);
+    await open.page.reload();
+    await accountOf(open.page).waitFor();
     expect(proxy.asked.filter((name) => !name.startsWith('/custody/'))).toEqual([]);
-    expect(proxy.asked).toContain('/custody/v2/oauth/token');
+    expect(proxy.asked).toContain('/custody/console/session');
   } finally {
     await browser.close();
   }
