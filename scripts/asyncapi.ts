@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { describedAs } from '../src/api/openapi/descriptions.ts';
+import { described } from '../src/api/openapi/descriptions.ts';
 import { merged, schemaOf, withExactNumbers } from '../src/api/openapi/input-schemas.ts';
 import type { JsonSchema } from '../src/api/openapi/operation.ts';
 import { commonInput, rowInputs } from '../src/domain/reference/reference.input.ts';
@@ -83,8 +83,9 @@ function rowName(kind: ReferenceKind): string {
  * them.
  */
 function payloadSchemas(): Record<string, JsonSchema> {
+  const { Notification } = described({ Notification: schemaOf(notificationInput, 'input') }, ['Notification']);
   return {
-    Notification: withNulls(describedAs('Notification', schemaOf(notificationInput, 'input'))),
+    Notification: withNulls(Notification),
     Registration: withNulls(schemaOf(registrationInput, 'input')),
     KycTokenRequested: {
       type: 'object',

@@ -147,8 +147,6 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
   const hasConsole = config.console && consoleFiles() !== undefined;
   const client = await directory.client(demo.client.client_id);
   const token = client && (await issuer.forClient(client, { names: client.scopes, isNarrowed: false })).access_token;
-  const { username, password } = secrets.webhook;
-  const webhook = { username, password: password.current };
   const startedInMs = process.uptime() * 1000;
   process.stdout.write(
     greeting({
@@ -158,7 +156,7 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
       baseUrl: publicUrl.value,
       adminUrl,
       dataDir: config.dataDir,
-      webhook,
+      webhook: secrets.webhook,
       startedInMs,
     }),
   );

@@ -203,6 +203,5 @@ async function demoOf(context: Context): Promise<Demo | undefined> {
 
 async function publishDemo({ config, secrets }: Context, demo: Demo, baseUrl: string): Promise<void> {
   const { writeDemo } = await import('./demo/demo.ts');
-  const { username, password } = secrets.webhook;
-  writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
+  writeDemo(config.dataDir, demo, { baseUrl, webhook: secrets.webhook });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { WorkLoop } from '../lib/work-loop.ts';
 import type { Db } from '../platform/database/database.ts';
-import { sqlState } from '../platform/database/sql-state.ts';
+import { isRefusedValue, sqlState, UNIQUE_VIOLATION } from '../platform/database/sql-state.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
 import { AUDIT_COLUMNS, isChainedLine, jsonOf } from './audit-record.ts';
 import type { AuditSpool } from './spool.ts';
@@ -14,8 +14,6 @@ interface Refusal {
   error: unknown;
   line: Buffer;
 }
-
-const UNIQUE_VIOLATION = '23505';
 
 /** Inserts spooled audit records into the database. */
 export class AuditStore {
@@ -83,7 +81,7 @@ export class AuditStore {
     onGap: (line: Buffer) => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
     const refusals = await this.#refusals(lines, onGap);
-    for (const { error, line } of refusals) (isBadValue(error) ? onBadValue : onRefused)(error, line);
+    for (const { error, line } of refusals) (isRefusedValue(error) ? onBadValue : onRefused)(error, line);
   }
 
   /**
@@ -96,7 +94,7 @@ export class AuditStore {
       await this.insertAll(lines);
       return [];
     } catch (error) {
-      if (!isBadValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
+      if (!isRefusedValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
     }
     if (lines.length <= 1) {
       const [line = Buffer.alloc(0)] = lines;
@@ -123,13 +121,6 @@ function probe(): string {
   const numbers = { status_code: 0, elapsed: 0, request_bytes: 0, response_bytes: 0 };
   const at = new Date().toISOString();
   return JSON.stringify({ at, id: randomUUID(), ...texts, ...numbers, headers: {}, is_api: false, aborted: false });
-}
-
-/**
- * Checks whether the error is about the values of a record (SQLSTATE class 22 or 23), so that no retry would succeed.
- */
-function isBadValue(error: unknown): boolean {
-  return /^2[23]/.test(sqlState(error) ?? '');
 }
 
 /**

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { COMMAND_NAMES, COMMAND_TITLES, loadCommand } from './commands.ts';
 import { CommandError, type CommandTitle, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './kit/command.ts';
 import { findCommand, missing, parse, unknownCommand } from './kit/parse.ts';
@@ -19,7 +17,7 @@ interface Terminal {
 export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   const { out, err, readLine = async () => undefined } = terminal;
   if (isHelp(args[0])) return tell(out, programHelp(COMMAND_TITLES));
-  if (args[0] === '--version') return tell(out, `${version()}\n`);
+  if (args[0] === '--version') return tell(out, `${(await import('../platform/health.ts')).VERSION}\n`);
   const group = groupToHelp(args);
   if (group.length > 0) return tell(out, programHelp(group));
   const found = findCommand(COMMAND_NAMES, args);
@@ -73,8 +71,4 @@ async function explain(error: unknown, env: NodeJS.ProcessEnv): Promise<string> 
     return ['portcullis: the configuration is invalid:', ...error.faults.map((fault) => `  - ${fault}`)].join('\n');
   }
   return `portcullis: ${startFailure(error, readConfig(env).config) ?? (error instanceof Error ? error.stack : String(error))}`;
-}
-
-function version(): string {
-  return JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')).version;
 }

@@ -90,6 +90,16 @@ export function sameName(name: string, names: readonly string[]): string | undef
   );
 }
 
+/** Returns the transformation of a schema by `read`. What that returns undefined for has an issue with this message. */
+export function readAs<Given, Value>(read: (given: Given) => Value | undefined, message: string) {
+  return (given: Given, context: z.core.$RefinementCtx<Given>): Value => {
+    const value = read(given);
+    if (value !== undefined) return value;
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  };
+}
+
 /** Checks whether a text is a UUID, in upper or lower case. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);

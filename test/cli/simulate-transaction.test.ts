@@ -16,7 +16,7 @@ let token: string;
 beforeAll(async () => {
   p = await startPortcullis();
   // The instance of a database server writes no addresses.
-  writeDemo(p.dataDir, p.demo, { baseUrl: p.url, webhook: p.webhook });
+  writeDemo(p.dataDir, p.demo, { baseUrl: p.url, webhook: p.service.context.secrets.webhook });
   env = { DATA_DIR: p.dataDir };
   token = await p.clientToken();
 });

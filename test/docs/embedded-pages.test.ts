@@ -14,7 +14,7 @@ describeFollowed('followed on an embedded instance', () => {
 
   beforeAll(async () => {
     const { host } = new URL(p.url);
-    writeDemo(p.dataDir, p.demo, { baseUrl: p.url, webhook: p.webhook });
+    writeDemo(p.dataDir, p.demo, { baseUrl: p.url, webhook: p.service.context.secrets.webhook });
     const { client_id, client_secret } = p.demo.client;
     reader = {
       instead: { '127.0.0.1:4000': host },

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   type CallToolResult,
   createMcpHandler,
@@ -15,6 +13,7 @@ import type { Counter } from 'prom-client';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../gateway/exchange/responses.ts';
 import type { Log } from '../../lib/log.ts';
+import { VERSION } from '../../platform/health.ts';
 import { membersOfWideObject } from '../shared/nested-values.ts';
 import {
   type AgentIdentity,
@@ -31,10 +30,8 @@ import { invalidParams, messageOf } from './message.ts';
 import { notAMessage } from './message-body.ts';
 import { TOOLS } from './tools.ts';
 
-const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')).version;
-
 /** The name and version of the server, as `initialize` returns them. */
-const SERVER = { name: 'portcullis', title: 'Portcullis', version };
+const SERVER = { name: 'portcullis', title: 'Portcullis', version: VERSION };
 
 /** The instructions that a model reads before it chooses a tool. */
 const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. Everything you see belongs to one tenant (node), that of the client or person whose credentials you use. get_access returns the tenant and what you may do.

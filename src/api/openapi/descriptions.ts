@@ -54,30 +54,21 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
 };
 
 /**
- * Returns the schemas with the descriptions of their members added.
+ * Returns the schemas with the descriptions of their members added, by default of all that are described.
  * @throws Error for a description of a schema or member that does not exist.
  */
-export function described(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
+export function described<Schemas extends Record<string, JsonSchema>>(
+  schemas: Schemas,
+  names = Object.keys(DESCRIPTIONS),
+): Schemas {
   // Cloned together, so that schemas which share a member still share it.
   const copies = structuredClone(schemas);
-  for (const name of Object.keys(DESCRIPTIONS)) describeMembers(name, copies[name] ?? {});
-  return copies;
-}
-
-/**
- * Returns a copy of a schema with the descriptions that are listed under a name.
- * @throws Error for a description of a member that does not exist.
- */
-export function describedAs(name: string, schema: JsonSchema): JsonSchema {
-  const copy = structuredClone(schema);
-  describeMembers(name, copy);
-  return copy;
-}
-
-function describeMembers(name: string, { properties }: JsonSchema): void {
-  for (const [member, description] of Object.entries(DESCRIPTIONS[name] ?? {})) {
-    const schema = properties?.[member];
-    if (!schema) throw new Error(`${name}.${member} is described but does not exist`);
-    schema.description = description;
+  for (const name of names) {
+    for (const [member, description] of Object.entries(DESCRIPTIONS[name] ?? {})) {
+      const schema = copies[name]?.properties?.[member];
+      if (!schema) throw new Error(`${name}.${member} is described but does not exist`);
+      schema.description = description;
+    }
   }
+  return copies;
 }

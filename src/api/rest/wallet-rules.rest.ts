@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
 import type { Domain } from '../../domain/domain.ts';
-import { walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts';
+import { MAX_INT32, walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts';
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
@@ -17,7 +17,6 @@ interface WalletRuleServices extends Pick<Domain, 'walletRules' | 'idempotentRes
 
 const ENTITY_TAG = /[\t ]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[\t ]*(?:,|$)/y;
 const VERSION = /^[1-9]\d{0,9}$/;
-const MAX_VERSION = 2_147_483_647;
 
 const tag = 'Wallets';
 const walletPath = z.object({ wallet_id: uuidInput().meta({ example: IDS.wallet_id }) });
@@ -121,7 +120,7 @@ export function versionsOf(header: string | undefined): number[] | undefined {
     if (!match)
       throw invalidRequest([{ path: 'If-Match', message: 'must be * or a list of entity tags, such as "1"' }]);
     const [, weak, tag = ''] = match;
-    if (weak === undefined && VERSION.test(tag) && Number(tag) <= MAX_VERSION) versions.push(Number(tag));
+    if (weak === undefined && VERSION.test(tag) && Number(tag) <= MAX_INT32) versions.push(Number(tag));
   }
   return [...new Set(versions)];
 }

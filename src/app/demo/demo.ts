@@ -7,6 +7,7 @@ import { showConsole } from '../../api/rest/static-files.rest.ts';
 import { TRANSACTION_COLLECTIONS } from '../../domain/transactions/type-codes.rules.ts';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { demoPath, notWhole, PARTS } from '../../platform/config/data-dir.ts';
+import type { Secrets } from '../../platform/config/secrets.ts';
 
 const id = z.string();
 
@@ -100,7 +101,7 @@ export function consoleUrl(baseUrl: string, { console_client_id: clientId }: Dem
 export function writeDemo(
   dataDir: string,
   demo: Demo,
-  { baseUrl, webhook }: { baseUrl: string; webhook: { username: string; password: string } },
+  { baseUrl, webhook: { username, password } }: { baseUrl: string; webhook: Secrets['webhook'] },
 ): void {
   const { transactions, other_node, console_client_id, ...rest } = demo;
   const document: DemoFile = {
@@ -110,7 +111,7 @@ export function writeDemo(
     console_url: consoleUrl(baseUrl, demo),
     console_client_id,
     ...rest,
-    webhook,
+    webhook: { username, password: password.current },
     transactions,
     other_node,
   };

@@ -24,13 +24,8 @@ interface DemoDependencies {
  * the process is killed, the next start finds the credentials and adds the missing rows.
  * @throws StartError when an embedded database contains a demo and the file is missing or belongs to another one.
  */
-export async function ensureDemo({
-  config,
-  secrets,
-  database,
-  passwords,
-  transactions,
-}: DemoDependencies): Promise<Demo> {
+export async function ensureDemo(deps: DemoDependencies): Promise<Demo> {
+  const { config, secrets, database } = deps;
   const { db, isEmbedded } = database;
   const kept = readDemo(config.dataDir);
   const isThere = kept !== undefined && (await isSeeded(db, kept));
@@ -41,24 +36,20 @@ export async function ensureDemo({
     ...(kept ?? newDemo()),
     ...(isEmbedded ? { instance_id: instanceOfSecrets(config.dataDir) } : {}),
   };
-  const { username, password } = secrets.webhook;
   const baseUrl = config.publicUrl ?? baseUrlOf(config.host, config.port);
-  writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
-  if (!isThere) await seedDemo({ db, passwords, transactions, pepper: secrets.pepper.current }, demo);
+  writeDemo(config.dataDir, demo, { baseUrl, webhook: secrets.webhook });
+  if (!isThere) await seedDemo(deps, demo);
   await insertConsoleClient(db, demo);
   return demo;
 }
 
-interface SeedDependencies {
-  db: Db;
-  passwords: Passwords;
-  transactions: Transactions;
-  pepper: string;
-}
-
 /** Inserts the demo into the database in one transaction. */
-async function seedDemo(deps: SeedDependencies, demo: Demo): Promise<void> {
-  const { db, passwords, transactions } = deps;
+async function seedDemo(deps: DemoDependencies, demo: Demo): Promise<void> {
+  const {
+    database: { db },
+    passwords,
+    transactions,
+  } = deps;
   const other = demo.other_node;
   const [hash, otherHash] = await Promise.all([
     passwords.hash(demo.supervisor.password),
@@ -143,7 +134,7 @@ async function insertGlobals(db: Db, demo: Demo): Promise<string> {
 
 /** Inserts a node with its supervisor and its client, which has all three grants, every permission and no limits. */
 async function insertAccess(
-  { db, pepper }: SeedDependencies,
+  { database: { db }, secrets: { pepper } }: DemoDependencies,
   name: string,
   { node_id: nodeId, supervisor, client }: DemoNode,
   passwordHash: string,
@@ -153,7 +144,7 @@ async function insertAccess(
   const grants = ['password', 'client_credentials', 'refresh_token'];
   const row = { id: client.client_id, name: `${name} client`, grant_types: grants, scopes: [...PERMISSIONS] };
   await door.run((k) => k.insertInto('clients').values(row));
-  const hash = hashClientSecret(pepper, client.client_secret);
+  const hash = hashClientSecret(pepper.current, client.client_secret);
   await door.run((k) => k.insertInto('client_secrets').values({ hash, client_id: client.client_id }));
   const person = { id: randomUUID(), username: supervisor.username, password_hash: passwordHash, role: 'admin' };
   await door.run((k) => k.insertInto('supervisors').values(person));

@@ -5,6 +5,7 @@ import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { issueToken } from '../../api/rest/oauth.rest.ts';
 import { showSwagger } from '../../api/rest/static-files.rest.ts';
 import { shellWord } from '../../lib/shell-word.ts';
+import type { Secrets } from '../../platform/config/secrets.ts';
 import { consoleUrl, type Demo } from './demo.ts';
 
 const PROGRAM = resolve(import.meta.dirname, '../../../bin/portcullis');
@@ -17,7 +18,7 @@ interface Greeting {
   adminUrl: string;
   dataDir: string;
   hasConsole: boolean;
-  webhook: { username: string; password: string };
+  webhook: Secrets['webhook'];
   startedInMs: number;
 }
 
@@ -45,7 +46,7 @@ ${hasConsole ? `  Console, for the supervisor:\n    ${consoleUrl(baseUrl, demo)}
   Client      ${demo.client.client_id}
               ${demo.client.client_secret}
   Supervisor  ${demo.supervisor.username} / ${demo.supervisor.password}
-  Webhook     ${webhook.username} / ${webhook.password}
+  Webhook     ${webhook.username} / ${webhook.password.current}
   Demo file   ${dataDir}/demo.json
 
 The embedded database survives a crash of the process, but not of the machine:

@@ -2,8 +2,8 @@ import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../au
 import { RECORD_COLUMNS } from '../../audit/audit-record.ts';
 import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
-import { instant, text, uuid, wholeNumber } from '../kit/flags.ts';
+import { type CommandBody, UsageError } from '../kit/command.ts';
+import { type Flags, instant, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { openReading } from '../kit/open-services.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
@@ -59,8 +59,6 @@ export const auditList: CommandBody = {
     return printRows(input, { name: 'records', rows: recordsOf(db, nodeId, filter, limit), view, line });
   },
 };
-
-type Flags = CommandInput['flags'];
 
 function statusOf(flags: Flags): number | undefined {
   const status = wholeNumber(flags, 'status', 404);

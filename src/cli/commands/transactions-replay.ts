@@ -4,8 +4,8 @@ import { BusUnavailableError, type EventBus } from '../../events/bus/event-bus.t
 import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/replay.ts';
 import { isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
 import { silentLog } from '../../lib/log.ts';
-import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
-import { instantMs, list } from '../kit/flags.ts';
+import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
+import { type Flags, instantMs, list } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
 import { openDomain } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
@@ -95,8 +95,6 @@ export const transactionsReplay: CommandBody = {
     return answer({ replayed, topics: results, dropped }, summary(results));
   },
 };
-
-type Flags = CommandInput['flags'];
 
 /** Returns the period to replay, in ms since the epoch; undefined if dead letters are to be replayed. */
 function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {

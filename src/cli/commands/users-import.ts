@@ -164,22 +164,18 @@ async function store(
       progress.show({ done, total: input?.size, text: `${(done / MB).toFixed(1)} MB stored` });
       yield part;
     }
-    if (signal.aborted) throw interruptedEarly();
+    signal.throwIfAborted();
   }
   const caller = { nodeId, subject: CREATED_BY, correlationId: randomUUID() };
   try {
     const options = { isDryRun, lease: () => migrations.migrationJobs.lease() };
     return (await migrations.migrationFiles.start(caller, shown(), options)).id;
   } catch (error) {
-    if (signal.aborted) throw interruptedEarly();
+    if (signal.aborted) throw new CommandError('interrupted while storing the file; nothing was stored');
     throw error instanceof Refusal ? new CommandError(`the file ${error.message}`) : error;
   } finally {
     progress.end();
   }
-}
-
-function interruptedEarly(): CommandError {
-  return new CommandError('interrupted while storing the file; nothing was stored');
 }
 
 /** Writes progress and messages to the standard error while the command runs. */

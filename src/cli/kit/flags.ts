@@ -3,7 +3,7 @@ import { isUuid } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { UsageError } from './command.ts';
 
-type Flags = Readonly<Record<string, string | boolean | undefined>>;
+export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
 /** Returns the text of a flag; undefined if the flag is not given. */
 export function text(flags: Flags, name: string): string | undefined {

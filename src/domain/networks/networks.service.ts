@@ -2,13 +2,12 @@ import type { Kysely, Selectable } from 'kysely';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type KeysetList, keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import { sqlState } from '../../platform/database/sql-state.ts';
+import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import { invalidInput, notFound } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { WalletRow } from '../wallets/wallets.service.ts';
 
-const FOREIGN_KEY_VIOLATION = '23503';
 /**
  * A network with the name of its chain. `at` is the time of its creation, or of its assignment in the list of a wallet,
  * as PostgreSQL's text in UTC to the microsecond.

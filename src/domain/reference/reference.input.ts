@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
-import { isUuid, objectInput, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
+import { isUuid, objectInput, readAs, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { integerOf } from '../../lib/json.ts';
 import { issuesOf } from '../../platform/errors.ts';
@@ -15,24 +15,18 @@ import {
 
 const MAX_VERSION = 2n ** 63n - 1n;
 
+const VERSION = 'must be an integer, at least 0';
 const versionInput = z
   .unknown()
-  .transform((value, context) => {
-    const version = integerOf(value);
-    if (version !== undefined && version >= 0n && version <= MAX_VERSION) return version;
-    context.addIssue({ code: 'custom', message: 'must be an integer, at least 0' });
-    return z.NEVER;
-  })
+  .transform(readAs(integerOf, VERSION))
+  .refine((version) => version >= 0n && version <= MAX_VERSION, VERSION)
   .meta({ type: 'integer', format: 'int64', minimum: 0 });
 
+const TIME = 'must be an ISO 8601 date and time';
 const timeInput = textInput()
-  .transform((text, context) => {
-    const instant = parseInstant(text);
-    const written = instant && microsecondText(instant);
-    if (written !== undefined && /^(?!0000)\d{4}-/.test(written)) return written;
-    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
-    return z.NEVER;
-  })
+  .transform(readAs(parseInstant, TIME))
+  .transform(microsecondText)
+  .refine((text) => /^(?!0000)\d{4}-/.test(text), TIME)
   .meta({
     description: 'ISO 8601 with any precision and any offset, UTC if there is none; stored to the microsecond.',
   });

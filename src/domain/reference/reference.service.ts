@@ -1,6 +1,6 @@
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState } from '../../platform/database/sql-state.ts';
+import { sqlState, UNIQUE_VIOLATION } from '../../platform/database/sql-state.ts';
 import { settleAssets } from '../transactions/transaction-store.ts';
 import { outcomeOf, type Tombstone } from './reference.rules.ts';
 import { isParent, type ParentColumn, type ReferenceChange, type ReferenceKind, TABLES } from './reference-kinds.ts';
@@ -197,8 +197,6 @@ function lackOf(
   if (nodeId === null || nodeId === row.node_id) return undefined;
   return { waitsFor: undefined, reason: `${parent.column} names a row of another tenant` };
 }
-
-const UNIQUE_VIOLATION = '23505';
 
 /**
  * Stores the platform's reference data: nodes (tenants), chains, networks, currencies, accounts, wallets and assets.

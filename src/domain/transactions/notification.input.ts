@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PoisonError } from '../../events/bus/dead-letters.ts';
-import { boundedTextInput, objectInput, textInput, uuidInput } from '../../lib/input.ts';
+import { boundedTextInput, objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { decodeUtf8, integerOf, parsedOr, parseJson } from '../../lib/json.ts';
 import { issuesOf } from '../../platform/errors.ts';
@@ -42,23 +42,19 @@ const MAX_ID_LENGTH = MAX_LENGTHS.transaction_ids.id;
 const ID = `must have 1 to ${MAX_ID_LENGTH} characters`;
 const id = textInput().min(1, ID).max(MAX_ID_LENGTH, ID);
 
-const time = z
-  .string(TIME)
-  .transform((value, context): ReceivedTime => {
-    const instant = parseInstant(value);
-    if (instant !== undefined) return { text: value, ...instant };
-    context.addIssue(TIME);
-    return z.NEVER;
-  })
-  .meta({ type: 'string', format: 'date-time' });
+function receivedTime(text: string): ReceivedTime | undefined {
+  const instant = parseInstant(text);
+  return instant && { text, ...instant };
+}
+
+const time = z.string(TIME).transform(readAs(receivedTime, TIME)).meta({ type: 'string', format: 'date-time' });
 
 function integerIn(minimum: bigint, maximum: bigint) {
-  return z.unknown().transform((value, context): bigint => {
+  const read = (value: unknown) => {
     const integer = integerOf(value);
-    if (integer !== undefined && integer >= minimum && integer <= maximum) return integer;
-    context.addIssue(`must be an integer from ${minimum} to ${maximum}`);
-    return z.NEVER;
-  });
+    return integer !== undefined && integer >= minimum && integer <= maximum ? integer : undefined;
+  };
+  return z.unknown().transform(readAs(read, `must be an integer from ${minimum} to ${maximum}`));
 }
 
 // Accepts a code that no collection knows, but not one that GraphQL's Int cannot represent.
@@ -66,14 +62,14 @@ const type = integerIn(BigInt(INT32.minimum), BigInt(INT32.maximum))
   .transform(Number)
   .meta({ type: 'integer', format: 'int32', ...INT32 });
 
+function statusIn(value: unknown): TransactionStatus | undefined {
+  const code = Number(integerOf(value));
+  return isStatus(code) ? code : undefined;
+}
+
 const status = z
   .unknown()
-  .transform((value, context): TransactionStatus => {
-    const code = Number(integerOf(value));
-    if (isStatus(code)) return code;
-    context.addIssue(STATUSES);
-    return z.NEVER;
-  })
+  .transform(readAs(statusIn, STATUSES))
   .meta({ type: 'integer', enum: [1, 2, 3, 4, 5] });
 
 const gasUsed = integerIn(0n, MAX_UINT64).meta({

@@ -15,14 +15,11 @@ export interface ByteRange {
   end: number;
 }
 
-/** The byte range of a field, without the quotes around it. */
-export type FieldRange = ByteRange;
-
 /**
- * The fields of a CSV record, its end and the start of the next one, as byte offsets; or what is wrong with it, as a
+ * The fields of a CSV record, without the quotes around them, its end and the start of the next one, as byte offsets; or what is wrong with it, as a
  * text for the file's sender.
  */
-type QuotedRecord = { ranges: FieldRange[]; end: number; next: number } | { fault: string };
+type QuotedRecord = { ranges: ByteRange[]; end: number; next: number } | { fault: string };
 
 const STRAY: QuotedRecord = {
   fault: 'has a quote inside an unquoted field: enclose the field in quotes, and double each quote in it',
@@ -30,7 +27,7 @@ const STRAY: QuotedRecord = {
 
 /** Parses the CSV record at the start of the bytes. Undefined when they do not contain all of it and its line end. */
 function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
-  const ranges: FieldRange[] = [];
+  const ranges: ByteRange[] = [];
   for (let at = 0; ; ) {
     const isQuoted = bytes[at] === QUOTE;
     const range = isQuoted ? quotedRange(bytes, at + 1) : plainRange(bytes, at);
@@ -49,7 +46,7 @@ function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
 }
 
 /** Finds the end of a quoted field. Undefined when the bytes end before the byte after its closing quote. */
-function quotedRange(bytes: Buffer, start: number): FieldRange | undefined {
+function quotedRange(bytes: Buffer, start: number): ByteRange | undefined {
   for (let from = start; ; ) {
     const quote = bytes.indexOf(QUOTE, from);
     if (quote < 0 || quote + 1 >= bytes.length) return undefined;
@@ -59,7 +56,7 @@ function quotedRange(bytes: Buffer, start: number): FieldRange | undefined {
 }
 
 /** Finds the end of an unquoted field: a comma or a line end. Undefined when the bytes end before it. */
-function plainRange(bytes: Buffer, start: number): FieldRange | 'stray' | undefined {
+function plainRange(bytes: Buffer, start: number): ByteRange | 'stray' | undefined {
   for (let at = start; at < bytes.length; at += 1) {
     switch (bytes[at]) {
       case QUOTE:
@@ -85,7 +82,7 @@ interface Found {
   start: number;
   end: number;
   next: number;
-  ranges: readonly FieldRange[] | undefined;
+  ranges: readonly ByteRange[] | undefined;
   fault: string | undefined;
 }
 const REPLACED = '\ufffd';
@@ -235,7 +232,7 @@ export class CsvRecords {
     return this.#quoteAt;
   }
 
-  #textsOf(ranges: readonly FieldRange[]): string[] {
+  #textsOf(ranges: readonly ByteRange[]): string[] {
     // Only a field within quotes contains any, and they are doubled.
     return ranges.map(({ start, end }) => this.#bytes.toString('utf8', start, end).replaceAll('""', '"'));
   }

@@ -15,7 +15,7 @@ import {
   type RowOutcomeRow,
   type WantedJob,
 } from './migration-store.ts';
-import { faultRowOf, outcomeRowOf, RowApplication } from './row-application.ts';
+import { countsOf, faultRowOf, outcomeRowOf, RowApplication } from './row-application.ts';
 import type { UserMigrations } from './user-migrations.service.ts';
 
 /**
@@ -214,9 +214,7 @@ export class MigrationJobs extends WorkLoop {
     atMs: number,
   ): Promise<void> {
     if (records.length > 0) await this.#store.recordRows(job.node_id, job.migration_id, records);
-    const count = (status: string) => records.filter((record) => record.status === status).length;
-    const outcomes = { success: count('created'), skipped: count('skipped'), failed: count('failed') };
-    await this.#store.step(job, outcomes, {
+    await this.#store.step(job, countsOf(records), {
       byte_position: String(to),
       next_index: nextIndex,
       failed_bytes: String(Number(job.failed_bytes) + failedBytesOf(records)),

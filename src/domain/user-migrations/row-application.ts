@@ -34,6 +34,12 @@ export function outcomeRowOf({ input, outcome, user, notedUsers }: AppliedRow, i
   return { index, ...identifiers, user_id: user?.id ?? null, noted_users: notedUsers, status: outcome.status, reason };
 }
 
+/** Counts the outcomes of rows, as a migration shows them. */
+export function countsOf(outcomes: readonly RowOutcomeRow[]) {
+  const count = (wanted: string) => outcomes.filter(({ status }) => status === wanted).length;
+  return { success: count('created'), skipped: count('skipped'), failed: count('failed') };
+}
+
 /** Returns the outcome, as it is stored, of a row of a file that is not a valid user. */
 export function faultRowOf({ index, fault, email, externalId }: Extract<FileRow, { fault: string }>): RowOutcomeRow {
   const identifiers = { email: storable(email), external_id: storable(externalId) };

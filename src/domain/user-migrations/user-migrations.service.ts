@@ -10,7 +10,7 @@ import type { MigrateUserInput } from './migration.input.ts';
 import type { SkipReason } from './migration-outcome.rules.ts';
 import type { MigrationTableRow } from './migration-pages.service.ts';
 import { MigrationStore } from './migration-store.ts';
-import { type AppliedRow, outcomeRowOf, RowApplication, type RowsToApply } from './row-application.ts';
+import { type AppliedRow, countsOf, outcomeRowOf, RowApplication, type RowsToApply } from './row-application.ts';
 
 /** The greatest number of user migrations of one tenant that wait for the mutex. */
 const MAX_WAITING = 1_000;
@@ -96,18 +96,19 @@ export class UserMigrations {
     return db.transaction(async () => {
       const atMs = nowMs();
       const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, ...mode, atMs });
-      const done = { id: uuidV7(atMs), created_by: subject, dry_run: mode.isDryRun, ...countsOf(applied) };
-      const migration = await this.#store.record(nodeId, done, atMs);
       const outcomes = applied.map((row, index) => outcomeRowOf(row, index + 1));
+      const done = {
+        id: uuidV7(atMs),
+        created_by: subject,
+        dry_run: mode.isDryRun,
+        total: rows.length,
+        ...countsOf(outcomes),
+      };
+      const migration = await this.#store.record(nodeId, done, atMs);
       await this.#store.recordRows(nodeId, migration.id, outcomes);
       return { ...migration, rows: applied };
     });
   }
-}
-
-function countsOf(rows: readonly AppliedRow[]) {
-  const count = (wanted: string) => rows.filter(({ outcome }) => outcome.status === wanted).length;
-  return { total: rows.length, success: count('created'), skipped: count('skipped'), failed: count('failed') };
 }
 
 /** Returns the result of a bulk migration as REST shows it (docs/contract.md, 2.9-01). */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
+import { objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { inTurn } from '../../lib/turns.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
@@ -10,17 +10,10 @@ import { contentOf, type WalletRulePages, type WalletRuleRow } from './wallet-ru
 const MAX_BALANCES = 1_000;
 const MAX_TRANSFERS = 10_000;
 
+const TIME = 'must be an ISO 8601 date and time';
 const instant = z
-  .custom<string | Instant>(
-    (given) => typeof given === 'string' || isInstant(given),
-    'must be an ISO 8601 date and time',
-  )
-  .transform((given, context): Instant => {
-    const read = typeof given === 'string' ? parseInstant(given) : given;
-    if (read) return read;
-    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
-    return z.NEVER;
-  })
+  .custom<string | Instant>((given) => typeof given === 'string' || isInstant(given), TIME)
+  .transform(readAs((given) => (typeof given === 'string' ? parseInstant(given) : given), TIME))
   .meta({ type: 'string', format: 'date-time' });
 
 const balance = objectInput({ field: textInput(), network_currency_id: uuidInput(), value: decimalTextInput });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isJsonNumber, literalOf, MAX_DIGITS, readDecimal } from '../../lib/decimal.ts';
-import { boundedTextInput, objectInput, sameName, uuidInput, wholeNumberInput } from '../../lib/input.ts';
+import { boundedTextInput, objectInput, readAs, sameName, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { ExactNumber, repeatedIn } from '../../lib/json.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import {
@@ -97,7 +97,8 @@ function isGiven(members: Members, name: string): boolean {
   return members[name] !== undefined && members[name] !== null;
 }
 
-const MAX_INT32 = 2_147_483_647;
+/** The greatest version of a rule, and of its other whole numbers. */
+export const MAX_INT32 = 2_147_483_647;
 const WHOLE = /^(-?\d+)(?:\.0+)?$/;
 
 /** The smallest number that is too large for `readDecimal`. */
@@ -131,12 +132,7 @@ const priority = wholeNumberInput(1, 100).optional();
 
 const operator = z
   .string('must be a string')
-  .transform((spelling, context) => {
-    const op = operatorOf(spelling);
-    if (op !== undefined) return op;
-    context.addIssue({ code: 'custom', message: `must be one of ${OPERATORS.join(', ')}` });
-    return z.NEVER;
-  })
+  .transform(readAs(operatorOf, `must be one of ${OPERATORS.join(', ')}`))
   .meta({ type: 'string', enum: OPERATORS.flatMap(spellingsOf) });
 
 const signAndApproveRule = objectInput({

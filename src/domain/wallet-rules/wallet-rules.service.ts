@@ -7,7 +7,7 @@ import { type Instant, pgFromInstant } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import { sqlState } from '../../platform/database/sql-state.ts';
+import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -105,8 +105,6 @@ export class WalletRulePages extends RuleList {
     return this.#active.run(nodeId, { walletId, size });
   }
 }
-
-const FOREIGN_KEY_VIOLATION = '23503';
 
 /** Builds a statement that writes at most one rule, and returns its row. */
 type RuleWrite = (k: Kysely<Scoped<Tables>>) => { execute(): Promise<WalletRuleRow[]> };

@@ -3,6 +3,10 @@ export function sqlState(error: unknown): string | undefined {
   return textOf(error, 'code', /^[0-9A-Z]{5}$/);
 }
 
+/** The SQLSTATEs of a value that a unique index has already, and of one that refers to no row. */
+export const UNIQUE_VIOLATION = '23505';
+export const FOREIGN_KEY_VIOLATION = '23503';
+
 /** Checks whether the database or a constraint refused a value (SQLSTATE classes 22 and 23), so that no retry helps. */
 export function isRefusedValue(error: unknown): boolean {
   return /^2[23]/.test(sqlState(error) ?? '');

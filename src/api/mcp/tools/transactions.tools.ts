@@ -11,8 +11,8 @@ import {
   typeFlagged,
   typeName,
 } from '../../../domain/transactions/type-codes.rules.ts';
-import { objectInput } from '../../../lib/input.ts';
-import { type Instant, isoFromPg, parseInstant } from '../../../lib/instants.ts';
+import { objectInput, readAs } from '../../../lib/input.ts';
+import { isoFromPg, parseInstant } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput } from '../kit/list-tools.ts';
 import { defineTool, found } from '../kit/tool.ts';
@@ -41,12 +41,9 @@ const transaction = z.strictObject({
   updated_at: z.string().nullable(),
 });
 
-const updatedSince = z.string('must be a string').transform((text, context): Instant => {
-  const instant = parseInstant(text);
-  if (instant) return instant;
-  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time, such as 2026-11-21T10:30:00Z' });
-  return z.NEVER;
-});
+const updatedSince = z
+  .string('must be a string')
+  .transform(readAs(parseInstant, 'must be an ISO 8601 date and time, such as 2026-11-21T10:30:00Z'));
 
 function transactionView(view: TransactionView): z.input<typeof transaction> {
   const { id, collection: of, type, status: code } = view;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { previewMembers } from '../../../domain/wallet-rules/preview.service.ts';
-import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
+import { MAX_INT32, walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
@@ -106,8 +106,6 @@ const RULE_MEMBERS: Descriptions = {
 
 /** Members that get_wallet_rule returns and no rule takes: they may be sent back. */
 const READ_ONLY = ['id', 'wallet_id', 'status', 'version', 'created_at', 'updated_at'].map((name) => `rule.${name}`);
-
-const MAX_VERSION = 2_147_483_647;
 
 export const walletRuleTools = [
   defineTool({
@@ -228,7 +226,7 @@ export const walletRuleTools = [
     input: objectInput({
       rule_id: ruleId,
       rule: walletRuleTextInput.optional(),
-      if_version: wholeNumberInput(1, MAX_VERSION)
+      if_version: wholeNumberInput(1, MAX_INT32)
         .optional()
         .meta({ description: 'With rule: replaces this version only, so that no change in between is lost.' }),
       status: z
