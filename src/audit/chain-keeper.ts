@@ -1,4 +1,5 @@
 import { isUuid } from '../lib/input.ts';
+import { parsedOrNone } from '../lib/json.ts';
 import type { Db } from '../platform/database/database.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
 import { type AuditChain, CHAIN_FORMAT, type ChainHead, NO_HASH, placeOf } from './audit-chain.ts';
@@ -150,10 +151,6 @@ export class ChainKeeper {
  * seal.
  */
 function spooledIn(body: string): number {
-  try {
-    const { spooled } = JSON.parse(body);
-    return Number.isSafeInteger(spooled) ? spooled : -1;
-  } catch {
-    return -1;
-  }
+  const spooled = parsedOrNone(() => JSON.parse(body).spooled);
+  return Number.isSafeInteger(spooled) ? spooled : -1;
 }

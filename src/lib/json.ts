@@ -49,6 +49,15 @@ export function parsedOr<Value>(parse: () => Value, refused: (fault: JsonError) 
   }
 }
 
+/** Returns the result of `parse`; undefined if it throws. */
+export function parsedOrNone<Value>(parse: () => Value): Value | undefined {
+  try {
+    return parse();
+  } catch {
+    return undefined;
+  }
+}
+
 /** The deepest nesting of arrays and objects in a JSON text: each level costs stack and, in each copy, memory. */
 export const MAX_NESTING = 20_000;
 /**

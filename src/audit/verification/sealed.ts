@@ -1,4 +1,5 @@
 import { type KeyObject, verify } from 'node:crypto';
+import { parsedOrNone } from '../../lib/json.ts';
 import type { SqlTag, UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { NO_HASH } from '../audit-chain.ts';
@@ -261,19 +262,11 @@ function bodyOf(row: SealRow): SealBody | undefined {
 }
 
 function bodyIn(text: string): SealBody | undefined {
-  try {
-    return sealBody.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return parsedOrNone(() => sealBody.parse(JSON.parse(text)));
 }
 
 function sealIn(line: string): (Seal & { position: number }) | undefined {
-  try {
-    const seal: Seal = JSON.parse(line);
-    const position = bodyIn(seal.body)?.position;
-    return Number.isSafeInteger(position) && position !== undefined ? { ...seal, position } : undefined;
-  } catch {
-    return undefined;
-  }
+  const seal = parsedOrNone((): Seal => JSON.parse(line));
+  const position = seal && bodyIn(seal.body)?.position;
+  return seal && position !== undefined && Number.isSafeInteger(position) ? { ...seal, position } : undefined;
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { DemoFile } from '../../app/demo/demo.ts';
+import { parsedOrNone } from '../../lib/json.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
@@ -58,9 +59,5 @@ function graphqlUrl(config: Config): string {
  * variables may name another port. Undefined if there is none.
  */
 export function demoFileOf({ dataDir }: Config): DemoFile | undefined {
-  try {
-    return JSON.parse(readFileSync(demoPath(dataDir), 'utf8'));
-  } catch {
-    return undefined;
-  }
+  return parsedOrNone(() => JSON.parse(readFileSync(demoPath(dataDir), 'utf8')));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parsedOrNone } from '../../lib/json.ts';
 import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
 import { type GasPrices, gasPricesOf, PERCENTILES } from './fee-history.rules.ts';
 
@@ -64,21 +65,14 @@ export class RpcProvider {
       await body.dump({ limit: MAX_ANSWER_BYTES, signal });
       throw new RpcProviderError(`the response has status ${statusCode}`);
     }
-    const value = jsonOf(await bytesOf(body, MAX_ANSWER_BYTES));
+    const bytes = Buffer.from(await bytesOf(body, MAX_ANSWER_BYTES));
+    const value: unknown = parsedOrNone(() => JSON.parse(bytes.toString()));
     const answer = answerSchema.safeParse(value);
     if (answer.success && answer.data.result !== undefined) return answer.data.result;
     const failed = errorSchema.safeParse(value);
     throw new RpcProviderError(
       failed.success ? `the response is the error ${failed.data.error.code}` : 'the response is not a result',
     );
-  }
-}
-
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,6 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
+import { readAs } from '../../lib/input.ts';
+import { parsedOrNone } from '../../lib/json.ts';
 
 const MIN_BYTES = 24;
 const MAX_BYTES = 64;
@@ -26,12 +28,8 @@ export function ed25519Key(
   create: (key: Parameters<typeof createPrivateKey>[0]) => KeyObject = createPrivateKey,
 ): KeyObject | undefined {
   const der = { key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' } as const;
-  try {
-    const key = create(text.startsWith('-----') ? text : der);
-    return key.asymmetricKeyType === 'ed25519' ? key : undefined;
-  } catch {
-    return undefined;
-  }
+  const key = parsedOrNone(() => create(text.startsWith('-----') ? text : der));
+  return key?.asymmetricKeyType === 'ed25519' ? key : undefined;
 }
 
 /** Returns Ed25519 keys that verify: blocks of PEM, private or public, or one private key as above; undefined if one is none. */
@@ -90,7 +88,7 @@ export const redisUrl = storeUrl(
 export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
   error: 'a comma-separated list of host:port',
 });
-export const peers = list.refine((all) => succeeds(() => proxyAddr.compile(all)), {
+export const peers = list.refine((all) => parsedOrNone(() => proxyAddr.compile(all)) !== undefined, {
   error: 'a comma-separated list of IP addresses, CIDR ranges, loopback, linklocal or uniquelocal',
 });
 export const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
@@ -127,41 +125,35 @@ function isNodeUrl(text: string): boolean {
 }
 
 function isDecodable(text: string): boolean {
-  return succeeds(() => decodeURIComponent(text));
-}
-
-function succeeds(work: () => unknown): boolean {
-  try {
-    work();
-    return true;
-  } catch {
-    return false;
-  }
+  return parsedOrNone(() => decodeURIComponent(text)) !== undefined;
 }
 
 function isOrigin(text: string): boolean {
   return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
 }
 
-export const gasNodes = z.string().transform((text, context) => {
+export const gasNodes = z
+  .string()
+  .transform(
+    readAs(gasNodesIn, 'a comma-separated list of network_id=url, each network once, each URL http:// or https://'),
+  );
+
+function gasNodesIn(text: string) {
   // A URL may contain commas: only one that is followed by an id and `=` separates two entries.
   const entries = text.split(/,(?=\s*[0-9a-f-]{36}=)/i).map((entry) => /^\s*([^=]*)=(.*?)\s*$/.exec(entry));
   const nodes = entries.map((entry) => [entry?.[1]?.toLowerCase() ?? '', entry?.[2] ?? ''] as const);
   const isRight = nodes.every(([id, url]) => z.guid().safeParse(id).success && isNodeUrl(url));
-  if (isRight && new Set(nodes.map(([id]) => id)).size === nodes.length) return nodes;
-  context.addIssue('a comma-separated list of network_id=url, each network once, each URL http:// or https://');
-  return z.NEVER;
-});
+  return isRight && new Set(nodes.map(([id]) => id)).size === nodes.length ? nodes : undefined;
+}
 
-export const otlpHeaders = z.string().transform((text, context) => {
+export const otlpHeaders = z
+  .string()
+  .transform(readAs(headersIn, 'a comma-separated list of name=value, the values percent-encoded'));
+
+function headersIn(text: string) {
   const pairs = text.split(',').map((part) => /^\s*([\w!#$%&'*+.^`|~-]+)=(.*?)\s*$/.exec(part));
-  try {
-    if (pairs.every((pair) => pair !== null)) {
-      return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, decodeURIComponent(value)]));
-    }
-  } catch {
-    // Reported below, like any other wrong value.
-  }
-  context.addIssue('a comma-separated list of name=value, the values percent-encoded');
-  return z.NEVER;
-});
+  if (!pairs.every((pair) => pair !== null)) return undefined;
+  return parsedOrNone(() =>
+    Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, decodeURIComponent(value)])),
+  );
+}

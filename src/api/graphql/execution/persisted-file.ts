@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { decodeUtf8 } from '../../../lib/json.ts';
+import { decodeUtf8, parsedOrNone } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { ConfigError } from '../../../platform/config/config.ts';
 
@@ -27,7 +27,7 @@ export async function readPersistedDocuments(path: string): Promise<PersistedDoc
   const bytes = await readFile(path).catch((error: unknown) => {
     throw fault(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   });
-  const parsed = parsedJson(bytes);
+  const parsed: unknown = parsedOrNone(() => JSON.parse(decodeUtf8(bytes)));
   if (parsed === undefined) throw fault('must be JSON in UTF-8');
   const asManifest = manifest.safeParse(parsed);
   if (asManifest.success) return new Map(asManifest.data.operations.map((operation) => [operation.id, operation.body]));
@@ -43,14 +43,6 @@ const SHA256_PREFIX = 'sha256:';
  */
 export function withoutPrefix(id: string): string {
   return id.startsWith(SHA256_PREFIX) ? id.slice(SHA256_PREFIX.length) : id;
-}
-
-function parsedJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(decodeUtf8(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -3,7 +3,15 @@ import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { errorEnvelope, refusalHeaders, statusOf } from '../../../gateway/exchange/refusals.ts';
-import { ExactNumber, isObject, JsonLimitError, type KnownMembers, parseInput, readInput } from '../../../lib/json.ts';
+import {
+  ExactNumber,
+  isObject,
+  JsonLimitError,
+  type KnownMembers,
+  parsedOrNone,
+  parseInput,
+  readInput,
+} from '../../../lib/json.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { badRequest, limitError } from '../execution/documents.ts';
@@ -111,13 +119,9 @@ function paramsOf(parameters: URLSearchParams): GraphQLParams {
 }
 
 function jsonOf(name: string, json: string): unknown {
-  try {
-    const value = parseInput(json, (KNOWN_MEMBERS as Record<string, KnownMembers>)[name]);
-    // A number is an object here, which holds it exactly.
-    if (value === null || (isObject(value) && !(value instanceof ExactNumber))) return value;
-  } catch {
-    // It is no JSON.
-  }
+  const value = parsedOrNone(() => parseInput(json, (KNOWN_MEMBERS as Record<string, KnownMembers>)[name]));
+  // A number is an object here, which holds it exactly.
+  if (value === null || (isObject(value) && !(value instanceof ExactNumber))) return value;
   throw invalidRequest([{ path: name, message: 'must be a JSON object with each member once' }]);
 }
 
@@ -129,11 +133,8 @@ async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
 }
 
 async function isBatch(body: Buffer): Promise<boolean> {
-  try {
-    return Array.isArray(await parseParams(body));
-  } catch {
-    return false;
-  }
+  const params = await parseParams(body).catch(() => undefined);
+  return Array.isArray(params);
 }
 
 /** Parses one operation or a batch; Yoga reports any other value. */

@@ -4,7 +4,7 @@ import { CloseCode, handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { AccessEnd, AccessWatch } from '../../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { type KnownMembers, parseInput } from '../../../lib/json.ts';
+import { type KnownMembers, parsedOrNone, parseInput } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import type { ResultBudgets } from '../../../platform/database/held-results.ts';
@@ -218,11 +218,7 @@ export class GraphqlSockets {
  * as a text that is no JSON or repeats a member.
  */
 function messageOf(text: string): string {
-  try {
-    return Object(parseInput(text, KNOWN_OF_MESSAGE));
-  } catch {
-    return '';
-  }
+  return parsedOrNone(() => Object(parseInput(text, KNOWN_OF_MESSAGE))) ?? '';
 }
 
 /** Closes a socket, and terminates it if its client has not confirmed that in time. */
