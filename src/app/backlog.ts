@@ -2,7 +2,7 @@ import type { Metric } from 'prom-client';
 import { isoFromPg } from '../lib/instants.ts';
 import { MemoizedRead } from '../lib/memoized-read.ts';
 import { gauge } from '../lib/meters.ts';
-import type { Db } from '../platform/database/database.ts';
+import type { DbAndClock } from '../platform/database/database.ts';
 
 /** The amounts of work that wait in the database, and when the oldest event of the outbox was written. */
 interface Waiting {
@@ -14,11 +14,6 @@ interface Waiting {
   waiting: string | number;
 }
 
-interface Dependencies {
-  db: Db;
-  nowMs(): number;
-}
-
 /** The number at which the counting of rows stops: more are just as alarming, but cost more to count. */
 const MAX_COUNTED = 100_000;
 /**
@@ -28,7 +23,7 @@ const MAX_AGE_MS = 5_000;
 const DEADLINE_MS = 2_000;
 
 /** Returns gauges of the work that waits in the database, for workers; one statement reads all of them. */
-export function backlogMetrics({ db, nowMs }: Dependencies): Metric[] {
+export function backlogMetrics({ db, nowMs }: DbAndClock): Metric[] {
   const snapshot = new MemoizedRead(() => readWaiting({ db, nowMs }), {
     maxAgeMs: MAX_AGE_MS,
     deadlineMs: DEADLINE_MS,
@@ -65,7 +60,7 @@ export function backlogMetrics({ db, nowMs }: Dependencies): Metric[] {
   ];
 }
 
-async function readWaiting({ db, nowMs }: Dependencies): Promise<Waiting> {
+async function readWaiting({ db, nowMs }: DbAndClock): Promise<Waiting> {
   const now = new Date(nowMs()).toISOString();
   const [row] = await db.unscoped('backlogs are counted over all nodes').raw(
     (sql) => sql<Waiting>`

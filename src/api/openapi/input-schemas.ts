@@ -7,7 +7,7 @@ import {
   tokenInput,
 } from '../../access/token-endpoint/token-request.input.ts';
 import { notificationInput } from '../../domain/transactions/notification.input.ts';
-import { migrateUserInput, migrateUsersInput } from '../../domain/user-migrations/migration.input.ts';
+import { bulkRows, migrateUserInput, migrateUsersInput } from '../../domain/user-migrations/migration.input.ts';
 import {
   conditionInput,
   MAX_DEPTH,
@@ -67,8 +67,6 @@ function withNulls(schema: JsonSchema): JsonSchema {
   });
   return { ...schema, properties: Object.fromEntries(members) };
 }
-
-const bulkRows = migrateUsersInput.out.shape.users;
 
 /**
  * Replaces the generated schema of inputs that code rather than zod parses: condition trees, and rows that are counted

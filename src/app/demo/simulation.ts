@@ -29,8 +29,9 @@ export async function registerByDemo(
   id: string,
   collection: TransactionCollection,
 ): Promise<SimulationStep> {
-  const issued = await postJson(`${base_url}${issueToken.path}`, basic(client.client_id, client.client_secret), {
+  const issued = await postJson(`${base_url}${issueToken.path}`, undefined, {
     grant_type: 'client_credentials',
+    ...client,
   });
   const token: { access_token?: string } = JSON.parse(issued.response);
   const registered = await postJson(graphql_url, `Bearer ${token.access_token}`, {
@@ -48,7 +49,8 @@ export async function notify(
   status: TransactionStatus,
 ): Promise<SimulationStep> {
   const now = new Date().toISOString();
-  const posted = await postJson(`${base_url}${notifyTransaction.path}`, basic(username, password), {
+  const basic = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  const posted = await postJson(`${base_url}${notifyTransaction.path}`, basic, {
     ...{ id, type: TYPE, status, created_at: now, updated_at: now },
     ...(status === STATUS.Started ? {} : { transaction_hash: '0xfeed', contract_address: '0xc0ffee' }),
     ...(status === STATUS.Error ? { error: 'simulated' } : {}),
@@ -56,15 +58,11 @@ export async function notify(
   return { step: `notify ${statusName(status)}`, accepted: posted.http_status === 200, ...posted };
 }
 
-async function postJson(url: string, authorization: string, body: object) {
+async function postJson(url: string, authorization: string | undefined, body: object) {
   const response = await fetch(url, {
     method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
     body: JSON.stringify(body),
   });
   return { http_status: response.status, response: await response.text() };
-}
-
-function basic(username: string, password: string): string {
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }

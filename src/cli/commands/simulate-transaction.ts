@@ -14,7 +14,6 @@ import { printable } from '../kit/progress.ts';
 import { demoFileOf } from '../kit/running-instance.ts';
 
 const STATUSES = Object.values(STATUS).map(String);
-const WITHOUT_DEMO = 'DATA_DIR/demo.json is missing: run portcullis start, or portcullis seed for a database server';
 
 /** `portcullis simulate transaction`: posts the notifications of a transaction. */
 export const simulateTransaction: CommandBody = {
@@ -48,7 +47,11 @@ export const simulateTransaction: CommandBody = {
     const { config } = readConfig(env);
     if (config.production) throw new CommandError('simulations are not allowed in production: unset NODE_ENV');
     const demo = demoFileOf(config);
-    if (!demo) throw new CommandError(WITHOUT_DEMO);
+    if (!demo) {
+      throw new CommandError(
+        'DATA_DIR/demo.json is missing: run portcullis start, or portcullis seed for a database server',
+      );
+    }
     const { notify, registerByDemo } = await import('../../app/demo/simulation.ts');
     const id = text(flags, 'id') ?? (collection ? uuidV7() : demo.transactions.token_transactions);
     const steps = path.map((code) => () => notify(demo, id, statusOfCode(Number(code))));

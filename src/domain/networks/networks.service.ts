@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
 import { isUuid } from '../../lib/input.ts';
-import type { Db } from '../../platform/database/database.ts';
+import type { DbAndClock } from '../../platform/database/database.ts';
 import { type KeysetList, keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
@@ -50,11 +50,6 @@ const NetworkList = keysetList({
   order: ['at', 'id'],
 });
 
-interface NetworksDependencies {
-  db: Db;
-  nowMs(): number;
-}
-
 /**
  * Reads networks by keyset, oldest first, and assigns them to wallets (docs/contract.md, 4.4-01). Networks are the same
  * for every tenant; their assignments to wallets belong to a tenant.
@@ -64,9 +59,9 @@ export class Networks extends NetworkList {
   readonly ofWallets: NestedList<NetworkRow>;
   /** The currencies of all networks, by symbol. */
   readonly currencies: KeysetList<CurrencyRow, { networkId?: string | undefined }>;
-  readonly #deps: NetworksDependencies;
+  readonly #deps: DbAndClock;
 
-  constructor(deps: NetworksDependencies) {
+  constructor(deps: DbAndClock) {
     super(deps.db);
     this.#deps = deps;
     this.currencies = new CurrencyList(deps.db);

@@ -56,16 +56,17 @@ const rowInput = objectInput({
   kyc_sent: kycSent,
 });
 
-/** The schema of 1 to 500 users to migrate (docs/contract.md, 4.7-02). Their number is checked before any of them. */
-export const migrateUsersInput = objectInput({
-  users: z
-    .array(z.unknown(), 'must be an array')
-    // Not `min` and `max`, which also check the length of a string.
-    .refine((rows) => rows.length > 0, 'must have at least one row')
-    .refine((rows) => rows.length <= MAX_BULK_ROWS, `must have at most ${MAX_BULK_ROWS} rows`)
-    .meta({ minItems: 1, maxItems: MAX_BULK_ROWS })
-    .pipe(z.array(rowInput)),
-});
+/** The schema of 1 to 500 rows. Their number is checked before any of them. */
+export const bulkRows = z
+  .array(z.unknown(), 'must be an array')
+  // Not `min` and `max`, which also check the length of a string.
+  .refine((rows) => rows.length > 0, 'must have at least one row')
+  .refine((rows) => rows.length <= MAX_BULK_ROWS, `must have at most ${MAX_BULK_ROWS} rows`)
+  .meta({ minItems: 1, maxItems: MAX_BULK_ROWS })
+  .pipe(z.array(rowInput));
+
+/** The schema of 1 to 500 users to migrate (docs/contract.md, 4.7-02). */
+export const migrateUsersInput = objectInput({ users: bulkRows });
 
 /** A user to migrate, as parsed from a request; the wallet's address is trimmed. */
 export type MigrateUserInput = z.output<typeof rowInput>;

@@ -5,7 +5,7 @@ import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';
 import { type Instant, pgFromInstant } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import type { Db } from '../../platform/database/database.ts';
+import type { Db, DbAndClock } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
@@ -109,11 +109,6 @@ export class WalletRulePages extends RuleList {
 /** Builds a statement that writes at most one rule, and returns its row. */
 type RuleWrite = (k: Kysely<Scoped<Tables>>) => { execute(): Promise<WalletRuleRow[]> };
 
-interface WalletRulesDependencies {
-  db: Db;
-  nowMs(): number;
-}
-
 /** Who writes a rule, in the request with this correlation id. */
 export type RuleAuthor = Pick<Caller, 'nodeId' | 'subject' | 'clientId' | 'correlationId'>;
 
@@ -129,10 +124,10 @@ interface RulePlace {
  * no such wallet or rule.
  */
 export class WalletRules {
-  readonly #deps: WalletRulesDependencies;
+  readonly #deps: DbAndClock;
   readonly #pages: WalletRulePages;
 
-  constructor(deps: WalletRulesDependencies) {
+  constructor(deps: DbAndClock) {
     this.#deps = deps;
     this.#pages = new WalletRulePages(deps.db);
   }

@@ -25,6 +25,12 @@ import {
 import { ServerWatch } from './server-watch.ts';
 import { type CopyInto, heldResults, requestOf, TenantDb } from './tenant-db.ts';
 
+/** What services that read or write rows by the time depend on. */
+export interface DbAndClock {
+  db: Db;
+  nowMs(): number;
+}
+
 /** The database as services use it: scoped to one tenant or unscoped, with transactions. */
 export type Db = TenantDb<Tables>;
 

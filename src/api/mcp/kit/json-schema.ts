@@ -1,6 +1,6 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
+import { bulkRows } from '../../../domain/user-migrations/migration.input.ts';
 import { ruleLogicTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import { TEXT_PATTERN } from '../../../lib/input.ts';
 
@@ -13,9 +13,6 @@ const NUMBER_LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaxim
 
 /** Descriptions of members, by their path, such as `rule.auto_transfer_rule.amount`. The path skips list indexes. */
 export type Descriptions = Readonly<Record<string, string>>;
-
-/** The schema of the rows of a bulk migration, which are counted before they are parsed. */
-const bulkRows = migrateUsersInput.out.shape.users;
 
 /**
  * The JSON Schema of a condition tree. It does not refer to itself, because not every host of a model resolves `$ref`.
