@@ -51,9 +51,9 @@ export const GROUPS: readonly { title: string; views: readonly View[] }[] = [
   {
     title: 'Administration',
     views: [
-      // Clients
+      { path: 'clients', title: 'Clients', icon: 'clients', needs: ['clients:manage'], load: () => import('./views/clients.ts') },
 
-      // Supervisors
+      { path: 'supervisors', title: 'Supervisors', icon: 'supervisors', needs: ['clients:manage'], load: () => import('./views/supervisors.ts') },
 
       { path: 'audit', title: 'Audit', icon: 'audit', needs: ['audit:read'], load: () => import('./views/audit.ts') },
     ],
@@ -65,7 +65,7 @@ const OTHERS: readonly View[] = [
   { path: 'wallets', title: 'Wallet', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/wallets.ts') },
   { path: 'wallets/rules', title: 'Rule', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/rules.ts') },
 
-  // Profile
+  { path: 'profile', title: 'My password and sessions', needs: [], load: () => import('./views/profile.ts') },
 ];
 
 const VIEWS = [...GROUPS.flatMap(({ views }) => views), ...OTHERS];

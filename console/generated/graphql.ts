@@ -64,6 +64,48 @@ export type BalanceInput = {
   value: string | number;
 };
 
+/** A client. Absent members get their defaults. */
+export type ClientInput = {
+  /** The IP addresses and CIDR ranges that it may call from; absent or empty means any address. */
+  allowedIps?: Array<string> | null | undefined;
+  /** The fingerprint of its client certificate: hexadecimal, with or without colons. */
+  certFingerprint?: string | null | undefined;
+  /** The grants that it may use: at least one. */
+  grantTypes: Array<GrantType>;
+  /** Whether it is for signing in to the console only; false by default. Such a client has no secret and no limits, and the grants PASSWORD and REFRESH_TOKEN. It cannot be changed. */
+  isConsole?: boolean | null | undefined;
+  /** Its quota of requests per calendar month (UTC), at least 1; absent means no limit. */
+  monthlyLimit?: number | null | undefined;
+  /** The display name: 1 to 255 characters. */
+  name: string;
+  /** Its rate limits; absent means no limit. */
+  rateLimit?: RateLimitInput | null | undefined;
+  /** Whether each refresh token works only once; false by default. */
+  refreshReuseDetection?: boolean | null | undefined;
+  /** Whether it must present a client certificate; false by default. */
+  requireCertificate?: boolean | null | undefined;
+  /** The permissions of its own tokens, such as `accounts:read`. The caller must have each of them. */
+  scopes: Array<string>;
+  /** The lifetime of its own tokens; 3600 seconds by default. */
+  tokenExpiry?: TokenExpiryInput | null | undefined;
+};
+
+/** Whether a client can get and use tokens. */
+export type ClientStatus =
+  /** It can get tokens. */
+  | 'ACTIVE'
+  /** Its credentials and tokens are rejected. */
+  | 'DISABLED';
+
+/** A way to get a token (RFC 6749). */
+export type GrantType =
+  /** The client gets a token for itself. */
+  | 'CLIENT_CREDENTIALS'
+  /** A supervisor logs in through the client. */
+  | 'PASSWORD'
+  /** Exchanges a refresh token for a new pair. */
+  | 'REFRESH_TOKEN';
+
 /** The status of a migration of users. */
 export type MigrationStatus =
   /** It was cancelled before its last row; the users that it created are kept. */
@@ -99,6 +141,16 @@ export type PreviewWalletRuleInput = {
   transfers?: Array<TransferInput> | null | undefined;
 };
 
+/** The maximum number of requests of a client, in windows aligned to the clock; absent means no limit. */
+export type RateLimitInput = {
+  /** Requests per hour, at least 1. */
+  requestsPerHour?: number | null | undefined;
+  /** Requests per minute, at least 1. */
+  requestsPerMinute?: number | null | undefined;
+  /** Requests per second, at least 1. */
+  requestsPerSecond?: number | null | undefined;
+};
+
 /** The approvals that are required. */
 export type SignAndApproveRuleInput = {
   /** The UUID of a user who must approve. */
@@ -109,6 +161,31 @@ export type SignAndApproveRuleInput = {
   minPriority?: number | null | undefined;
   /** The number of approvals required, at least 1. */
   minUserCount?: number | null | undefined;
+};
+
+/** A supervisor. */
+export type SupervisorInput = {
+  /** 8 to 1024 characters after normalisation to NFC. */
+  password: string;
+  /** `admin`, `operator` or `viewer`. */
+  role: string;
+  /** The name to log in with, normalised to NFC: 1 to 255 characters; unique within the tenant, ignoring case. */
+  username: string;
+};
+
+/** Whether a supervisor can log in. */
+export type SupervisorStatus =
+  /** Can log in. */
+  | 'ACTIVE'
+  /** Cannot log in, and has no session. */
+  | 'DISABLED';
+
+/** The lifetime of a client's tokens. */
+export type TokenExpiryInput = {
+  /** Seconds from the issue of a token to its expiry, at least 1; used if `enabled`. */
+  duration: number;
+  /** Whether the tokens expire. */
+  enabled: boolean;
 };
 
 /** The collection of a transaction; it determines the meaning of the type code. */
@@ -237,6 +314,69 @@ export type AuditRecordsQueryVariables = Exact<{
 
 
 export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean } }> } };
+
+export type ClientPartsFragment = { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null };
+
+export type ClientsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type ClientsQuery = { clients: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }> } };
+
+export type CreateClientMutationVariables = Exact<{
+  input: ClientInput;
+}>;
+
+
+export type CreateClientMutation = { result:
+    | { clientSecret: string, client: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type UpdateClientMutationVariables = Exact<{
+  id: string | number;
+  input: ClientInput;
+}>;
+
+
+export type UpdateClientMutation = { result:
+    | { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null }
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type RotateClientSecretMutationVariables = Exact<{
+  id: string | number;
+  overlapSeconds?: number | null | undefined;
+}>;
+
+
+export type RotateClientSecretMutation = { result:
+    | { clientSecret: string }
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type SetClientStatusMutationVariables = Exact<{
+  id: string | number;
+  status: ClientStatus;
+}>;
+
+
+export type SetClientStatusMutation = { result:
+    | { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null }
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
 
 export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null };
 
@@ -373,6 +513,29 @@ export type FindNetworksQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type FindNetworksQuery = { networks: { edges: Array<{ node: { id: string, name: string, chain: string } }> } };
 
+export type ChangeOwnPasswordMutationVariables = Exact<{
+  current: string;
+  new: string;
+}>;
+
+
+export type ChangeOwnPasswordMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { id: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type EndOwnSessionsMutationVariables = Exact<{ [key: string]: never; }>;
+
+
+export type EndOwnSessionsMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { id: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
 
 export type WalletRulesQueryVariables = Exact<{
@@ -478,6 +641,99 @@ export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
 
 export type ViewerQuery = { me: { nodeId: string, tenantName: string | null, clientId: string | null, subject: string, username: string | null, tokenUse: string, permissions: Array<string> } };
+
+export type SupervisorPartsFragment = { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string };
+
+export type SupervisorsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type SupervisorsQuery = { supervisors: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string } }> } };
+
+export type CreateSupervisorMutationVariables = Exact<{
+  input: SupervisorInput;
+}>;
+
+
+export type CreateSupervisorMutation = { result:
+    | { __typename: 'DuplicateError', message: string }
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type SetSupervisorRoleMutationVariables = Exact<{
+  id: string | number;
+  role: string;
+}>;
+
+
+export type SetSupervisorRoleMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type SetSupervisorPasswordMutationVariables = Exact<{
+  id: string | number;
+  password: string;
+}>;
+
+
+export type SetSupervisorPasswordMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type UnlockSupervisorMutationVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type UnlockSupervisorMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type SetSupervisorStatusMutationVariables = Exact<{
+  id: string | number;
+  status: SupervisorStatus;
+}>;
+
+
+export type SetSupervisorStatusMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type RevokeSessionsMutationVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type RevokeSessionsMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
 
 export type TransactionPartsFragment = { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null };
 
@@ -596,6 +852,32 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const ClientPartsFragmentDoc = new TypedDocumentString(`
+    fragment ClientParts on Client {
+  id
+  name
+  grantTypes
+  scopes
+  tokenExpiry {
+    enabled
+    duration
+  }
+  allowedIps
+  requireCertificate
+  certFingerprint
+  rateLimit {
+    requestsPerSecond
+    requestsPerMinute
+    requestsPerHour
+  }
+  monthlyLimit
+  refreshReuseDetection
+  isConsole
+  status
+  lastUsedAt
+  createdAt
+}
+    `, {"fragmentName":"ClientParts"}) as unknown as TypedDocumentString<ClientPartsFragment, unknown>;
 export const MigrationPartsFragmentDoc = new TypedDocumentString(`
     fragment MigrationParts on Migration {
   id
@@ -688,6 +970,16 @@ export const FailureFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"Failure"}) as unknown as TypedDocumentString<FailureFragment, unknown>;
+export const SupervisorPartsFragmentDoc = new TypedDocumentString(`
+    fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}
+    `, {"fragmentName":"SupervisorParts"}) as unknown as TypedDocumentString<SupervisorPartsFragment, unknown>;
 export const TransactionPartsFragmentDoc = new TypedDocumentString(`
     fragment TransactionParts on Transaction {
   id
@@ -821,6 +1113,213 @@ export const AuditRecordsDocument = new TypedDocumentString(`
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;
+export const ClientsDocument = new TypedDocumentString(`
+    query Clients($first: Int, $after: String, $last: Int, $before: String) {
+  clients(first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        ...ClientParts
+      }
+    }
+  }
+}
+    fragment ClientParts on Client {
+  id
+  name
+  grantTypes
+  scopes
+  tokenExpiry {
+    enabled
+    duration
+  }
+  allowedIps
+  requireCertificate
+  certFingerprint
+  rateLimit {
+    requestsPerSecond
+    requestsPerMinute
+    requestsPerHour
+  }
+  monthlyLimit
+  refreshReuseDetection
+  isConsole
+  status
+  lastUsedAt
+  createdAt
+}
+fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<ClientsQuery, ClientsQueryVariables>;
+export const CreateClientDocument = new TypedDocumentString(`
+    mutation CreateClient($input: ClientInput!) {
+  result: createClient(input: $input) {
+    ... on CreatedClient {
+      clientSecret
+      client {
+        ...ClientParts
+      }
+    }
+    ...Failure
+  }
+}
+    fragment ClientParts on Client {
+  id
+  name
+  grantTypes
+  scopes
+  tokenExpiry {
+    enabled
+    duration
+  }
+  allowedIps
+  requireCertificate
+  certFingerprint
+  rateLimit {
+    requestsPerSecond
+    requestsPerMinute
+    requestsPerHour
+  }
+  monthlyLimit
+  refreshReuseDetection
+  isConsole
+  status
+  lastUsedAt
+  createdAt
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<CreateClientMutation, CreateClientMutationVariables>;
+export const UpdateClientDocument = new TypedDocumentString(`
+    mutation UpdateClient($id: ID!, $input: ClientInput!) {
+  result: updateClient(id: $id, input: $input) {
+    ... on Client {
+      ...ClientParts
+    }
+    ...Failure
+  }
+}
+    fragment ClientParts on Client {
+  id
+  name
+  grantTypes
+  scopes
+  tokenExpiry {
+    enabled
+    duration
+  }
+  allowedIps
+  requireCertificate
+  certFingerprint
+  rateLimit {
+    requestsPerSecond
+    requestsPerMinute
+    requestsPerHour
+  }
+  monthlyLimit
+  refreshReuseDetection
+  isConsole
+  status
+  lastUsedAt
+  createdAt
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<UpdateClientMutation, UpdateClientMutationVariables>;
+export const RotateClientSecretDocument = new TypedDocumentString(`
+    mutation RotateClientSecret($id: ID!, $overlapSeconds: Int) {
+  result: rotateClientSecret(id: $id, overlapSeconds: $overlapSeconds) {
+    ... on CreatedClient {
+      clientSecret
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<RotateClientSecretMutation, RotateClientSecretMutationVariables>;
+export const SetClientStatusDocument = new TypedDocumentString(`
+    mutation SetClientStatus($id: ID!, $status: ClientStatus!) {
+  result: setClientStatus(id: $id, status: $status) {
+    ... on Client {
+      ...ClientParts
+    }
+    ...Failure
+  }
+}
+    fragment ClientParts on Client {
+  id
+  name
+  grantTypes
+  scopes
+  tokenExpiry {
+    enabled
+    duration
+  }
+  allowedIps
+  requireCertificate
+  certFingerprint
+  rateLimit {
+    requestsPerSecond
+    requestsPerMinute
+    requestsPerHour
+  }
+  monthlyLimit
+  refreshReuseDetection
+  isConsole
+  status
+  lastUsedAt
+  createdAt
+}
+fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<SetClientStatusMutation, SetClientStatusMutationVariables>;
 export const MigrationsDocument = new TypedDocumentString(`
     query Migrations($first: Int, $after: String, $last: Int, $before: String) {
   migrations(first: $first, after: $after, last: $last, before: $before) {
@@ -1147,6 +1646,50 @@ export const FindNetworksDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<FindNetworksQuery, FindNetworksQueryVariables>;
+export const ChangeOwnPasswordDocument = new TypedDocumentString(`
+    mutation ChangeOwnPassword($current: String!, $new: String!) {
+  result: changeOwnPassword(current: $current, new: $new) {
+    ... on Supervisor {
+      id
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<ChangeOwnPasswordMutation, ChangeOwnPasswordMutationVariables>;
+export const EndOwnSessionsDocument = new TypedDocumentString(`
+    mutation EndOwnSessions {
+  result: endOwnSessions {
+    ... on Supervisor {
+      id
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}`) as unknown as TypedDocumentString<EndOwnSessionsMutation, EndOwnSessionsMutationVariables>;
 export const WalletRulesDocument = new TypedDocumentString(`
     query WalletRules($id: ID!, $withAccount: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
   wallet(id: $id) {
@@ -1450,6 +1993,214 @@ export const ViewerDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const SupervisorsDocument = new TypedDocumentString(`
+    query Supervisors($first: Int, $after: String, $last: Int, $before: String) {
+  supervisors(first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        ...SupervisorParts
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}`) as unknown as TypedDocumentString<SupervisorsQuery, SupervisorsQueryVariables>;
+export const CreateSupervisorDocument = new TypedDocumentString(`
+    mutation CreateSupervisor($input: SupervisorInput!) {
+  result: createSupervisor(input: $input) {
+    ... on Supervisor {
+      ...SupervisorParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}`) as unknown as TypedDocumentString<CreateSupervisorMutation, CreateSupervisorMutationVariables>;
+export const SetSupervisorRoleDocument = new TypedDocumentString(`
+    mutation SetSupervisorRole($id: ID!, $role: String!) {
+  result: setSupervisorRole(id: $id, role: $role) {
+    ... on Supervisor {
+      ...SupervisorParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}`) as unknown as TypedDocumentString<SetSupervisorRoleMutation, SetSupervisorRoleMutationVariables>;
+export const SetSupervisorPasswordDocument = new TypedDocumentString(`
+    mutation SetSupervisorPassword($id: ID!, $password: String!) {
+  result: setSupervisorPassword(id: $id, password: $password) {
+    ... on Supervisor {
+      ...SupervisorParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}`) as unknown as TypedDocumentString<SetSupervisorPasswordMutation, SetSupervisorPasswordMutationVariables>;
+export const UnlockSupervisorDocument = new TypedDocumentString(`
+    mutation UnlockSupervisor($id: ID!) {
+  result: unlockSupervisor(id: $id) {
+    ... on Supervisor {
+      ...SupervisorParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}`) as unknown as TypedDocumentString<UnlockSupervisorMutation, UnlockSupervisorMutationVariables>;
+export const SetSupervisorStatusDocument = new TypedDocumentString(`
+    mutation SetSupervisorStatus($id: ID!, $status: SupervisorStatus!) {
+  result: setSupervisorStatus(id: $id, status: $status) {
+    ... on Supervisor {
+      ...SupervisorParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}`) as unknown as TypedDocumentString<SetSupervisorStatusMutation, SetSupervisorStatusMutationVariables>;
+export const RevokeSessionsDocument = new TypedDocumentString(`
+    mutation RevokeSessions($id: ID!) {
+  result: revokeSessions(supervisorId: $id) {
+    ... on Supervisor {
+      ...SupervisorParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment SupervisorParts on Supervisor {
+  id
+  username
+  role
+  status
+  lockedUntil
+  createdAt
+}`) as unknown as TypedDocumentString<RevokeSessionsMutation, RevokeSessionsMutationVariables>;
 export const TransactionsDocument = new TypedDocumentString(`
     query Transactions($filter: TransactionFilter, $first: Int, $after: String, $last: Int, $before: String) {
   transactions(

@@ -134,6 +134,9 @@ export const VIEWS: readonly View[] = [
   { name: 'users', place: () => '#/users' },
   { name: 'migrations', place: () => '#/migrations' },
   { name: 'an import', place: () => '#/migrations/new' },
+  { name: 'clients', place: () => '#/clients' },
+  { name: 'supervisors', place: () => '#/supervisors' },
+  { name: 'the own password', place: () => '#/profile' },
   { name: 'audit records', place: () => '#/audit' },
   { name: 'no view', place: () => '#/nothing' },
 ];

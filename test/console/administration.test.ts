@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ClientDocument } from '../graphql/generated/graphql.ts';
+import { beginAt, openConsole, SOON, shown, signIn, tryToSignIn } from '../support/console/console-page.ts';
+import {
+  createdClient,
+  createdSupervisor,
+  grantStatus,
+  login,
+  operate,
+  PASSWORD,
+} from '../support/graphql/administration.ts';
+import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+
+let p: Portcullis;
+let browser: Browser;
+let open: OpenPage;
+
+describeReal('chromium', 'administration in the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    open = await openConsole(browser, p);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('creates a client, shows its secret once, and rotates it with an hour of overlap', async () => {
+    const page = await beginAt(open, p.demo, '#/clients');
+    await page.getByRole('button', { name: 'New client' }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByLabel('Name').fill('Acme ERP');
+    await sheet.getByLabel('accounts:read').check();
+    await sheet.getByText('Tokens, addresses and limits').click();
+    await sheet.getByLabel('Requests per minute').fill('600');
+    await sheet.getByLabel('Addresses that it may call from').fill('127.0.0.1 home');
+    await sheet.getByRole('button', { name: 'Create the client' }).click();
+    await sheet.getByText('must be an IP address or a network').first().waitFor();
+    await sheet.getByLabel('Addresses that it may call from').fill('127.0.0.1, ::1');
+    await sheet.getByRole('button', { name: 'Create the client' }).click();
+    const secretOf = async () => {
+      const dialog = page.getByRole('dialog', { name: 'The secret of Acme ERP' });
+      await dialog.waitFor();
+      const [client_id = '', client_secret = ''] = await dialog.locator('dd code').allInnerTexts();
+      await page.keyboard.press('Escape');
+      await dialog.getByRole('button', { name: 'I have stored it' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      return { grant_type: 'client_credentials', client_id, client_secret };
+    };
+    const first = await secretOf();
+    expect(await page.content()).not.toContain(first.client_secret);
+    expect(await grantStatus(p, first)).toBe(200);
+    const { client } = await operate(p, await p.clientToken(), ClientDocument, { id: first.client_id });
+    expect(client).toMatchObject({
+      name: 'Acme ERP',
+      scopes: ['accounts:read'],
+      rateLimit: { requestsPerMinute: 600 },
+    });
+    await page.getByRole('button', { name: 'Acme ERP', exact: true }).click();
+    await sheet.getByRole('button', { name: 'Rotate the secret' }).click();
+    const confirm = page.getByRole('dialog', { name: 'Rotate the secret of Acme ERP?' });
+    await confirm.getByLabel('The present secret stops working').selectOption('In 1 hour');
+    await confirm.getByRole('button', { name: 'Rotate the secret' }).click();
+    const second = await secretOf();
+    expect([await grantStatus(p, first), await grantStatus(p, second)]).toEqual([200, 200]);
+    await page.getByRole('button', { name: 'Acme ERP', exact: true }).click();
+    await sheet.getByRole('button', { name: 'Disable the client' }).click();
+    await page
+      .getByRole('dialog', { name: 'Disable Acme ERP?' })
+      .getByRole('button', { name: 'Disable the client' })
+      .click();
+    await sheet.getByRole('button', { name: 'Enable the client' }).waitFor();
+    expect(await grantStatus(p, second)).toBe(401);
+  });
+
+  it('changes a client and leaves all else of it as it was', async () => {
+    const more = { allowedIps: ['192.0.2.0/24'], tokenExpiry: { enabled: true, duration: 60 }, monthlyLimit: 5 };
+    const made = await createdClient(p, await p.clientToken(), { name: 'Books', scopes: ['tokens:read'], ...more });
+    const page = await beginAt(open, p.demo, '#/clients');
+    await page.getByRole('button', { name: 'Books', exact: true }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByLabel('Name').fill('Books 2');
+    await sheet.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Books 2 saved.').waitFor();
+    const { client } = await operate(p, await p.clientToken(), ClientDocument, { id: made.credentials.client_id });
+    const { name: _name, updatedAt: _at, ...before } = made.client;
+    expect(client).toMatchObject({ ...before, name: 'Books 2' });
+  });
+
+  it('creates a console client, whose link leads to a sign-in', async () => {
+    const page = await beginAt(open, p.demo, '#/clients');
+    await page.getByRole('button', { name: 'New client' }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByLabel('Name').fill('Desk');
+    await sheet.getByLabel('For', { exact: true }).selectOption('People at the console, without a secret');
+    await sheet.getByRole('button', { name: 'Create the client' }).click();
+    await sheet.getByRole('button', { name: 'Copy the link' }).waitFor();
+    const console_client_id = (await sheet.locator('.id').first().getAttribute('title')) ?? '';
+    await using own = await openConsole(browser, p);
+    await signIn(own.page, { ...p.demo, console_client_id });
+  });
+
+  it('creates a supervisor, unlocks them, changes the role and the password, and disables them', async () => {
+    const page = await beginAt(open, p.demo, '#/supervisors');
+    const username = `grace-${randomUUID().slice(0, 8)}`;
+    await page.getByRole('button', { name: 'New supervisor' }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByLabel('Username').fill(username);
+    await sheet.getByLabel('First password').fill('short');
+    await sheet.getByRole('button', { name: 'Create the supervisor' }).click();
+    await sheet.getByText('must have 8 to 1024 characters').first().waitFor();
+    await sheet.getByLabel('First password').fill(PASSWORD);
+    await sheet.getByRole('button', { name: 'Create the supervisor' }).click();
+    await page.getByText(`${username} created.`).waitFor();
+    for (let time = 0; time < 5; time++) await login(p, username, { password: 'wrong' }).catch(() => undefined);
+    await beginAt(open, p.demo, '#/supervisors');
+    const opener = page.getByRole('button', { name: username, exact: true });
+    await page.getByRole('row').filter({ has: opener }).getByText('Locked').waitFor();
+    await opener.click();
+    await sheet.getByRole('button', { name: 'Unlock' }).click();
+    await page.getByText(`${username} is unlocked.`).waitFor();
+    await login(p, username);
+    await sheet.getByLabel('Role').selectOption('admin');
+    await sheet.getByRole('button', { name: 'Change the role' }).click();
+    await page.getByText(`${username} is admin now.`).waitFor();
+    await sheet.getByLabel('New password').fill(`${PASSWORD} 2`);
+    await sheet.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByText(`The password of ${username} is set.`).waitFor();
+    await login(p, username, { password: `${PASSWORD} 2` });
+    await sheet.getByRole('button', { name: 'Disable the supervisor' }).click();
+    const confirm = page.getByRole('dialog', { name: `Disable ${username}?` });
+    await confirm.getByRole('button', { name: 'Disable the supervisor' }).click();
+    await page.getByText(`${username} is disabled.`).waitFor();
+    await expect(login(p, username, { password: `${PASSWORD} 2` })).rejects.toThrow('401');
+  });
+
+  it('D3-40: lets people change their own password, stay signed in, and end all their sessions', async () => {
+    const username = `ada-${randomUUID().slice(0, 8)}`;
+    await createdSupervisor(p, await p.clientToken(), { username });
+    const { client, console_client_id } = p.demo;
+    const credentials = (password: string) => ({ client, console_client_id, supervisor: { username, password } });
+    await using own = await openConsole(browser, p);
+    const { page } = own;
+    await signIn(page, credentials(PASSWORD));
+    await page.evaluate("location.hash = '#/profile'");
+    const fill = async (current: string, next: string) => {
+      await page.getByLabel('Current password').fill(current);
+      await page.getByLabel('New password', { exact: true }).fill(next);
+      await page.getByLabel('New password again').fill(next);
+      await page.getByRole('button', { name: 'Change the password' }).click();
+    };
+    await fill('wrong', `${PASSWORD} 2`);
+    await page.getByText('is wrong, or was wrong too often').first().waitFor();
+    await fill(PASSWORD, `${PASSWORD} 2`);
+    await page.getByText('Password changed.').waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'My password and sessions' }).waitFor();
+    await page.getByRole('button', { name: 'End all my sessions' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End all my sessions' }).click();
+    await expect.poll(() => shown(page), SOON).toContain('All your sessions have ended.');
+    await tryToSignIn(page, credentials(PASSWORD));
+    await page.getByText('The username or the password is wrong.').waitFor();
+    await signIn(page, credentials(`${PASSWORD} 2`));
+  });
+});
