@@ -340,6 +340,24 @@ describe('D3-40: wrong passwords at the console', () => {
     expect((await fresh.signIn(username)).status).toBe(200);
   });
 
+  it.each(['of unknown usernames', 'of the same username'])(
+    'from many addresses at once, %s, leave the token endpoint its queue',
+    async (which) => {
+      const username = await person();
+      let pending = 120;
+      const sent = Array.from({ length: pending }, async (_, index) => {
+        const name = which === 'of the same username' ? username : `nobody-${index}`;
+        const { status } = await new Browser(p, `10.9.${which.length}.${index}`).signIn(name, 'wrong');
+        pending -= 1;
+        return status;
+      });
+      const logins: number[] = [];
+      while (pending > 0) logins.push((await byToken(username, 'secret')).status);
+      expect([...new Set(logins)]).toEqual([200]);
+      expect([...new Set(await Promise.all(sent))].toSorted()).toEqual([401, 503]);
+    },
+  );
+
   it('are refused with 429 after twenty in a minute from one address, and so is the right one', async () => {
     const usernames = await Promise.all(Array.from({ length: 30 }, () => person()));
     const network = (host: string) => new Browser(p, `2001:db8:1:2::${host}`);
@@ -407,12 +425,20 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
       const { browser: attacker } = await twice();
       const victim = new Browser(two);
       victim.cookie = attacker.cookie;
-      const { access_token } = (await victim.signIn(await person(two))).json;
+      expect((await victim.signIn(await person(two))).status).toBe(200);
       expect(victim.cookie).not.toBe(attacker.cookie);
-      const { access_token: other } = (await attacker.renew()).json;
-      expect(decodeJwt(other).sid).not.toBe(decodeJwt(access_token).sid);
-      victim.cookie = `${attacker.cookie}; ${victim.cookie}`;
+      expect((await attacker.renew()).status).toBe(401);
+      const { browser: other } = await twice();
+      victim.cookie = `${other.cookie}; ${victim.cookie}`;
       expect((await victim.renew()).status).toBe(401);
+    });
+
+    it('all end with a sign-out that brings several cookies', async () => {
+      const [first, second] = [await signedIn(one), await signedIn(one)];
+      const browser = new Browser(two);
+      browser.cookie = `${first.browser.cookie}; ${second.browser.cookie}`;
+      expect((await browser.signOut()).status).toBe(204);
+      expect(statusesOf([await first.browser.renew(), await second.browser.renew()])).toEqual([401, 401]);
     });
 
     it('end within a second when they are revoked', async () => {

@@ -1,5 +1,6 @@
 import { isLonger } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { Semaphore } from '../../lib/semaphore.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { type LoginLocks, type LoginOrigin, lockName } from '../credentials/login-locks.ts';
@@ -8,6 +9,8 @@ import type { SupervisorRecord, Supervisors } from './supervisors.service.ts';
 
 /** The greatest number of logins of one username that wait for the mutex. */
 const MAX_WAITING = 64;
+/** The greatest number of logins of the console that are in the queue of passwords, so that most of it is left. */
+const MAX_CONSOLE = 8;
 
 interface PasswordCheckDependencies {
   supervisors: Pick<Supervisors, 'findByUsername'>;
@@ -19,6 +22,8 @@ interface PasswordCheckDependencies {
 export class PasswordCheck {
   readonly #deps: PasswordCheckDependencies;
   readonly #guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+  /** Anyone may sign in to the console without a client secret: this must not fill the queue of the token endpoint. */
+  readonly #console = new Semaphore({ permits: MAX_CONSOLE, maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
 
   constructor(deps: PasswordCheckDependencies) {
     this.#deps = deps;
@@ -26,7 +31,7 @@ export class PasswordCheck {
 
   /**
    * Returns the active supervisor of a tenant if the password is right and the username is not locked; else undefined.
-   * @throws Refusal `service_unavailable` when too many logins of the username wait.
+   * @throws Refusal `service_unavailable` when too many logins of the username, or of the console, wait.
    */
   check(
     nodeId: string,
@@ -53,7 +58,8 @@ export class PasswordCheck {
     const name = supervisor?.username ?? username;
     const isLocked = await locks.isLocked(nodeId, name, origin);
     const isCounted = !isLocked && !isLonger(username, MAX_LENGTHS.supervisors.username);
-    const matches = await passwords.verify(nodeId, password, supervisor?.passwordHash);
+    const verify = () => passwords.verify(nodeId, password, supervisor?.passwordHash);
+    const matches = await (origin === null ? verify() : this.#console.run(origin, verify));
     if (supervisor?.active && matches && isCounted) {
       await locks.unlock(nodeId, name, origin);
       return supervisor;

@@ -31,12 +31,13 @@ export class ConsoleSessions {
   }
 
   /**
-   * Signs a supervisor in.
+   * Signs a supervisor in, and ends the sessions of the refresh tokens that its browser has.
    * @throws Refusal `invalid_client`, `invalid_grant`, `rate_limit_exceeded` after twenty failures from the address
    * within a minute; `service_unavailable` while the cache accepts no session, or when too many sign-ins wait.
    */
   signIn(
     { client_id: clientId, username, password }: Record<'client_id' | 'username' | 'password', string>,
+    replaced: readonly string[],
     realIp: string,
   ): Promise<TokenResponse> {
     const { throttle, password: grant } = this.#deps;
@@ -46,30 +47,36 @@ export class ConsoleSessions {
       await throttle.requireChance(address, 'console');
       const client = await this.#find(clientId);
       const granted = client && (await grant.handle({ grant_type: 'password', username, password }, client, address));
-      if (granted) return granted.response;
+      if (granted) {
+        await this.signOut(clientId, replaced);
+        return granted.response;
+      }
       await throttle.failed(address, 'console');
       throw new Refusal(client ? 'invalid_grant' : 'invalid_client');
     });
   }
 
   /**
-   * Redeems the refresh token of a session.
+   * Redeems the refresh token of a session. Several count as none, since a server on a sibling domain may have added one.
    * @throws Refusal `invalid_client`, `invalid_grant`; `service_unavailable` while the cache accepts no session.
    */
-  async renew(clientId: string, refreshToken: string): Promise<TokenResponse> {
+  async renew(clientId: string, refreshTokens: readonly string[]): Promise<TokenResponse> {
     const client = await this.#find(clientId);
-    const request = { grant_type: 'refresh_token', refresh_token: refreshToken } as const;
+    const [token = '', ...others] = refreshTokens;
+    const request = { grant_type: 'refresh_token', refresh_token: others.length === 0 ? token : '' } as const;
     const granted = client && (await this.#deps.refresh.handle(request, client));
     if (!granted) throw new Refusal(client ? 'invalid_grant' : 'invalid_client');
     return granted.response;
   }
 
-  /** Ends the session of a refresh token; ignores one that is not valid. */
-  async signOut(clientId: string, refreshToken: string): Promise<undefined> {
+  /** Ends the sessions of refresh tokens; ignores those that are not valid. */
+  async signOut(clientId: string, tokens: readonly string[]): Promise<undefined> {
     const { refreshTokens, revocations } = this.#deps;
     const client = await this.#find(clientId);
-    const claims = client && (await refreshTokens.claimsOf(refreshToken, client));
-    if (claims) await revocations.revokeFamily(claims, client);
+    for (const token of tokens) {
+      const claims = client && (await refreshTokens.claimsOf(token, client));
+      if (claims) await revocations.revokeFamily(claims, client);
+    }
   }
 
   async #find(clientId: string): Promise<ClientRecord | undefined> {

@@ -40,13 +40,10 @@ function cookieOf(clientId: string, { value, path }: SessionServices['publicUrl'
   return [`${prefix}portcullis-${clientId}`, `Path=${path}${PATH}; HttpOnly; SameSite=Strict${secure}`];
 }
 
-/**
- * Returns the value of a cookie. It is empty if there is none, or several, since a server on a sibling domain may have
- * added one.
- */
-function cookieIn({ headers: { cookie = '' } }: Request, name: string): string {
-  const values = cookie.split(/; */).filter((pair) => pair.startsWith(`${name}=`));
-  return values.length === 1 ? values.join('').slice(name.length + 1) : '';
+/** Returns the values of the cookies with a name. */
+function cookiesIn({ headers: { cookie = '' } }: Request, name: string): string[] {
+  const pairs = cookie.split(/; */).filter((pair) => pair.startsWith(`${name}=`));
+  return pairs.map((pair) => pair.slice(name.length + 1));
 }
 
 /**
@@ -57,7 +54,7 @@ function sessionRoute<Input extends { client_id: string }>(
   method: 'POST' | 'DELETE',
   path: string,
   schema: z.ZodType<Input>,
-  work: (sessions: Sessions, input: Input, token: string, realIp: string) => Promise<TokenResponse | undefined>,
+  work: (sessions: Sessions, input: Input, tokens: string[], realIp: string) => Promise<TokenResponse | undefined>,
 ): Route<SessionServices> {
   return route({
     method,
@@ -80,7 +77,7 @@ function sessionRoute<Input extends { client_id: string }>(
           const setCookie = (value: string, seconds: number) =>
             res.setHeader('Set-Cookie', `${name}=${value}; Max-Age=${seconds}; ${attributes}`);
           if (method === 'DELETE') setCookie('', 0);
-          const tokens = await work(services.consoleSessions, input, cookieIn(req, name), realIp);
+          const tokens = await work(services.consoleSessions, input, cookiesIn(req, name), realIp);
           if (!tokens) return undefined;
           const { refresh_token: token, ...others } = tokens;
           setCookie(token, CONSOLE_IDLE_SECONDS);
@@ -96,11 +93,13 @@ function sessionRoute<Input extends { client_id: string }>(
 
 /** The routes that begin, renew and end sessions of supervisors in the console (docs/contract.md, D3-40). */
 export const consoleSessionRoutes = [
-  sessionRoute('POST', PATH, consoleSignInInput, (sessions, signIn, _token, realIp) => sessions.signIn(signIn, realIp)),
-  sessionRoute('POST', `${PATH}/renew`, consoleSessionInput, (sessions, { client_id: clientId }, token) =>
-    sessions.renew(clientId, token),
+  sessionRoute('POST', PATH, consoleSignInInput, (sessions, signIn, tokens, realIp) =>
+    sessions.signIn(signIn, tokens, realIp),
   ),
-  sessionRoute('DELETE', PATH, consoleSessionInput, (sessions, { client_id: clientId }, token) =>
-    sessions.signOut(clientId, token),
+  sessionRoute('POST', `${PATH}/renew`, consoleSessionInput, (sessions, { client_id: clientId }, tokens) =>
+    sessions.renew(clientId, tokens),
+  ),
+  sessionRoute('DELETE', PATH, consoleSessionInput, (sessions, { client_id: clientId }, tokens) =>
+    sessions.signOut(clientId, tokens),
   ),
 ];
