@@ -41,14 +41,6 @@ describe('the consumer of reference data', () => {
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
   const account = { name: 'A', type: 'organisation', status: 1, created_at: '2026-01-05T09:30:00Z', version: 1 };
-  const network = (explorer_url: string) =>
-    incoming('reference.networks', randomUUID(), {
-      chain_id: neighbour.ids.chains,
-      name: 'x',
-      explorer_url,
-      version: 1,
-    });
-  const currency = { network_id: randomUUID(), symbol: 'X' };
   const poison: Record<string, () => IncomingMessage> = {
     'no JSON': () => incoming('reference.chains', randomUUID(), Buffer.from('{')),
     'no UTF-8': () => incoming('reference.chains', randomUUID(), Buffer.from([0x22, 0xff, 0x22])),
@@ -66,11 +58,6 @@ describe('the consumer of reference data', () => {
       incoming('reference.chains', randomUUID(), Buffer.from('{"name":"x","version":9223372036854775808}')),
     'no name': () => incoming('reference.chains', randomUUID(), { version: 1 }),
     'U+0000 in a name': () => incoming('reference.chains', randomUUID(), { name: 'a\0', version: 1 }),
-    'an explorer of another scheme': () => network('javascript:alert({hash})'),
-    'an explorer without a place for the hash': () => network('https://explorer.example/tx/'),
-    'an explorer whose host is the hash': () => network('https://{hash}/tx'),
-    'a currency with 256 decimals': () =>
-      incoming('reference.currencies', randomUUID(), { ...currency, decimals: 256, version: 1 }),
     'an account without a node': () => incoming('reference.accounts', randomUUID(), account),
     'an account with a status of 2^31': () =>
       incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, status: 2 ** 31 }),
@@ -103,6 +90,25 @@ describe('the consumer of reference data', () => {
     await stand.reference.apply([version('networks', 2), version('currencies', 2)]);
     expect(await rowOf(stand, 'networks', ids.networks)).toMatchObject({ version: '2', explorer_url: null });
     expect(await rowOf(stand, 'currencies', ids.currencies)).toMatchObject({ name: null, decimals: null });
+  });
+
+  it.each([
+    ['networks', { explorer_url: 'javascript:alert({hash})' }],
+    ['networks', { explorer_url: '' }],
+    ['networks', { explorer_url: 'https://explorer.example/tx/' }],
+    ['networks', { explorer_url: 'https://{hash}/tx' }],
+    ['networks', { explorer_url: 'https://explorer.example@other.example/tx/{hash}' }],
+    ['currencies', { decimals: 256 }],
+    ['currencies', { decimals: '18' }],
+    ['currencies', { name: { en: 'Euro' } }],
+  ] as const)('D1-10: a row of %s is stored without a member that is invalid: %j', async (kind, member) => {
+    const { handle, published } = await handlerOn(stand.reference);
+    const row = { network_id: neighbour.ids.networks, symbol: 'X', chain_id: neighbour.ids.chains, version: 1 };
+    const id = randomUUID();
+    await handle([incoming(`reference.${kind}`, id, { ...row, ...(kind === 'networks' && { name: 'x' }), ...member })]);
+    expect(published).toEqual([]);
+    const [name = ''] = Object.keys(member);
+    expect(await rowOf(stand, kind, id)).toMatchObject({ version: '1', [name]: null });
   });
 
   it.each(['08006', '40001', '40P01', '53300', '57P01', 'XX000'])(

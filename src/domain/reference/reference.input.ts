@@ -32,31 +32,34 @@ const timeInput = textInput()
   });
 
 const MEMBERS = { uuid: uuidInput, text: textInput, integer: () => z.int32(), timestamptz: () => timeInput };
-/** The members that a row may leave out, some of one kind alone. */
-const OPTIONAL: ReadonlySet<string> = new Set([
-  ...['updated_at', 'deleted_at', 'contract_address', 'explorer_url', 'decimals'],
-  'currencies.name',
-]);
+/** The members that a row may leave out. */
+const OPTIONAL: ReadonlySet<string> = new Set(['updated_at', 'deleted_at', 'contract_address']);
 
-const TEMPLATE = 'must be an http or https URL with {hash} in its path or query';
+const TEMPLATE = 'must be an http or https URL with {hash} in its path or query, and without userinfo';
 const explorerUrlInput = textInput()
   .max(2_048, 'must have at most 2048 characters')
-  .regex(/^https?:\/\/[^\s/?#{}]+\/\S*\{hash\}\S*$/, TEMPLATE)
+  .regex(/^https?:\/\/[^\s/?#{}@\\]+\/\S*\{hash\}\S*$/, TEMPLATE)
   .refine(URL.canParse, TEMPLATE)
   .meta({ description: 'The URL of a transaction in a block explorer; {hash} stands for the hash.' });
 
-/** The members that more is demanded of than their type. */
-const SPECIAL: Readonly<Record<string, RowMember>> = {
+/**
+ * The members, some of one kind alone, that only describe a row. Earlier releases ignored them, so a row with an invalid
+ * one is stored without it.
+ */
+const DESCRIPTIVE: Readonly<Record<string, RowMember>> = {
   explorer_url: explorerUrlInput,
   decimals: wholeNumberInput(0, 255),
+  'currencies.name': textInput(),
 };
 
 type RowMember = z.ZodType<string | number | undefined>;
 
 function rowInput(kind: ReferenceKind) {
   const members = Object.entries(TABLES[kind].columns).map(([name, type]): [string, RowMember] => {
-    const member: RowMember = SPECIAL[name] ?? MEMBERS[type]();
-    return [name, OPTIONAL.has(name) || OPTIONAL.has(`${kind}.${name}`) ? member.optional() : member];
+    const descriptive = DESCRIPTIVE[name] ?? DESCRIPTIVE[`${kind}.${name}`];
+    if (descriptive) return [name, descriptive.optional().catch(undefined)];
+    const member: RowMember = MEMBERS[type]();
+    return [name, OPTIONAL.has(name) ? member.optional() : member];
   });
   return [kind, objectInput(Object.fromEntries(members))] as const;
 }
