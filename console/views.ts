@@ -1,4 +1,5 @@
 import type { ComponentChildren as Content } from 'preact';
+import { html } from './html.ts';
 import type { IconName } from './kit/icons.ts';
 
 /** A view: the first part of its path, what it needs, and its module, which is loaded when the view is opened. */
@@ -29,9 +30,9 @@ export const GROUPS: readonly { title: string; views: readonly View[] }[] = [
     views: [
       { path: 'transactions', title: 'Transactions', icon: 'transactions', needs: ['transactions:read'], load: () => import('./views/transactions.ts') },
 
-      // Rules of all wallets
+      { path: 'rules', title: 'Rules', icon: 'rules', needs: ['wallet-rules:read'], load: () => import('./views/rules.ts') },
 
-      // Gas fees
+      { path: 'gas-fees', title: 'Gas fees', icon: 'fuel', needs: ['wallets:read'], load: () => reference('GasFeesPage') },
     ],
   },
   {
@@ -43,9 +44,9 @@ export const GROUPS: readonly { title: string; views: readonly View[] }[] = [
 
       { path: 'migrations', title: 'Migrations', icon: 'imports', needs: ['users:read'], load: () => import('./views/migrations.ts') },
 
-      // Assets
+      { path: 'assets', title: 'Assets', icon: 'assets', needs: ['tokens:read'], load: () => reference('AssetsPage') },
 
-      // Networks
+      { path: 'networks', title: 'Networks', icon: 'networks', needs: ['wallets:read'], load: () => reference('NetworksPage') },
     ],
   },
   {
@@ -78,4 +79,10 @@ export function viewAt([first, , third]: readonly string[]): View | undefined {
 /** Returns the view that opens first: the first one that a person with these permissions may see. */
 export function firstView(permissions: readonly string[]): View | undefined {
   return VIEWS.find(({ needs }) => needs.every((permission) => permissions.includes(permission)));
+}
+
+/** Returns a view that is one table of reference data. */
+async function reference(page: 'NetworksPage' | 'AssetsPage' | 'GasFeesPage'): Promise<ViewModule> {
+  const { [page]: Table } = await import('./views/reference.ts');
+  return { show: (...parts) => (parts.length === 0 ? html`<${Table} />` : undefined) };
 }

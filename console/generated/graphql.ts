@@ -127,6 +127,16 @@ export type PermissionlessTransferLimitRuleInput = {
   timePeriodValue: number;
 };
 
+/** The facts to evaluate rules against. */
+export type PreviewFacts = {
+  /** The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC. */
+  at?: string | null | undefined;
+  /** The wallet's balances: at most 1000. */
+  balances: Array<BalanceInput>;
+  /** The wallet's transfers, at most 10000. A limit counts the transfers in its currency within its window; without a list it cannot be evaluated. */
+  transfers?: Array<TransferInput> | null | undefined;
+};
+
 /** A rule or its id, and the facts to evaluate it against. */
 export type PreviewWalletRuleInput = {
   /** The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC. */
@@ -513,6 +523,18 @@ export type FindNetworksQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type FindNetworksQuery = { networks: { edges: Array<{ node: { id: string, name: string, chain: string } }> } };
 
+export type FindCurrenciesQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type FindCurrenciesQuery = { networkCurrencies: { pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, symbol: string, name: string | null, networkId: string } }> } };
+
+export type FindActorsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type FindActorsQuery = { supervisors: { edges: Array<{ node: { id: string, username: string } }> }, clients: { edges: Array<{ node: { id: string, name: string } }> } };
+
 export type ChangeOwnPasswordMutationVariables = Exact<{
   current: string;
   new: string;
@@ -536,6 +558,31 @@ export type EndOwnSessionsMutation = { result:
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
    };
 
+export type NetworksQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type NetworksQuery = { networks: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, chain: string, explorerUrl: string | null } }> } };
+
+export type AssetsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type AssetsQuery = { assets: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, symbol: string, type: string, status: string, networkId: string, contractAddress: string | null, createdAt: string } }> } };
+
+export type GasFeesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type GasFeesQuery = { gasFees: Array<{ networkId: string, gasPrice: string | null, blockNumber: number | null, updatedAt: string | null, error: string | null, priorityFee: { slow: string, standard: string, fast: string } | null }> };
+
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
 
 export type WalletRulesQueryVariables = Exact<{
@@ -549,6 +596,18 @@ export type WalletRulesQueryVariables = Exact<{
 
 
 export type WalletRulesQuery = { wallet: { id: string, chain: string, createdAt: string, account?: { id: string, name: string }, networks: { totalCount: number, edges: Array<{ node: { id: string, name: string } }> }, rules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, type: string, priority: number | null, status: WalletRuleStatus, version: number, updatedAt: string } }> } } | null };
+
+export type AllRulesQueryVariables = Exact<{
+  type?: string | null | undefined;
+  changedSince?: string | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type AllRulesQuery = { walletRules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, walletId: string, name: string, type: string, status: WalletRuleStatus, updatedAt: string, versions: { edges: Array<{ node: { subject: string } }> } } }> } };
 
 export type WalletRuleQueryVariables = Exact<{
   id: string | number;
@@ -574,6 +633,21 @@ export type PreviewWalletRuleQueryVariables = Exact<{
 
 
 export type PreviewWalletRuleQuery = { previewWalletRule: { fires: boolean, explanation: Array<{ path: string, field: string, op: string, expected: string | null, actual: string | null, result: boolean, reason: string | null }> } };
+
+export type PreviewWalletQueryVariables = Exact<{
+  walletId: string | number;
+  facts: PreviewFacts;
+}>;
+
+
+export type PreviewWalletQuery = { previewWallet: { rules: Array<{ ruleId: string, name: string, fires: boolean, unmet: { path: string, field: string, op: string, expected: string | null, actual: string | null, result: boolean, reason: string | null } | null }> } };
+
+export type WalletConditionsQueryVariables = Exact<{
+  walletId: string | number;
+}>;
+
+
+export type WalletConditionsQuery = { walletRules: { edges: Array<{ node: { status: WalletRuleStatus, autoTransferRule: { ruleLogic: unknown } | null } }> } };
 
 export type CreateWalletRuleMutationVariables = Exact<{
   walletId: string | number;
@@ -1646,6 +1720,48 @@ export const FindNetworksDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<FindNetworksQuery, FindNetworksQueryVariables>;
+export const FindCurrenciesDocument = new TypedDocumentString(`
+    query FindCurrencies($after: String) {
+  networkCurrencies(first: 100, after: $after) {
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        id
+        symbol
+        name
+        networkId
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<FindCurrenciesQuery, FindCurrenciesQueryVariables>;
+export const FindActorsDocument = new TypedDocumentString(`
+    query FindActors {
+  supervisors(first: 100) {
+    edges {
+      node {
+        id
+        username
+      }
+    }
+  }
+  clients(first: 100) {
+    edges {
+      node {
+        id
+        name
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<FindActorsQuery, FindActorsQueryVariables>;
 export const ChangeOwnPasswordDocument = new TypedDocumentString(`
     mutation ChangeOwnPassword($current: String!, $new: String!) {
   result: changeOwnPassword(current: $current, new: $new) {
@@ -1690,6 +1806,72 @@ export const EndOwnSessionsDocument = new TypedDocumentString(`
     permission
   }
 }`) as unknown as TypedDocumentString<EndOwnSessionsMutation, EndOwnSessionsMutationVariables>;
+export const NetworksDocument = new TypedDocumentString(`
+    query Networks($first: Int, $after: String, $last: Int, $before: String) {
+  networks(first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        id
+        name
+        chain
+        explorerUrl
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<NetworksQuery, NetworksQueryVariables>;
+export const AssetsDocument = new TypedDocumentString(`
+    query Assets($first: Int, $after: String, $last: Int, $before: String) {
+  assets(first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        id
+        name
+        symbol
+        type
+        status
+        networkId
+        contractAddress
+        createdAt
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<AssetsQuery, AssetsQueryVariables>;
+export const GasFeesDocument = new TypedDocumentString(`
+    query GasFees {
+  gasFees {
+    networkId
+    gasPrice
+    blockNumber
+    updatedAt
+    error
+    priorityFee {
+      slow
+      standard
+      fast
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<GasFeesQuery, GasFeesQueryVariables>;
 export const WalletRulesDocument = new TypedDocumentString(`
     query WalletRules($id: ID!, $withAccount: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
   wallet(id: $id) {
@@ -1734,6 +1916,45 @@ export const WalletRulesDocument = new TypedDocumentString(`
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<WalletRulesQuery, WalletRulesQueryVariables>;
+export const AllRulesDocument = new TypedDocumentString(`
+    query AllRules($type: String, $changedSince: DateTime, $first: Int, $after: String, $last: Int, $before: String) {
+  walletRules(
+    type: $type
+    changedSince: $changedSince
+    first: $first
+    after: $after
+    last: $last
+    before: $before
+  ) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        id
+        walletId
+        name
+        type
+        status
+        updatedAt
+        versions(first: 1) {
+          edges {
+            node {
+              subject
+            }
+          }
+        }
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<AllRulesQuery, AllRulesQueryVariables>;
 export const WalletRuleDocument = new TypedDocumentString(`
     query WalletRule($id: ID!) {
   walletRule(id: $id) {
@@ -1819,6 +2040,40 @@ export const PreviewWalletRuleDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<PreviewWalletRuleQuery, PreviewWalletRuleQueryVariables>;
+export const PreviewWalletDocument = new TypedDocumentString(`
+    query PreviewWallet($walletId: ID!, $facts: PreviewFacts!) {
+  previewWallet(walletId: $walletId, facts: $facts) {
+    rules {
+      ruleId
+      name
+      fires
+      unmet {
+        path
+        field
+        op
+        expected
+        actual
+        result
+        reason
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<PreviewWalletQuery, PreviewWalletQueryVariables>;
+export const WalletConditionsDocument = new TypedDocumentString(`
+    query WalletConditions($walletId: ID!) {
+  walletRules(walletId: $walletId, first: 100) {
+    edges {
+      node {
+        status
+        autoTransferRule {
+          ruleLogic
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<WalletConditionsQuery, WalletConditionsQueryVariables>;
 export const CreateWalletRuleDocument = new TypedDocumentString(`
     mutation CreateWalletRule($walletId: ID!, $input: WalletRuleInput!) {
   result: createWalletRule(walletId: $walletId, input: $input) {

@@ -1,6 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { html } from '../html.ts';
+import { onSignOut } from '../remembered.ts';
 import { Field, type FieldInput, inputOf } from './form.ts';
+import { Id } from './text.ts';
 
 /** Something that can be picked: its id, its name, and what tells it from others of that name. */
 export interface Option {
@@ -58,7 +60,7 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
   };
   useLookup(value, UUID.test(value) && !isKnown ? async (signal) => found(await source.find(value.toLowerCase(), signal), signal) : undefined);
   const search = async (signal: AbortSignal) => {
-    const next = await source.search(isKnown ? '' : value, signal);
+    const next = await source.search(isKnown ? '' : value.trim(), signal);
     if (signal.aborted) return;
     setOptions(next);
     setActive(0);
@@ -85,7 +87,8 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
   };
   const type = (event: Event) => {
     setOpen(true);
-    onChange(inputOf(event).trim());
+    const typed = inputOf(event);
+    onChange(UUID.test(typed.trim()) ? typed.trim() : typed);
   };
   const shownHint = isKnown && known.detail ? known.detail : hint;
   return html`<div class="picker" ref=${box} onFocusOut=${() => setOpen(false)}>
@@ -100,4 +103,32 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
         onMouseDown=${(event: Event) => event.preventDefault()} onClick=${() => pick(option)}>${option.text}${option.detail && html`<small>${option.detail}</small>`}</li>`,
     )}</ul>
   </div>`;
+}
+
+/** What ids name, as far as it was looked up since the sign-in. */
+const NAMES = new Map<string, Promise<Option | undefined>>();
+onSignOut(() => NAMES.clear());
+
+/** Returns the name of an id; undefined until it is known, and where there is none. */
+export function useName(source: Source, id: string): string | undefined {
+  const [known, setKnown] = useState<{ id: string; text: string | undefined }>();
+  useEffect(() => {
+    if (!UUID.test(id)) return;
+    const found = NAMES.get(id) ?? source.find(id.toLowerCase(), new AbortController().signal).catch(() => undefined);
+    NAMES.set(id, found);
+    void found.then((option) => setKnown({ id, text: option?.text }));
+  }, [id]);
+  return known?.id === id ? known.text : undefined;
+}
+
+/** Returns the first options of a source, asked for again when the key changes. */
+export function useFound(source: Source, key: string): readonly Option[] {
+  const [found, setFound] = useState<readonly Option[]>([]);
+  useLookup(key, async (signal) => setFound(await source.search('', signal)));
+  return found;
+}
+
+/** An id by the name of what it names, as a chip. */
+export function Named({ source, id, link }: { source: Source; id: string; link?: string }) {
+  return html`<${Id} id=${id} link=${link} name=${useName(source, id)} />`;
 }

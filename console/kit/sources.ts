@@ -2,6 +2,8 @@ import { ask } from '../api.ts';
 import {
   FindAccountDocument,
   FindAccountsDocument,
+  FindActorsDocument,
+  FindCurrenciesDocument,
   FindNetworksDocument,
   FindUserDocument,
   FindUsersDocument,
@@ -9,8 +11,11 @@ import {
   FindWalletsDocument,
 } from '../generated/graphql.ts';
 import { nodesOf } from './list.ts';
+import { may } from './page.ts';
 import type { Option, Source } from './picker.ts';
 import { shortened, words } from './text.ts';
+
+const MAX_CURRENCIES = 1_000;
 
 /** Returns a source of options that are all known. */
 export function sourceOf(read: () => Promise<readonly Option[]> | readonly Option[]): Source {
@@ -58,7 +63,37 @@ export const users: Source = {
   },
 };
 
+/** The supervisors and clients that act for the tenant, where the person may read them. */
+export const actors: Source = sourceOf(async () => {
+  if (!may('clients:manage')) return [];
+  const { supervisors, clients } = await ask(FindActorsDocument, {});
+  const people = nodesOf(supervisors).map(({ id, username }) => ({ id, text: username }));
+  return [...people, ...nodesOf(clients).map(({ id, name }) => ({ id, text: name, detail: 'API client' }))];
+});
+
 /** The networks. */
 export const networks: Source = sourceOf(async () =>
   nodesOf((await ask(FindNetworksDocument, {})).networks).map(({ id, name, chain }) => ({ id, text: name, detail: chain })),
 );
+
+/** The currencies of a network, or of all. */
+export function currenciesOf(networkId?: string): Source {
+  return sourceOf(async () => {
+    const [all, { networks }] = await Promise.all([readCurrencies(), ask(FindNetworksDocument, {})]);
+    const names = new Map(nodesOf(networks).map(({ id, name }) => [id, name]));
+    const shown = networkId && names.has(networkId) ? all.filter((currency) => currency.networkId === networkId) : all;
+    return shown.map(({ id, symbol, name, networkId: of }) => ({ id, text: `${symbol} · ${names.get(of) ?? of}`, detail: name ?? undefined }));
+  });
+}
+
+export const currencies: Source = currenciesOf();
+
+async function readCurrencies() {
+  const found = [];
+  for (let after: string | null | undefined; ; ) {
+    const { networkCurrencies: page } = await ask(FindCurrenciesDocument, { after: after ?? null });
+    found.push(...nodesOf(page));
+    if (!page.pageInfo.hasNextPage || found.length >= MAX_CURRENCIES) return found;
+    after = page.pageInfo.endCursor;
+  }
+}

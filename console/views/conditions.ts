@@ -1,10 +1,15 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Issue } from '../api.ts';
 import { html } from '../html.ts';
-import { Field, inputOf, issueAt } from '../kit/form.ts';
-import { blank, type Condition, changed, conditionsOf, type GroupKind, group, groupOf, LOGIC, type Logic, OPERATORS, pathIn } from './rule-draft.ts';
+import { Input, issueAt, Select } from '../kit/form.ts';
+import { Picker, type Source } from '../kit/picker.ts';
+import { blank, type Condition, changed, conditionsOf, FIELDS, type GroupKind, group, groupOf, LOGIC, type Logic, OPERATORS, pathIn } from './rule-draft.ts';
 import { type Explanation, Verdict } from './rule-preview.ts';
 
+const FIELD_OPTIONS = [
+  ...Object.entries(FIELDS).map(([field, name]) => [field, name.replace(/^\w/, (letter) => letter.toUpperCase())]),
+  ['', 'Another field …'],
+];
 const MAX_DEPTH = 8;
 const MAX_CONDITIONS = 64;
 const KINDS: Readonly<Record<GroupKind, string>> = { and: 'All of these are true', or: 'Any of these is true', not: 'This is not true' };
@@ -16,13 +21,14 @@ interface Conditions {
   explained: ReadonlyMap<string, Explanation>;
   /** What new conditions have as their currency. */
   currencyId: string;
+  currencies: Source;
   onChange(logic: Logic): void;
 }
 
 type Place = readonly number[];
 
 /** The conditions of a rule, as a tree of groups that one can type on. */
-export function ConditionTree({ logic: root, issues, explained, currencyId, onChange }: Conditions) {
+export function ConditionTree({ logic: root, issues, explained, currencyId, currencies, onChange }: Conditions) {
   const wanted = useRef<Place | undefined>(undefined);
   useLayoutEffect(() => {
     if (!wanted.current) return;
@@ -47,35 +53,32 @@ export function ConditionTree({ logic: root, issues, explained, currencyId, onCh
   };
   const childrenOf = (logic: Exclude<Logic, Condition>, at: Place, path: string) => {
     const { kind, children } = groupOf(logic);
-    const turn = (event: Event) => change(at, () => group(inputOf(event) as GroupKind, children), at);
+    const turn = (to: string) => change(at, () => group(to as GroupKind, children), at);
     const add = (text: string, node: Logic) =>
       button(text, count >= MAX_CONDITIONS || at.length + depthOf(node) >= MAX_DEPTH, () =>
         change(at, () => group(kind, [...children, node]), [...at, children.length]),
       );
     const options = Object.entries(KINDS).filter(([name]) => name !== 'not' || children.length === 1);
-    return html`<${Field} label="Holds where">${(described: object) => select(described, kind, options, turn)}<//>
+    return html`<${Select} label="Holds where" value=${kind} options=${options} onChange=${turn} />
       ${children.map((child, index) => nodeOf(child, [...at, index], pathIn(path, kind, index)))}
       <p class="actions">${kind !== 'not' && [add('Add condition', blank(currencyId)), add('Add group', { and: [blank(currencyId)] })]}
         ${children.length === 1 && button('Ungroup', false, () => change(at, () => children[0], at))}</p>`;
   };
   const leafOf = (condition: Condition, at: Place, path: string) => {
-    const put = (name: string) => (event: Event) => change(at, (node) => ({ ...(node as Condition), [name]: inputOf(event) }));
-    const input = (name: keyof Condition, label: string, attributes: object) => html`<${Field} label=${label} issue=${issueAt(issues, `${path}.${name}`)}>
-      ${(described: object) => html`<input ...${described} required ...${attributes} value=${condition[name]} onInput=${put(name)} />`}<//>`;
+    const put = (name: keyof Condition) => (to: string) => change(at, (node) => ({ ...(node as Condition), [name]: to }));
+    const given = (name: keyof Condition) => ({ value: condition[name], issue: issueAt(issues, `${path}.${name}`), required: true });
+    const { field } = condition;
     return html`<div class="leaf">
-        ${input('field', 'Field', { placeholder: 'target.balance' })}
-        <${Field} label="Operator" issue=${issueAt(issues, `${path}.op`)}>
-          ${(described: object) => select(described, condition.op, Object.entries(OPERATORS), put('op'))}<//>
-        ${input('value', 'Value', { inputmode: 'decimal' })} ${input('network_currency_id', 'Currency id', { list: 'currencies' })}
+        <${Select} label="Field" value=${field in FIELDS ? field : ''} options=${FIELD_OPTIONS} onChange=${put('field')} />
+        ${!(field in FIELDS) && html`<${Input} label="Name of the field" ...${given('field')} onInput=${put('field')} />`}
+        <${Select} label="Operator" ...${given('op')} options=${Object.entries(OPERATORS)} onChange=${put('op')} />
+        <${Input} label="Value" inputmode="decimal" ...${given('value')} onInput=${put('value')} />
+        <${Picker} label="Currency" source=${currencies} ...${given('network_currency_id')} onChange=${put('network_currency_id')} />
       </div>
       <${Verdict} of=${explained.get(path)} />`;
   };
   return html`${nodeOf(root, [], LOGIC)}
     <p class="muted" role="status">${count} of at most ${MAX_CONDITIONS} conditions, ${depthOf(root)} of at most ${MAX_DEPTH} levels.</p>`;
-}
-
-function select(described: object, value: string, options: readonly [string, string][], onChange: (event: Event) => void) {
-  return html`<select ...${described} value=${value} onChange=${onChange}>${options.map(([name, text]) => html`<option value=${name}>${text}</option>`)}</select>`;
 }
 
 function depthOf(logic: Logic): number {

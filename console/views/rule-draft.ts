@@ -24,6 +24,18 @@ export const OPERATORS: Readonly<Record<string, string>> = {
   neq: '≠ not equal',
 };
 
+/** The fields that conditions usually compare, in words. */
+export const FIELDS: Readonly<Record<string, string>> = {
+  'target.balance': 'balance of the target wallet',
+  'source.balance': 'balance of this wallet',
+  'balance.available': 'available balance of this wallet',
+};
+
+/** Returns a field in words; one that is not known as it is. */
+export function fieldName(field: string): string {
+  return FIELDS[field] ?? field.replaceAll('_', ' ');
+}
+
 /** Returns the sign of an operator. */
 export function signOf(op: string): string {
   return OPERATORS[op]?.split(' ')[0] ?? op;
@@ -77,29 +89,37 @@ const PARTS: readonly Part[] = ['autoTransferRule', 'permissionlessTransferLimit
 interface Text {
   label: string;
   hint?: string;
-  options?: readonly string[];
+  options?: readonly (readonly [value: string, text: string])[];
   initial?: string;
   attributes?: object;
 }
 
+export const RULE_TYPES = [
+  ['auto_transfer', 'Automatic transfer'],
+  ['permissionless_transfer_limit', 'Limit of transfers without approval'],
+] as const;
+const TIMINGS = [
+  ['auto', 'Transfer at once'],
+  ['auto_with_approve', 'Wait for an approval'],
+] as const;
 const WHOLE_INPUT = { inputmode: 'numeric' };
 const APPROVER = { hint: '1 to 100, or empty', attributes: WHOLE_INPUT };
-const PERIODS = ['hour', 'day', 'week', 'month', 'year'];
+const PERIODS = ['hour', 'day', 'week', 'month', 'year'].map((name) => [name, `${name}s`] as const);
 
 /** The texts of a rule by their paths in its input, in the order in which they are shown. */
 export const TEXTS: Readonly<Record<string, Text>> = {
   name: { label: 'Name' },
-  type: { label: 'Type', options: ['auto_transfer', 'permissionless_transfer_limit'], initial: 'auto_transfer' },
-  networkId: { label: 'Network id', attributes: { list: 'networks' } },
-  networkCurrencyId: { label: 'Currency id of the rule', attributes: { list: 'currencies' } },
+  type: { label: 'Type', options: RULE_TYPES, initial: 'auto_transfer' },
+  networkId: { label: 'Network' },
+  networkCurrencyId: { label: 'Currency of the rule' },
   priority: { label: 'Priority', ...APPROVER },
-  'autoTransferRule.type': { label: 'Approval', options: ['auto', 'auto_with_approve'], initial: 'auto' },
+  'autoTransferRule.type': { label: 'Timing', options: TIMINGS, initial: 'auto' },
   'autoTransferRule.amount': { label: 'Amount', attributes: { inputmode: 'decimal' } },
-  'autoTransferRule.targetWalletId': { label: 'Target wallet id' },
-  'permissionlessTransferLimitRule.maxAmount': { label: 'Maximum in the window', hint: 'a whole number', attributes: WHOLE_INPUT },
-  'permissionlessTransferLimitRule.timePeriod': { label: 'Period', options: PERIODS, initial: 'day' },
-  'permissionlessTransferLimitRule.timePeriodValue': { label: 'Periods in the window', initial: '1', attributes: WHOLE_INPUT },
-  'signAndApproveRule.mandatoryUserId': { label: 'Id of a user who must approve', hint: 'may be empty' },
+  'autoTransferRule.targetWalletId': { label: 'Target wallet' },
+  'permissionlessTransferLimitRule.maxAmount': { label: 'Maximum', hint: 'a whole number', attributes: WHOLE_INPUT },
+  'permissionlessTransferLimitRule.timePeriod': { label: 'Unit of time', options: PERIODS, initial: 'day' },
+  'permissionlessTransferLimitRule.timePeriodValue': { label: 'Within', initial: '1', attributes: WHOLE_INPUT },
+  'signAndApproveRule.mandatoryUserId': { label: 'Approver who must sign', hint: 'may be empty' },
   'signAndApproveRule.minPriority': { label: 'Lowest priority of an approver', ...APPROVER },
   'signAndApproveRule.maxPriority': { label: 'Highest priority of an approver', ...APPROVER },
   'signAndApproveRule.minUserCount': { label: 'Approvals required', hint: 'at least 1, or empty', attributes: WHOLE_INPUT },
@@ -114,17 +134,17 @@ export function memberAt(of: unknown, path: readonly string[]): unknown {
   return path.reduce((value: unknown, name) => (value as Record<string, unknown> | null | undefined)?.[name], of);
 }
 
-/** Returns a rule as it is to be typed on; an empty one for none. */
-export function draftOf(rule?: Rule): Draft {
+/** Returns a rule as it is to be typed on; an empty one for none, on a network. */
+export function draftOf(rule?: Rule, networkId = ''): Draft {
   const at = (path: string) => memberAt(rule, path.split('.'));
   const fields = Object.fromEntries(Object.entries(TEXTS).map(([path, { initial = '' }]) => [path, String(at(path) ?? initial)]));
   const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic as Logic) : blank('');
-  return { fields, logic, parts: PARTS.filter((part) => rule?.[part]) };
+  return { fields: rule ? fields : { ...fields, networkId }, logic, parts: PARTS.filter((part) => rule?.[part]) };
 }
 
 /** Returns an empty condition. */
 export function blank(currencyId: string): Condition {
-  return { field: '', op: 'gte', value: '', network_currency_id: currencyId };
+  return { field: 'target.balance', op: 'lt', value: '', network_currency_id: currencyId };
 }
 
 /**

@@ -2,17 +2,19 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, failureOf, resultOf } from '../api.ts';
 import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Field, inputOf, issueAt } from '../kit/form.ts';
+import { Check, Input, issueAt, Select } from '../kit/form.ts';
 import { Table } from '../kit/list.ts';
-import { Confirm, Dialog } from '../kit/overlay.ts';
+import { Confirm, Dialog, toast } from '../kit/overlay.ts';
 import { FailureBox, may, useAction } from '../kit/page.ts';
-import { words } from '../kit/text.ts';
+import { Picker, type Source } from '../kit/picker.ts';
+import { networks as allNetworks, currenciesOf, sourceOf, users, wallets } from '../kit/sources.ts';
 import { onSignOut } from '../remembered.ts';
 import { guardLeaving } from '../router.ts';
 import { viewer } from '../session.ts';
 import { ConditionTree } from './conditions.ts';
-import { conditionsOf, type Draft, draftOf, memberAt, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
+import { type Draft, draftOf, memberAt, nameOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
 import { byPath, type Facts, PreviewPanel, usePreview } from './rule-preview.ts';
+import { Sentence } from './rule-sentence.ts';
 
 /** What the editor takes. */
 export interface EditorInput {
@@ -23,21 +25,26 @@ export interface EditorInput {
   onSaved(rule: Rule): void;
 }
 
-type Typed = Partial<{ base: { draft: Draft; version: number | undefined }; draft: Draft; facts: Facts }>;
+type Typed = { base: { draft: Draft; version: number | undefined }; draft: Draft };
 
-/** Unsaved input by wallet and rule: it survives the end of a session, and the facts survive a creation. */
+/** Unsaved input by wallet and rule, which survives the end of a session. */
 const TYPED = new Map<string, Typed>();
-onSignOut(() => TYPED.clear());
+/** The facts of previews, by wallet. */
+const FACTS = new Map<string, Facts>();
+onSignOut(() => {
+  TYPED.clear();
+  FACTS.clear();
+});
 
 /** An editable rule and its preview. */
 export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const place = `${walletId} ${rule?.id}`;
   const kept = TYPED.get(place);
-  const [base, setBase] = useState(() => kept?.base ?? { draft: draftOf(rule), version: rule?.version });
+  const [only, second] = networks;
+  const [base, setBase] = useState(() => kept?.base ?? { draft: draftOf(rule, second ? undefined : only?.id), version: rule?.version });
   const [draft, setDraft] = useState(kept?.draft ?? base.draft);
-  const [facts, setFacts] = useState<Facts>(kept?.facts ?? { values: {}, transfers: [] });
+  const [facts, setFacts] = useState<Facts>(FACTS.get(walletId) ?? { values: {}, transfers: [] });
   const [theirs, setTheirs] = useState<Rule>();
-  const [saved, setSaved] = useState('');
   const [sent, setSent] = useState<unknown>();
   const { run, isBusy, failure, setFailure } = useAction();
   const form = useRef<HTMLFormElement>(null);
@@ -48,9 +55,10 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     if (rule && rule.version !== base.version && isSame(draftOf(rule), base.draft)) setBase({ ...base, version: rule.version });
   }, [rule?.version]);
   useEffect(() => {
-    if (isDirty) TYPED.set(place, { base, draft, facts });
+    if (isDirty) TYPED.set(place, { base, draft });
     else TYPED.delete(place);
-  }, [base, draft, facts]);
+  }, [base, draft]);
+  useEffect(() => void FACTS.set(walletId, facts), [facts]);
   useEffect(() => () => void (viewer.value && TYPED.delete(place)), []);
   useEffect(() => {
     if (failure?.issues.length) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
@@ -66,19 +74,15 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   };
   const save = async (version: number | undefined) => {
     const input = ruleInput(draft);
-    setSaved('');
     setSent(input);
     try {
       const { result } = rule
         ? await ask(ReplaceWalletRuleDocument, { walletId, id: rule.id, input, ifVersion: version ?? null })
         : await ask(CreateWalletRuleDocument, { walletId, input });
       const stored = resultOf(result) as Rule;
-      if (!rule) {
-        guardLeaving(undefined);
-        TYPED.set(`${walletId} ${stored.id}`, { facts });
-      }
+      if (!rule) guardLeaving(undefined);
       take(stored);
-      setSaved(`Saved as version ${stored.version}.`);
+      toast(rule ? `Saved as version ${stored.version}.` : 'Rule created. It is active.');
     } catch (error) {
       if (!rule || failureOf(error).code !== 'PreconditionError') throw error;
       const { walletRule } = await ask(WalletRuleDocument, { id: rule.id });
@@ -86,17 +90,27 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
       setTheirs(walletRule);
     }
   };
-  const put = (path: string) => (event: Event) => setDraft({ ...draft, fields: { ...draft.fields, [path]: inputOf(event) } });
+  const put = (path: string) => (text: string) => setDraft({ ...draft, fields: { ...draft.fields, [path]: text } });
   // An error of a member is about the value that was sent, and is removed once the value changes.
-  const issues = failure?.issues.filter(({ path }) => isSame(memberAt(sent, path), memberAt(ruleInput(draft), path))) ?? [];
+  const issues = (failure?.issues ?? [])
+    .filter(({ path }) => isSame(memberAt(sent, path), memberAt(ruleInput(draft), path)))
+    .map((issue) => ({ ...issue, message: issue.message.startsWith('must be a UUID') ? 'choose one from the list, or paste its id' : issue.message }));
+  const currencies = currenciesOf(draft.fields.networkId);
+  const sources: Readonly<Record<string, Source>> = {
+    networkId: networks.length > 0 ? { ...allNetworks, search: sourceOf(() => networks.map(({ id, name }) => ({ id, text: name }))).search } : allNetworks,
+    networkCurrencyId: currencies,
+    'autoTransferRule.targetWalletId': wallets,
+    'signAndApproveRule.mandatoryUserId': users,
+  };
   const field = (path: string) => {
     const { label, hint, options, attributes } = TEXTS[path] ?? { label: path };
-    const input = (described: object) =>
-      options
-        ? html`<select ...${described} value=${draft.fields[path]} onChange=${put(path)}>${options.map((option) => html`<option value=${option}>${words(option)}</option>`)}</select>`
-        : html`<input ...${described} ...${attributes} required=${!OPTIONAL.test(path)} value=${draft.fields[path]} onInput=${put(path)} />`;
-    const network = path === 'networkId' ? networks.find(({ id }) => id === draft.fields.networkId)?.name : undefined;
-    return html`<${Field} label=${label} hint=${network ?? hint} issue=${issueAt(issues, path)}>${input}<//>`;
+    const value = draft.fields[path] ?? '';
+    const given = { label, hint, value, issue: issueAt(issues, path), required: !OPTIONAL.test(path) };
+    if (options) return html`<${Select} ...${given} options=${options} onChange=${put(path)} />`;
+    const source = sources[path];
+    return source
+      ? html`<${Picker} ...${given} source=${source} onChange=${put(path)} />`
+      : html`<${Input} ...${given} ...${attributes} onInput=${put(path)} />`;
   };
   const fieldsIn = (part: string) =>
     Object.keys(TEXTS)
@@ -107,33 +121,31 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const approve = () => setDraft({ ...draft, parts: isApproved ? others : [...others, 'signAndApproveRule'] });
   const own = ownPart(draft);
   const currencyId = draft.fields.networkCurrencyId ?? '';
-  const currencies = new Set([currencyId, ...conditionsOf(draft.logic).map(([, condition]) => condition.network_currency_id)]);
-  return html`<div class="sides">
+  return html`<p class="sentence" aria-label="What the rule does"><${Sentence} draft=${draft} /></p>
+  <div class="sides">
     <form class="card" ref=${form} autocomplete="off" aria-label="Rule" onSubmit=${(event: Event) => {
       event.preventDefault();
       void run(() => save(base.version));
     }}>
-      <${FailureBox} failure=${failure} issues=${issues} />
+      <${FailureBox} failure=${failure} issues=${issues.map(({ path, message }) => ({ path: [nameOf(path)], message }))} />
       <fieldset class="plain" disabled=${!may('wallet-rules:write')}>
         ${['name', 'type', 'networkId', 'networkCurrencyId', 'priority'].map(field)}
-        <datalist id="networks">${networks.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</datalist>
-        <datalist id="currencies">${[...currencies].filter(Boolean).map((id) => html`<option value=${id}></option>`)}</datalist>
-        <h2>${own === 'autoTransferRule' ? 'Transfer' : 'Limit'}</h2>
-        ${fieldsIn(own)}
         ${
           own === 'autoTransferRule' &&
-          html`<h2>Conditions</h2>
-          <${ConditionTree} logic=${draft.logic} issues=${issues} explained=${byPath(preview)} currencyId=${currencyId}
+          html`<h2>When</h2>
+          <${ConditionTree} logic=${draft.logic} issues=${issues} explained=${byPath(preview)} ...${{ currencyId, currencies }}
             onChange=${(logic: Draft['logic']) => setDraft({ ...draft, logic })} />`
         }
+        <h2>Then</h2>
+        ${fieldsIn(own)}
         <h2>Approvals</h2>
-        <label class="check"><input type="checkbox" checked=${isApproved} onChange=${approve} />Others must sign and approve</label>
+        <${Check} label="Others must sign and approve" checked=${isApproved} onChange=${approve} />
         ${isApproved && fieldsIn('signAndApproveRule')}
-        <p class="actions"><button type="submit" class="primary" disabled=${isBusy}>${rule ? 'Save' : 'Create the rule'}</button>
-          <span role="status">${isDirty ? 'Not saved yet.' : saved}</span></p>
+        <p class="actions sticky"><button type="submit" class="primary" disabled=${isBusy}>${rule ? 'Save' : 'Create the rule'}</button>
+          <span role="status">${isDirty && 'Not saved yet.'}</span></p>
       </fieldset>
     </form>
-    <${PreviewPanel} ...${{ draft, preview, facts, onFacts: setFacts }} />
+    <${PreviewPanel} ...${{ walletId, ruleId: rule?.id, draft, preview, facts, onFacts: setFacts }} />
     <${LeaveGuard} isDirty=${isDirty} />
     ${theirs && html`<${Conflict} ...${{ theirs, draft, take }} version=${base.version} save=${() => save(theirs.version)} onClose=${() => setTheirs(undefined)} />`}
   </div>`;

@@ -24,9 +24,10 @@ function condition(page: Page, number: string): Locator {
 }
 
 async function fillCondition(given: Locator, field: string, value: string): Promise<void> {
-  await given.getByLabel('Field').fill(field);
+  await given.getByLabel('Field').selectOption(field);
+  await given.getByLabel('Operator').selectOption('gte');
   await given.getByLabel('Value').fill(value);
-  await given.getByLabel('Currency id').fill(p.demo.network_currency_id);
+  await given.getByRole('combobox', { name: 'Currency' }).fill(p.demo.network_currency_id);
 }
 
 /** Follows the links from the accounts to the form of a new rule. */
@@ -41,10 +42,10 @@ async function goToNewRule(page: Page): Promise<void> {
 
 async function fillRule(page: Page): Promise<void> {
   await page.getByLabel('Name', { exact: true }).fill('Refill');
-  await page.getByLabel('Network id').fill(p.demo.network_id);
-  await page.getByLabel('Currency id of the rule').fill(p.demo.network_currency_id);
+  await page.getByRole('combobox', { name: 'Network' }).fill(p.demo.network_id);
+  await page.getByRole('combobox', { name: 'Currency of the rule' }).fill(p.demo.network_currency_id);
   await page.getByLabel('Amount').fill(EXACT);
-  await page.getByLabel('Target wallet id').fill(p.demo.target_wallet_id);
+  await page.getByRole('combobox', { name: 'Target wallet' }).fill(p.demo.target_wallet_id);
   await fillCondition(condition(page, ''), 'target.balance', EXACT);
   await page.getByRole('button', { name: 'Group' }).click();
   await page.getByRole('button', { name: 'Add condition' }).click();
@@ -95,20 +96,20 @@ describeReal('chromium', 'rules in the console', () => {
     await typeTransfer(page);
     await fillRule(page);
 
-    await page.getByLabel('Value of target.balance').fill('0.1');
-    await page.getByLabel('Value of source.balance').fill('0');
+    await page.getByLabel('Value of balance of the target wallet').fill('0.1');
+    await page.getByLabel('Value of balance of this wallet').fill('0');
     await page.getByText('It would not fire').waitFor();
     expect(await condition(page, '1').innerText()).toContain(`is false actual 0.1, expected ≥ ${EXACT}`);
     expect(await page.getByRole('list', { name: 'Why' }).innerText()).toContain('actual 0, expected ≥ 0.000000');
-    await page.getByLabel('Value of target.balance').fill(EXACT);
+    await page.getByLabel('Value of balance of the target wallet').fill(EXACT);
     await page.getByText('It would fire').waitFor();
     await takePicture(page, 'console-rule', 1700);
 
-    await page.getByLabel('Target wallet id').fill('no id');
+    await page.getByRole('combobox', { name: 'Target wallet' }).fill('no id');
     await page.getByRole('button', { name: 'Create the rule' }).click();
-    await page.getByText('must be a UUID').first().waitFor();
-    await expect.poll(() => page.getByLabel('Target wallet id').evaluate(isFocused), SOON).toBe(true);
-    await correct(page, page.getByLabel('Target wallet id'), p.demo.target_wallet_id);
+    await page.getByText('choose one from the list').first().waitFor();
+    await expect.poll(() => page.getByRole('combobox', { name: 'Target wallet' }).evaluate(isFocused), SOON).toBe(true);
+    await correct(page, page.getByRole('combobox', { name: 'Target wallet' }), p.demo.target_wallet_id);
     const value = condition(page, '1').getByLabel('Value');
     await value.fill('much');
     await page.getByRole('button', { name: 'Create the rule' }).click();
@@ -116,8 +117,8 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Create the rule' }).click();
     const history = page.getByRole('table', { name: 'Version history' });
     await history.getByText('The rule was created.').waitFor();
-    expect(await page.getByLabel('Value of target.balance').inputValue()).toBe(EXACT);
-    expect(await page.getByLabel('Value of source.balance').inputValue()).toBe('0');
+    expect(await page.getByLabel('Value of balance of the target wallet').inputValue()).toBe(EXACT);
+    expect(await page.getByLabel('Value of balance of this wallet').inputValue()).toBe('0');
     await page.getByText('It would fire').waitFor();
     expect(await page.getByLabel('Amount').inputValue()).toBe(EXACT);
     expect(await condition(page, '1').getByLabel('Value').inputValue()).toBe(EXACT);

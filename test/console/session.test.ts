@@ -286,9 +286,9 @@ describeReal('chromium', 'the session of the console', () => {
     await name.fill('Half of a rule');
     await operate(p, await p.clientToken(), RevokeSessionsDocument, { supervisorId: id });
     await page.getByLabel('Type', { exact: true }).selectOption('permissionless_transfer_limit');
-    await page.getByLabel('Maximum in the window').fill('1');
-    await page.getByLabel('Network id').fill(p.demo.network_id);
-    await page.getByLabel('Currency id of the rule').fill(p.demo.network_currency_id);
+    await page.getByLabel('Maximum').fill('1');
+    await page.getByRole('combobox', { name: 'Network' }).fill(p.demo.network_id);
+    await page.getByRole('combobox', { name: 'Currency of the rule' }).fill(p.demo.network_currency_id);
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     expect(await shown(page)).toContain('Your session was revoked or has expired.');
     await signIn(page, credentials);

@@ -271,7 +271,10 @@ describeReal('chromium', 'texts of others in the console', () => {
     await everyPage(page, `#/accounts/${accountId}`, 'wallets');
     await at(page, `#/wallets/${walletId}`, XSS);
     await everyPage(page, `#/wallets/${walletId}`, 'rules');
-    await at(page, `#/wallets/${walletId}/rules/new`, XSS);
+    await everyPage(page, '#/rules', 'rules');
+    await at(page, `#/wallets/${walletId}/rules/new`, ['New rule']);
+    await page.getByRole('combobox', { name: 'Network' }).click();
+    await look(page, XSS);
     for (const id of ruleIds.slice(1, 4)) await at(page, `#/wallets/${walletId}/rules/${id}`, ['The rule was created']);
     await at(page, `#/wallets/${walletId}/rules/${ruleIds[0]}`, ['Not evaluated', ...XSS]);
     await expectNothingRan();

@@ -1,0 +1,99 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { goTo, signIn } from '../support/console/console-page.ts';
+import { type OpenPage, openPage, startBrowser } from '../support/harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { describeReal } from '../support/services/real.ts';
+import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
+
+const SOON = { interval: 80, timeout: 10_000 };
+
+let p: Portcullis;
+let browser: Browser;
+
+async function openNewRule(options: object = {}): Promise<OpenPage> {
+  const open = await openPage(browser, p.url, '/console/', options);
+  await signIn(open.page, p.demo);
+  await goTo(open.page, `#/wallets/${p.demo.wallet_id}/rules/new`);
+  return open;
+}
+
+const sentence = (page: Page) => page.getByLabel('What the rule does');
+
+/** Types into the input that has the focus, which is the next one by the keyboard. */
+async function typeAt(page: Page, label: string, text: string, isPicked = false): Promise<void> {
+  const focused = () => page.evaluate("document.activeElement?.labels?.[0]?.textContent ?? ''");
+  for (let steps = 0; (await focused()) !== label; steps += 1) {
+    if (steps > 60) throw new Error(`the keyboard does not reach ${label}`);
+    await page.keyboard.press('Tab');
+  }
+  await page.keyboard.type(text);
+  if (!isPicked) return;
+  await page.locator(':focus[aria-expanded="true"]').waitFor();
+  await page.keyboard.press('Enter');
+}
+
+/** Writes a rule that tops a wallet up below 100, with the keyboard alone. */
+async function topUp(page: Page): Promise<void> {
+  await typeAt(page, 'Name', 'Top up below 100');
+  await typeAt(page, 'Network', 'Ethereum main', true);
+  await typeAt(page, 'Currency of the rule', 'EURC', true);
+  await typeAt(page, 'Value', '100');
+  await typeAt(page, 'Currency', 'EURC', true);
+  await typeAt(page, 'Amount', '250.50');
+  await typeAt(page, 'Target wallet', 'Acme', true);
+}
+
+describeReal('chromium', 'a rule that tops up a wallet', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+    await rulesOf(p, await p.clientToken()).created(limit({ name: 'Daily maximum', priority: 9 }));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it.each([
+    ['on a desk', {}],
+    ['on a phone', { viewport: { width: 390, height: 844 } }],
+  ])(
+    'is created %s by the keyboard alone, said in words, and previewed with the other rules of the wallet',
+    async (_where, options) => {
+      await using open = await openNewRule(options);
+      const { page } = open;
+      await topUp(page);
+      const words =
+        /^When the balance of the target wallet falls below 100 EURC, transfer 250\.50 EURC to Acme.* › ethereum\.$/;
+      await expect.poll(async () => (await sentence(page).innerText()).replaceAll(/\s+/g, ' '), SOON).toMatch(words);
+      await page.getByText('Enter a balance to test the rule.').waitFor();
+      await page.getByLabel('Value of balance of the target wallet').fill('120');
+      await page.getByText('It would not fire').waitFor();
+      await page.getByLabel('Value of balance of the target wallet').fill('99.99');
+      await page.getByText('It would fire').waitFor();
+      await page.getByRole('button', { name: 'All rules of the wallet' }).click();
+      const others = page.getByRole('list', { name: 'Other active rules of the wallet' });
+      await others.getByText('Daily maximum').waitFor();
+      await page.getByRole('button', { name: 'Create the rule' }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByText('The rule was created.').waitFor();
+      expect(await page.getByLabel('Value of balance of the target wallet').inputValue()).toBe('99.99');
+      expect(open.complaints).toEqual([]);
+    },
+  );
+
+  it('is found among the rules of all wallets by when it was changed, with its wallet and author by name', async () => {
+    const since = new Date().toISOString();
+    await rulesOf(p, await p.loginToken()).created(limit({ name: 'Changed today' }));
+    await using open = await openNewRule();
+    const { page } = open;
+    await goTo(page, `#/rules?changedSince=${encodeURIComponent(since)}`);
+    const rows = page.getByRole('table', { name: 'Rules' }).locator('tbody tr');
+    await expect.poll(() => rows.count(), SOON).toBe(1);
+    await expect.poll(() => rows.first().innerText(), SOON).toMatch(/Changed today\s+.* › ethereum[\s\S]*\badmin\b/);
+    await page.getByLabel('Type').selectOption('auto_transfer');
+    await page.getByText('No rule matches.').waitFor();
+    await page.getByRole('button', { name: 'Show all rules' }).click();
+    await page.getByRole('table', { name: 'Rules' }).getByText('Daily maximum').waitFor();
+  });
+});
