@@ -85,11 +85,15 @@ const IMPORT = /(?:^|[;}])\s*(?:import|export)[^'"();]*?from\s*["']([^"']+)["']/
 /** Returns links by which the page requests the modules of a first visit together, and not import by import. */
 async function preloads(page: string, files: Files): Promise<string> {
   const { imports } = JSON.parse(importMapOf(page));
-  const names = new Set(FIRST);
-  for (const name of names) {
-    const file = await files.find(name);
-    for (const [, specifier = ''] of String(file?.bytes).matchAll(IMPORT)) {
-      names.add(join(imports[specifier] ? '' : dirname(name), imports[specifier] ?? specifier));
+  const names = new Set<string>();
+  // The start comes before the view: all of it is needed to sign in.
+  for (const first of FIRST) {
+    names.add(first);
+    for (const name of names) {
+      const file = await files.find(name);
+      for (const [, specifier = ''] of String(file?.bytes).matchAll(IMPORT)) {
+        names.add(join(imports[specifier] ? '' : dirname(name), imports[specifier] ?? specifier));
+      }
     }
   }
   return Array.from(names, (name) => `<link rel="modulepreload" href="${name}">\n`).join('');
