@@ -57,6 +57,9 @@ const readers: Record<string, (value: object) => boolean> = {
   ),
 };
 
+/** The members of reference data that are read as null if they are not as described. */
+const LENIENT = ['ReferenceNetworks.explorer_url', 'ReferenceCurrencies.name', 'ReferenceCurrencies.decimals'];
+
 const family = newFamily();
 
 /** A row of the family, as its owner writes it, and its key. */
@@ -96,7 +99,8 @@ describe.each(Object.entries(readers))('the schema %s and what the code reads', 
   it.each(Object.keys(properties))('agree on %s: absent, null, and of another type', (member) => {
     for (const value of [undefined, null, {}, ['x']]) {
       const changed = JSON.parse(JSON.stringify({ ...good, [member]: value }));
-      expect([value, isValid(changed)]).toEqual([value, reads(changed)]);
+      const isRead = isValid(changed) || LENIENT.includes(`${name}.${member}`);
+      expect([value, isRead]).toEqual([value, reads(changed)]);
     }
     const isOptional = !required.includes(member);
     expect(reads(JSON.parse(JSON.stringify({ ...good, [member]: undefined })))).toBe(isOptional);
