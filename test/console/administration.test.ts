@@ -43,7 +43,7 @@ describeReal('chromium', 'administration in the console', () => {
     await sheet.getByLabel('Addresses that it may call from').fill('127.0.0.1, ::1');
     await sheet.getByRole('button', { name: 'Create the client' }).click();
     const secretOf = async () => {
-      const dialog = page.getByRole('dialog', { name: 'The secret of Acme ERP' });
+      const dialog = page.getByRole('dialog', { name: 'The secret of Acme ERP', exact: true });
       await dialog.waitFor();
       const [client_id = '', client_secret = ''] = await dialog.locator('dd code').allInnerTexts();
       await page.keyboard.press('Escape');
@@ -136,6 +136,32 @@ describeReal('chromium', 'administration in the console', () => {
     await confirm.getByRole('button', { name: 'Disable the supervisor' }).click();
     await page.getByText(`${username} is disabled.`).waitFor();
     await expect(login(p, username, { password: `${PASSWORD} 2` })).rejects.toThrow('401');
+  });
+
+  it('shows names of clients and supervisors as text, whatever they are', async () => {
+    const token = await p.clientToken();
+    const names = ['<img src=x onerror="window.pwned=1">', '"><script>window.pwned=1</script>', '{constructor}'];
+    for (const name of names) {
+      await createdClient(p, token, { name });
+      await createdSupervisor(p, token, { username: name });
+    }
+    for (const place of ['#/clients', '#/supervisors']) {
+      const page = await beginAt(open, p.demo, place);
+      for (const name of names) {
+        await page.getByRole('button', { name, exact: true }).click();
+        await page.getByRole('dialog').getByRole('heading', { name, exact: true }).waitFor();
+        await page
+          .getByRole('dialog')
+          .getByRole('button', { name: /^(?:Disable|End) the (?:client|sessions)/ })
+          .click();
+        const asked = page.getByRole('dialog').last();
+        expect(await asked.innerText()).toContain(name);
+        await asked.getByRole('button', { name: 'Cancel' }).click();
+        await page.getByRole('button', { name: 'Close' }).click();
+      }
+      expect(await page.evaluate('typeof window.pwned')).toBe('undefined');
+      expect(open.complaints).toEqual([]);
+    }
   });
 
   it('D3-40: lets people change their own password, stay signed in, and end all their sessions', async () => {
