@@ -323,7 +323,12 @@ export type AuditRecordsQueryVariables = Exact<{
 }>;
 
 
-export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean } }> } };
+export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean, subject: string | null, clientId: string | null, operation: string | null } }> } };
+
+export type AuditNamesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type AuditNamesQuery = { supervisors: { edges: Array<{ node: { id: string, username: string } }> }, clients: { edges: Array<{ node: { id: string, clientId: string, name: string } }> } };
 
 export type ClientPartsFragment = { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null };
 
@@ -463,6 +468,13 @@ export type LatestMigrationsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
 export type LatestMigrationsQuery = { migrations: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> } };
+
+export type ChangedRulesQueryVariables = Exact<{
+  since: string;
+}>;
+
+
+export type ChangedRulesQuery = { walletRules: { edges: Array<{ node: { id: string, walletId: string, name: string, status: WalletRuleStatus, updatedAt: string } }> } };
 
 export type FindByIdQueryVariables = Exact<{
   id: string | number;
@@ -848,6 +860,11 @@ export type TransactionHistoryQueryVariables = Exact<{
 
 export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, asset?: { id: string, name: string, networkId: string } | null, events: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, transactionHash: string, contractAddress: string, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
 
+export type ExplorersQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ExplorersQuery = { networks: { edges: Array<{ node: { id: string, name: string, explorerUrl: string | null } }> } };
+
 export type TransactionUpdatesSubscriptionVariables = Exact<{
   filter?: TransactionFilter | null | undefined;
   after?: string | null | undefined;
@@ -1177,6 +1194,9 @@ export const AuditRecordsDocument = new TypedDocumentString(`
         requestBody
         responseBody
         isApi
+        subject
+        clientId
+        operation
       }
     }
   }
@@ -1187,6 +1207,27 @@ export const AuditRecordsDocument = new TypedDocumentString(`
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;
+export const AuditNamesDocument = new TypedDocumentString(`
+    query AuditNames {
+  supervisors(first: 100) {
+    edges {
+      node {
+        id
+        username
+      }
+    }
+  }
+  clients(first: 100) {
+    edges {
+      node {
+        id
+        clientId
+        name
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AuditNamesQuery, AuditNamesQueryVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($first: Int, $after: String, $last: Int, $before: String) {
   clients(first: $first, after: $after, last: $last, before: $before) {
@@ -1602,6 +1643,21 @@ export const LatestMigrationsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<LatestMigrationsQuery, LatestMigrationsQueryVariables>;
+export const ChangedRulesDocument = new TypedDocumentString(`
+    query ChangedRules($since: DateTime!) {
+  walletRules(changedSince: $since, first: 10) {
+    edges {
+      node {
+        id
+        walletId
+        name
+        status
+        updatedAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ChangedRulesQuery, ChangedRulesQueryVariables>;
 export const FindByIdDocument = new TypedDocumentString(`
     query FindById($id: ID!, $transactions: Boolean!, $accounts: Boolean!, $wallets: Boolean!, $rules: Boolean!, $users: Boolean!) {
   transaction(id: $id) @include(if: $transactions) {
@@ -2581,6 +2637,19 @@ fragment TransactionParts on Transaction {
   createdAt
   updatedAt
 }`) as unknown as TypedDocumentString<TransactionHistoryQuery, TransactionHistoryQueryVariables>;
+export const ExplorersDocument = new TypedDocumentString(`
+    query Explorers {
+  networks(first: 100) {
+    edges {
+      node {
+        id
+        name
+        explorerUrl
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ExplorersQuery, ExplorersQueryVariables>;
 export const TransactionUpdatesDocument = new TypedDocumentString(`
     subscription TransactionUpdates($filter: TransactionFilter, $after: String) {
   transactionUpdates(filter: $filter, after: $after) {

@@ -1,29 +1,58 @@
-import { useEffect, useState } from 'preact/hooks';
-import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from '../generated/graphql.ts';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { type AuditFilter, AuditNamesDocument, type AuditNamesQuery, AuditRecordsDocument, type AuditRecordsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Field, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
-import { type Column, List, nodesOf, usePages } from '../kit/list.ts';
-import { Dialog } from '../kit/overlay.ts';
-import { Answer, Empty, Page } from '../kit/page.ts';
-import { Badge, Facts, Id, Time } from '../kit/text.ts';
+import { Check, Field, inputOf, LOCAL_TIME, localOf, Select, utcOf } from '../kit/form.ts';
+import { type Column, List, nodesOf, Tabs, usePages } from '../kit/list.ts';
+import { Sheet } from '../kit/overlay.ts';
+import { Answer, Empty, may, Page, useAsk } from '../kit/page.ts';
+import { Badge, Copy, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
+import { viewer } from '../session.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<(typeof NAMES)[number], string>;
 
-const NAMES = ['correlationId', 'method', 'path', 'status', 'since', 'until'] as const;
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'WS'];
+const NAMES = ['correlationId', 'path', 'operation', 'subject', 'method', 'status', 'range', 'since', 'until', 'own'] as const;
+const METHODS = ['', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'WS'];
+const CLASSES = [
+  ['', 'All'],
+  ['2', 'Succeeded'],
+  ['4', 'Rejected (4xx)'],
+  ['5', 'Failed (5xx)'],
+] as const;
+/** Quick ranges of time, in minutes. */
+const RANGES = [
+  ['', 'Any time'],
+  ['15', '15 min'],
+  ['60', '1 h'],
+  ['1440', '24 h'],
+] as const;
 /** The time in ms between looks for a record that is still on its way, and how often it is looked for. */
 const LOOK_MS = 1_500;
 const LOOKS = 6;
+const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 function searchOf(query: URLSearchParams): Search {
   return Object.fromEntries(NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Search;
 }
 
-function filterOf({ status, ...texts }: Search): AuditFilter {
-  const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
-  return { ...given, statusCode: /^\d{1,9}$/.test(status) ? Number(status) : null };
+function filterOf({ status, path, range, since, until, own, ...exact }: Search): AuditFilter {
+  const { correlationId, operation, subject, method } = Object.fromEntries(Object.entries(exact).map(([name, text]) => [name, text || null]));
+  const minutes = RANGES.some(([value]) => value === range) ? Number(range) : 0;
+  return {
+    ...{ correlationId, operation, subject, method, pathPrefix: path || null, until: until || null },
+    since: minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : since || null,
+    statusClass: /^[1-5]$/.test(status) ? Number(status) : null,
+    statusCode: /^\d{3}$/.test(status) ? Number(status) : null,
+    hideReadsOf: own === 'shown' || correlationId || subject ? null : (viewer.value?.subject ?? null),
+  };
+}
+
+/** Returns what a text in the search box names: a path, an operation of GraphQL, or a correlation id. */
+function namedBy(text: string): Partial<Search> {
+  const none = { correlationId: '', path: '', operation: '' };
+  if (text.startsWith('/')) return { ...none, path: text };
+  return /^[a-z]+[A-Z][A-Za-z]*$|^[a-z]+$/.test(text) ? { ...none, operation: text } : { ...none, correlationId: text };
 }
 
 const inMs = (elapsed: number) => `${Number(elapsed).toFixed(1)} ms`;
@@ -32,81 +61,133 @@ function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
 }
 
-const COLUMNS: readonly Column<AuditRecord>[] = [
-  { title: 'Method', cell: ({ method }) => method },
-  { title: 'Status', cell: ({ statusCode }) => html`<${StatusCode} code=${statusCode} />` },
-  { title: 'Elapsed', cell: ({ elapsed }) => inMs(elapsed), isNumber: true },
-  { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
-  {
-    title: 'Correlation id',
-    cell: ({ correlationId }) => html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId })} />`,
-  },
-];
+/** The names of supervisors and clients by their ids. */
+type Names = ReadonlyMap<string, string>;
+
+function namesOf(data: AuditNamesQuery | undefined): Names {
+  const supervisors = data ? nodesOf(data.supervisors).map(({ id, username }) => [id, username] as const) : [];
+  const clients = data ? nodesOf(data.clients).flatMap(({ id, clientId, name }) => [[id, name] as const, [clientId, name] as const]) : [];
+  return new Map([...supervisors, ...clients]);
+}
+
+function Who({ id, names }: { id: string | null; names: Names }) {
+  return id === null ? html`<span class="muted">not signed in</span>` : html`<${Id} id=${id} name=${names.get(id)} />`;
+}
+
+/** Returns what was done, in words: the fields of a GraphQL operation, or the method and the path of the endpoint. */
+function operationWords({ operation, method, path }: AuditRecord): string {
+  if (operation === null) return `${method} ${path}`;
+  return operation.startsWith('/') ? `${method} ${operation}` : operation.split(', ').map(words).join(', ');
+}
+
+/** Returns the ids that a request names, by their members: those of its path, or of its variables. */
+function touched({ path, requestBody }: AuditRecord): Record<string, string> {
+  const [first, second] = path.match(UUIDS) ?? [];
+  if (first) return second ? { walletId: first, id: second } : { id: first };
+  try {
+    const { variables = {} } = JSON.parse(requestBody ?? '{}') as { variables?: Record<string, unknown> };
+    return Object.fromEntries(Object.entries(variables).filter(([, value]) => typeof value === 'string' && /^[0-9a-f-]{36}$/i.test(value))) as Record<
+      string,
+      string
+    >;
+  } catch {
+    return {};
+  }
+}
+
+function Touched({ record }: { record: AuditRecord }) {
+  const { id, walletId, ...others } = touched(record);
+  const rule = /WalletRule|\/rules\//.test(record.operation ?? '') && id && walletId;
+  const named = id ?? walletId ?? Object.values(others)[0];
+  return named && html`<${Id} id=${named} link=${rule ? linkTo(['wallets', walletId, 'rules', id]) : undefined} />`;
+}
 
 export function show() {
   return html`<${AuditPage} />`;
 }
 
-/** The requests of the node and their responses: a search, whose values stand in the address. */
+/** The requests of the tenant and their responses: a search, whose values stand in the address. */
 function AuditPage() {
   const search = searchOf(place.value.query);
+  const asked = useAsk(AuditNamesDocument, may('clients:manage') ? {} : undefined);
+  const names = namesOf(asked.data);
   return html`<${Page} title="Audit">
-    <${SearchForm} search=${search} />
-    <${Records} key=${JSON.stringify(search)} search=${search} />
+    <${SearchForm} search=${search} names=${asked.data} />
+    <${Records} key=${JSON.stringify(search)} search=${search} names=${names} />
   <//>`;
 }
 
 /** What a search has found; one request that its correlation id names, in full. */
-function Records({ search }: { search: Search }) {
-  const filter = filterOf(search);
+function Records({ search, names }: { search: Search; names: Names }) {
+  const filter = useMemo(() => filterOf(search), []);
   const asked = usePages(AuditRecordsDocument, { filter });
   const [open, setOpen] = useState<AuditRecord>();
-  const path: Column<AuditRecord> = {
-    title: 'Path',
-    cell: (record) => html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${record.path}</button>`,
-  };
+  const columns: readonly Column<AuditRecord>[] = [
+    { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
+    { title: 'Who', cell: ({ subject }) => html`<${Who} id=${subject} names=${names} />` },
+    {
+      title: 'Operation',
+      cell: (record) => html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${operationWords(record)}</button>`,
+    },
+    { title: 'Touched', cell: (record) => html`<${Touched} record=${record} />` },
+    { title: 'Client', cell: ({ clientId, subject }) => clientId && clientId !== subject && html`<${Who} id=${clientId} names=${names} />` },
+    { title: 'Status', cell: ({ statusCode }) => html`<${StatusCode} code=${statusCode} />` },
+  ];
   return html`<${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
     const [record, second] = nodesOf(auditRecords);
-    if (!record) return html`<${Nothing} isAwaited=${search.correlationId !== ''} reload=${asked.reload} />`;
-    if (search.correlationId !== '' && !second) return html`<h2>Request</h2><${RecordFacts} record=${record} />`;
-    return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${[path, ...COLUMNS]}
-      keyOf=${({ id }: AuditRecord) => id} />`;
+    if (!record) return html`<${Nothing} search=${search} reload=${asked.reload} />`;
+    if (search.correlationId !== '' && !second) return html`<${RecordFacts} record=${record} names=${names} />`;
+    return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${columns}
+      keyOf=${({ id }: AuditRecord) => id} onOpen=${setOpen} />`;
   }}<//>
-  ${
-    open &&
-    html`<${Dialog} title="Audit record" onClose=${() => setOpen(undefined)}><${RecordFacts} record=${open} />
-    <p class="actions"><button type="button" onClick=${() => setOpen(undefined)}>Close</button></p><//>`
-  }`;
+  ${open && html`<${RecordSheet} record=${open} names=${names} onClose=${() => setOpen(undefined)} />`}`;
 }
 
-/** The inputs of a search, which begin with the values of the address. */
-function SearchForm({ search }: { search: Search }) {
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const given = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Search;
-    go(linkTo(['audit'], { ...given, since: utcOf(given.since), until: utcOf(given.until) }));
-  };
-  const clear = ({ currentTarget }: { currentTarget: HTMLElement }) => currentTarget.closest('form')?.reset();
-  const input = (name: keyof Search, label: string, hint: string, more: object = {}) =>
-    html`<${Field} label=${label} hint=${hint}>${(described: object) =>
-      html`<input name=${name} value=${search[name]} autocomplete="off" spellcheck="false" ...${described} ...${more} />`}<//>`;
+const PARTS = ['Summary', 'Request', 'Response'] as const;
+
+function RecordSheet({ record, names, onClose }: { record: AuditRecord; names: Names; onClose: () => void }) {
+  const [part, setPart] = useState<string>('Summary');
+  return html`<${Sheet} title=${operationWords(record)} onClose=${onClose}>
+    <${Tabs} label="Part of the record" value=${part} onChange=${setPart} tabs=${PARTS.map((name) => ({ value: name, text: name }))} />
+    <${RecordFacts} record=${record} names=${names} part=${part} />
+  <//>`;
+}
+
+/** The inputs of a search, which begin with the values of the address; each change is a search. */
+function SearchForm({ search, names }: { search: Search; names: AuditNamesQuery | undefined }) {
+  const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, ...given }));
+  const { correlationId, path, operation, subject, method, status, range, since, until, own } = search;
   const time = (name: 'since' | 'until', label: string) =>
-    input(name, label, 'Your local time; it is sent as UTC.', { ...LOCAL_TIME, value: localOf(search[name]) });
-  const methods = [...new Set(['', ...METHODS, search.method])];
-  return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${submit}>
-    ${input('correlationId', 'Correlation id', 'The whole id: the X-Correlation-ID of the response.')}
-    <${Field} label="Method" hint="WS is an operation over a WebSocket.">${(described: object) =>
-      html`<select name="method" value=${search.method} ...${described}>${methods.map((method) => html`<option value=${method}>${method || 'All'}</option>`)}</select>`}<//>
-    ${input('path', 'Path', 'The complete path, without the query string.')}
-    ${input('status', 'Status code', 'Such as 404. 499 means that the caller disconnected first.', { inputmode: 'numeric', pattern: '[0-9]{3}', title: 'Three digits' })}
-    ${time('since', 'Received from')}
-    ${time('until', 'Received before')}
-    <p class="actions"><button type="submit" class="primary">Search</button><a href=${linkTo(['audit'])} onClick=${clear}>Clear</a></p>
-  </form>`;
+    html`<${Field} label=${label}>${(described: object) =>
+      html`<input ...${LOCAL_TIME} ...${described} value=${localOf(search[name])} onChange=${(event: Event) => set({ [name]: utcOf(inputOf(event)), range: '' })} />`}<//>`;
+  const people = names
+    ? [...nodesOf(names.supervisors).map(({ id, username }) => [id, username]), ...nodesOf(names.clients).map(({ id, name }) => [id, name])]
+    : [];
+  const searched = correlationId || path || operation;
+  const isMore = method !== '' || since !== '' || until !== '' || status.length > 1;
+  return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
+    <${Field} label="Correlation id, path or operation" hint="Such as /v1/wallets or replaceWalletRule">${(described: object) =>
+      html`<input type="search" ...${described} value=${searched} autocomplete="off" spellcheck="false" onChange=${(event: Event) => set(namedBy(inputOf(event).trim()))} />`}<//>
+    ${
+      people.length > 0 &&
+      html`<${Select} label="Who" value=${subject} onChange=${(value: string) => set({ subject: value })} options=${[['', 'Anybody'], ...people]} />`
+    }
+    <${Check} label="Hide my own reads" checked=${own !== 'shown'} onChange=${(isHidden: boolean) => set({ own: isHidden ? '' : 'shown' })} />
+    <p class="actions"><a href=${linkTo(['audit'])}>Clear</a></p>
+  </form>
+  <${Tabs} label="Status" value=${status} onChange=${(value: string) => set({ status: value })} tabs=${CLASSES.map(([value, text]) => ({ value, text }))} />
+  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${(value: string) => set({ range: value, since: '', until: '' })} tabs=${RANGES.map(([value, text]) => ({ value, text }))} />
+  <details open=${isMore}><summary>More filters</summary><div class="filters">
+    <${Select} label="Method" value=${method} onChange=${(value: string) => set({ method: value })} options=${[...new Set([...METHODS, method])].map((name) => [name, name || 'All'])} />
+    <${Field} label="Status code">${(described: object) =>
+      html`<input ...${described} inputmode="numeric" pattern="[0-9]{3}" title="Three digits" value=${status.length > 1 ? status : ''} onChange=${(event: Event) => set({ status: inputOf(event) })} />`}<//>
+    ${time('since', 'Received from')} ${time('until', 'Received before')}
+  </div></details>`;
 }
 
 /** That nothing was found. A record that a correlation id names may still be on its way: it is looked for again. */
-function Nothing({ isAwaited, reload }: { isAwaited: boolean; reload: () => void }) {
+function Nothing({ search, reload }: { search: Search; reload: () => void }) {
+  const isAwaited = search.correlationId !== '';
   const [looks, setLooks] = useState(0);
   const isLooking = isAwaited && looks < LOOKS;
   useEffect(() => {
@@ -117,46 +198,53 @@ function Nothing({ isAwaited, reload }: { isAwaited: boolean; reload: () => void
     const timer = isLooking ? setTimeout(look, LOOK_MS) : undefined;
     return () => clearTimeout(timer);
   }, [looks]);
-  if (!isAwaited) return html`<${Empty}>No request matches. Values must match exactly: change or clear some of them.<//>`;
+  if (!isAwaited) {
+    const asId = html`<a class="button" href=${linkTo(['audit'], { correlationId: search.operation })}>Search for it as a correlation id</a>`;
+    return html`<${Empty} icon="search" ...${{ action: search.operation && asId }}>No request matches.<//>`;
+  }
   if (isLooking)
     return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive. Searching again …</p>`;
   return html`<${Empty}>No request of this tenant has this correlation id and matches the rest of the search, or its record was deleted.
     <button type="button" onClick=${() => setLooks(0)}>Search again</button><//>`;
 }
 
-/** All that is stored about one request. */
-function RecordFacts({ record }: { record: AuditRecord }) {
-  const { method, path, query, statusCode, headers, requestBody, responseBody } = record;
-  const named = Object.entries((headers ?? {}) as Record<string, unknown>);
-  return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
+/** All that is stored about one request, or a part of it. */
+function RecordFacts({ record, names, part }: { record: AuditRecord; names: Names; part?: string }) {
+  const { method, path, query, statusCode, headers, requestBody, responseBody, correlationId } = record;
+  const given = Object.entries((headers ?? {}) as Record<string, unknown>);
+  const isShown = (name: (typeof PARTS)[number]) => part === undefined || part === name;
+  const reason = given.find(([name]) => name === ':reason')?.[1];
+  return html`${
+    isShown('Summary') &&
+    html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
+    ${reason && html`<p class="warning">${String(reason)}</p>`}
     <${Facts} of=${[
-      ['Received', html`<${Time} at=${record.at} />`],
+      ['Who', html`<${Who} id=${record.subject} names=${names} />`],
+      ['Client', record.clientId && html`<${Who} id=${record.clientId} names=${names} />`],
+      ['Signed in by', record.subject && (record.isApi ? 'API token' : 'login')],
+      ['Operation', operationWords(record)],
+      ['Touched', html`<${Touched} record=${record} />`],
+      ['Received', html`<${Time} at=${record.at} isAbsolute />`],
       ['Time until the response was complete', inMs(record.elapsed)],
-      ['Correlation id', html`<${Copied} text=${record.correlationId} />`],
       ['Client’s address', html`<code>${record.realIp}</code>`],
       ['Peer: the client or a proxy', html`<code>${record.remoteAddress}</code>`],
-      ['Token', record.isApi ? 'API token' : 'login token, or none'],
-      ['Id', html`<code>${record.id}</code>`],
+      ['Correlation id', html`<code>${correlationId}</code> <${Copy} text=${correlationId} />`],
+      ['Id', html`<${Id} id=${record.id} />`],
     ]} />
-    <p class="muted">Secrets and personal data are masked as <code>***</code> before they are stored.</p>
+    <p class="muted">Secrets and personal data are masked as <code>***</code> before they are stored.</p>`
+  }
+  ${
+    isShown('Request') &&
+    html`<${Body} title="Request body" text=${requestBody} />
     <h2>Request headers</h2>
-    <${Facts} of=${named.map(([name, value]) => [
-      name === ':reason' ? 'Why it was refused (:reason)' : name,
-      html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`,
-    ])} />
-    <${Body} title="Request body" text=${requestBody} />
-    <${Body} title="Response body" text=${responseBody} />`;
+    <${Facts} of=${given.map(([name, value]) => [name, html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`])} />`
+  }
+  ${isShown('Response') && html`<${Body} title="Response body" text=${responseBody} />`}`;
 }
 
 function Body({ title, text }: { title: string; text: string | null }) {
   return html`<h2>${title}</h2>
     ${text === null ? html`<p class="muted">Not stored, or empty.</p>` : html`<pre tabindex="0" role="region" aria-label=${title}>${indented(text)}</pre>`}`;
-}
-
-function Copied({ text }: { text: string }) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true));
-  return html`<code>${text}</code> ${isSecureContext && html`<button type="button" onClick=${copy}>Copy</button> <small role="status">${isCopied && 'Copied'}</small>`}`;
 }
 
 /** The greatest length of a body with indents; a deeply nested body would become a thousand times as long. */

@@ -2,6 +2,7 @@ import type { ComponentChildren as Content } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf, follow, type Link } from '../api.ts';
 import {
+  ChangedRulesDocument,
   LatestMigrationsDocument,
   TransactionCountsDocument,
   type TransactionFilter,
@@ -138,7 +139,7 @@ function useRead<Row>(read: () => Promise<Row[]>, round: number) {
 /** Something to look at. */
 interface Concern {
   key: string;
-  tone: 'bad' | 'busy';
+  tone: 'bad' | 'busy' | '';
   kind: string;
   text: Content;
 }
@@ -171,9 +172,20 @@ async function concerns(): Promise<Concern[]> {
         }),
       );
   };
+  const rules = async () => {
+    const since = new Date(Date.parse(midnight()) - 24 * HOUR_MS).toISOString();
+    const { walletRules } = await ask(ChangedRulesDocument, { since });
+    return nodesOf(walletRules).map(
+      ({ id, walletId, name, updatedAt }): Concern => ({
+        ...{ key: id, tone: '', kind: 'Rule changed' },
+        text: html`<a href=${linkTo(['wallets', walletId, 'rules', id])}>${name}</a> <${Time} at=${updatedAt} />`,
+      }),
+    );
+  };
   const found = await Promise.all([
     ...(may('transactions:read') ? [stuck(), transactions('Conflict', { conflict: true }), transactions('Unknown type', { flagged: true })] : []),
     ...(may('users:read') ? [migrations()] : []),
+    ...(may('wallet-rules:read') ? [rules()] : []),
   ]);
   return found.flat();
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf, follow, type Link } from '../api.ts';
 import {
+  ExplorersDocument,
   type TransactionCollection,
   TransactionCountsDocument,
   type TransactionFilter,
@@ -312,6 +313,8 @@ function TransactionPage({ id }: { id: string }) {
   const variables = () => ({ id });
   useEffect(() => follow({ operation: TransactionStateDocument, variables, onNext: asked.reload, onLink: setLink, onFailure: setFailure }), [id]);
   const found = asked.data?.transaction;
+  const explorers = useAsk(ExplorersDocument, found?.asset ? {} : undefined);
+  const network = explorers.data && nodesOf(explorers.data.networks).find((one) => one.id === found?.asset?.networkId);
   return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
     <${Answer} asked=${asked}>${({ transaction }: NonNullable<typeof asked.data>) => {
       if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another tenant.<//>`;
@@ -330,7 +333,12 @@ function TransactionPage({ id }: { id: string }) {
           ['Collection', words(transaction.collection)],
           ['Type code', transaction.type],
           ['Asset', asset?.name],
-          ['Transaction hash', transaction.transactionHash && html`<${Id} id=${transaction.transactionHash} />`],
+          ['Network', network?.name],
+          [
+            'Transaction hash',
+            transaction.transactionHash &&
+              html`<${Id} id=${transaction.transactionHash} /> <${Explorer} template=${network?.explorerUrl} hash=${transaction.transactionHash} />`,
+          ],
           ['Contract address', transaction.contractAddress && html`<${Id} id=${transaction.contractAddress} />`],
           ['Gas used', gasUsed === '0' ? '' : gasUsed],
           ['Last update', transaction.updatedAt && html`<${Time} at=${transaction.updatedAt} isAbsolute />`],
@@ -345,6 +353,12 @@ function TransactionPage({ id }: { id: string }) {
         ${events.pageInfo.hasPreviousPage && html`<p class="muted">The latest 100 of ${events.totalCount} changes.</p>`}`;
     }}<//>
   <//>`;
+}
+
+/** A link to a transaction in the explorer of its network; nothing where no address is known. */
+function Explorer({ template, hash }: { template: string | null | undefined; hash: string }) {
+  const link = template?.replaceAll('{hash}', encodeURIComponent(hash));
+  return link !== undefined && /^https?:/.test(link) && html`<a href=${link} target="_blank" rel="noreferrer">Open in explorer</a>`;
 }
 
 type Found = NonNullable<TransactionHistoryQuery['transaction']>;

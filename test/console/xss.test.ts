@@ -286,6 +286,7 @@ describeReal('chromium', 'texts of others in the console', () => {
     await at(page, `#/audit?since=${since}&until=${until}`, ['1 to 20 of']);
     await page.locator('tbody button').first().click();
     await page.getByRole('dialog').waitFor();
+    await page.getByRole('button', { name: 'Request', exact: true }).click();
     await look(page, ['Request headers']);
     await page.keyboard.press('Escape');
     for (const [index, id] of XSS.entries()) {
@@ -344,7 +345,7 @@ describeReal('chromium', 'texts of others in the console', () => {
       await at(page, `#/${index % 8 ? 'transactions' : 'accounts'}?${given}`);
       given.set('correlationId', text(index + 1));
       given.set('method', text(index + 2));
-      await at(page, `#/audit?${given}`, [each, text(index + 1), text(index + 2)]);
+      await at(page, `#/audit?${given}`, [text(index + 1), text(index + 2)]);
     }
     await expectNothingRan();
   });
