@@ -165,7 +165,7 @@ function SearchForm({ search, names }: { search: Search; names: AuditNamesQuery 
     : [];
   const searched = correlationId || path || operation;
   const isMore = method !== '' || since !== '' || until !== '' || status.length > 1;
-  return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
+  return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
     <${Field} label="Correlation id, path or operation" hint="Such as /v1/wallets or replaceWalletRule">${(described: object) =>
       html`<input type="search" ...${described} value=${searched} autocomplete="off" spellcheck="false" onChange=${(event: Event) => set(namedBy(inputOf(event).trim()))} />`}<//>
     ${
@@ -175,8 +175,8 @@ function SearchForm({ search, names }: { search: Search; names: AuditNamesQuery 
     <${Check} label="Hide my own reads" checked=${own !== 'shown'} onChange=${(isHidden: boolean) => set({ own: isHidden ? '' : 'shown' })} />
     <p class="actions"><a href=${linkTo(['audit'])}>Clear</a></p>
   </form>
-  <${Tabs} label="Status" value=${status} onChange=${(value: string) => set({ status: value })} tabs=${CLASSES.map(([value, text]) => ({ value, text }))} />
-  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${(value: string) => set({ range: value, since: '', until: '' })} tabs=${RANGES.map(([value, text]) => ({ value, text }))} />
+  <div class="actions"><${Tabs} label="Status" value=${status} onChange=${(value: string) => set({ status: value })} tabs=${CLASSES.map(([value, text]) => ({ value, text }))} />
+  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${(value: string) => set({ range: value, since: '', until: '' })} tabs=${RANGES.map(([value, text]) => ({ value, text }))} /></div>
   <details open=${isMore}><summary>More filters</summary><div class="filters">
     <${Select} label="Method" value=${method} onChange=${(value: string) => set({ method: value })} options=${[...new Set([...METHODS, method])].map((name) => [name, name || 'All'])} />
     <${Field} label="Status code">${(described: object) =>

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { beginAt, goTo, openConsole, SOON, signIn } from '../support/console/console-page.ts';
@@ -42,7 +43,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await response.waitFor();
     expect(await response.innerText()).toMatch(/\n {2}"data": \{\n {4}"result": \{/);
     expect(await page.getByText('POST /graphql').count()).toBe(1);
-    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Copy', exact: true }).click();
     await page.getByText('Copied').waitFor();
     const copied = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(new URL(page.url()).hash).toContain(copied);
@@ -93,39 +94,55 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(await bodyOf('is-deep', `{"a":${deep}}`)).toContain(deep);
   });
 
-  it('a search stands in the address, and a row opens by the keyboard', async () => {
+  it('who did what, with what: a search stands in the address, and a row opens by the keyboard', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
+    const { supervisor, client, wallet_id: wallet } = p.demo;
+    const rule = randomUUID();
+    const grant = { grant_type: 'password', ...client, ...supervisor };
+    const { json: login } = await p.call('POST', '/v2/oauth/token', { json: grant });
+    const token = login.access_token;
+    const query = 'mutation ($id: ID!) { setWalletRuleStatus(id: $id, status: DISABLED) { __typename } }';
+    await p.call('POST', '/graphql', { token, json: { query, variables: { id: rule } } });
+    await p.call('POST', `/v1/wallets/${wallet}/rules`, { token: await p.clientToken(), json: {} });
+    await p.service.context.auditWriter.flush();
     await openAudit(page);
-    await page.getByLabel('Path').fill('/other');
-    await page.getByRole('link', { name: 'Clear' }).click();
-    expect(await page.getByLabel('Path').inputValue()).toBe('');
-    await page.getByLabel('Path').fill('/graphql');
-    await page.getByLabel('Status code').fill('200');
-    await page.getByLabel('Method').selectOption('POST');
-    await page.getByLabel('Received from').fill('2026-01-01T00:00:00');
-    await page.getByRole('button', { name: 'Search' }).click();
     const table = page.getByRole('table', { name: 'Audit records' });
-    await table.getByText('200').first().waitFor();
-    const since = new URL(page.url()).hash.match(/since=([^&]*)/)?.[1] ?? '';
-    expect(decodeURIComponent(since)).toBe(new Date('2026-01-01T00:00:00').toISOString());
-    expect(await page.getByRole('navigation', { name: 'Pages of records' }).innerText()).toMatch(
-      /^1 to \d+ of \d+ records/,
-    );
-    const asked = () => open.requests.filter(({ pathname }) => pathname === '/graphql').length;
-    const before = asked();
-    await page.getByRole('button', { name: 'Search' }).click();
-    await expect.poll(asked, SOON).toBe(before + 1);
-    await table.getByRole('button', { name: '/graphql' }).first().focus();
+    const changed = table.getByRole('row').filter({ hasText: 'Set wallet rule status' });
+    await changed.getByText(supervisor.username, { exact: true }).waitFor();
+    await changed.getByText('Demo client').waitFor();
+    await changed.locator(`.id[title="${rule}"]`).waitFor();
+    expect(await table.getByText('Audit records').count()).toBe(0);
+    await page.getByLabel('Hide my own reads').uncheck();
+    await table.getByText('Audit records').first().waitFor();
+    await page.getByLabel('Who').selectOption({ label: supervisor.username });
+    await page.getByRole('button', { name: '1 h', exact: true }).click();
+    await page.getByLabel('Correlation id, path or operation').fill('setWalletRuleStatus');
     await page.keyboard.press('Enter');
-    const dialog = page.getByRole('dialog', { name: 'Audit record' });
-    await dialog.getByRole('region', { name: 'Request body' }).waitFor();
-    const text = await dialog.innerText();
-    expect(text).toMatch(/"query": "[^"]*query /);
+    await expect.poll(() => table.getByRole('row').count(), SOON).toBe(2);
+    for (const given of ['operation=setWalletRuleStatus', 'range=60', 'subject=', 'own=shown'])
+      expect(page.url()).toContain(given);
+    await changed.getByRole('button', { name: 'Set wallet rule status' }).focus();
+    await page.keyboard.press('Enter');
+    const sheet = page.getByRole('dialog', { name: 'Set wallet rule status' });
+    await sheet.getByText('login', { exact: true }).waitFor();
+    await sheet.getByRole('button', { name: 'Request', exact: true }).click();
+    expect(await sheet.getByRole('region', { name: 'Request body' }).innerText()).toContain(rule);
+    await sheet.getByRole('button', { name: 'Response', exact: true }).click();
+    expect(await sheet.getByRole('region', { name: 'Response body' }).innerText()).toContain('NotFoundError');
     await page.keyboard.press('Escape');
-    await expect.poll(() => dialog.count()).toBe(0);
+    await expect.poll(() => sheet.count()).toBe(0);
+    await page.getByRole('link', { name: 'Clear' }).click();
+    await page.getByRole('button', { name: 'Rejected (4xx)' }).click();
+    await page.getByLabel('Correlation id, path or operation').fill(`/v1/wallets/${wallet}`);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => table.getByRole('row').count(), SOON).toBe(2);
+    await page.getByText('More filters').click();
+    await page.getByLabel('Received from').fill('2026-01-01T00:00:00');
     await page.getByLabel('Status code').fill('418');
     await page.keyboard.press('Enter');
     await page.getByText('No request matches.').waitFor();
+    const since = new URL(page.url()).hash.match(/since=([^&]*)/)?.[1] ?? '';
+    expect(decodeURIComponent(since)).toBe(new Date('2026-01-01T00:00:00').toISOString());
     expect(open.complaints).toEqual([]);
   });
 
@@ -137,7 +154,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await openAudit(page);
     const json = { query: '{ me { nodeId } }' };
     await page.getByLabel('Correlation id').fill('comes-later');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await page.keyboard.press('Enter');
     await page.getByText('Records take a few seconds to arrive. Searching again').waitFor();
     await p.call('POST', '/graphql', {
       json,
@@ -146,7 +163,7 @@ describeReal('chromium', 'audit records in the console', () => {
     });
     await page.getByText('POST /graphql').waitFor();
     await page.getByLabel('Correlation id').fill('never-comes');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await page.keyboard.press('Enter');
     const again = page.getByRole('button', { name: 'Search again' });
     await expect
       .poll(async () => {
