@@ -41,19 +41,10 @@ export function relative(at: string, nowMs = now.value): string {
 
 /** Returns how much time lies between two times: `3 h 12 min`. */
 export function lasting(from: string, to: string): string {
-  const seconds = Math.max(0, Math.round((new Date(to).getTime() - new Date(from).getTime()) / SECOND_MS));
-  const parts = [
-    [seconds / 86_400, 'd'],
-    [(seconds / 3_600) % 24, 'h'],
-    [(seconds / 60) % 60, 'min'],
-    [seconds % 60, 's'],
-  ] as const;
-  const first = parts.findIndex(([count]) => count >= 1);
-  const shown = parts
-    .slice(first < 0 ? 3 : first)
-    .slice(0, 2)
-    .filter(([count], at) => at === 0 || count >= 1);
-  return shown.map(([count, unit]) => `${Math.floor(count)} ${unit}`).join(' ');
+  const seconds = Math.max(0, Math.round((Date.parse(to) - Date.parse(from)) / SECOND_MS));
+  const [days = 0, hours = 0, minutes = 0] = [86_400, 3_600, 60].map((size) => Math.floor(seconds / size));
+  if (days > 0) return `${days} d ${hours % 24} h`;
+  return hours > 0 ? `${hours} h ${minutes % 60} min` : minutes > 0 ? `${minutes} min` : `${seconds} s`;
 }
 
 /** A time as its age, an old one as its date, or in full; the local time and UTC are in the tooltip. */

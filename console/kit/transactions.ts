@@ -26,12 +26,12 @@ export const STATUSES: Record<TransactionStatus, readonly [text: string, tone: '
 /** The statuses after which another one is expected. */
 export const OPEN = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT'] as const satisfies readonly TransactionStatus[];
 
-/** Collections whose transactions are done without waiting for a receipt. */
-const WITHOUT_RECEIPT: ReadonlySet<TransactionCollection> = new Set(['USER_TRANSACTIONS']);
+/** Whether transactions of a collection are done without waiting for a receipt. */
+const skipsReceipt = (collection: TransactionCollection) => collection === 'USER_TRANSACTIONS';
 
 /** Returns the statuses that a transaction of a collection goes through. */
 export function stepsOf(collection: TransactionCollection): TransactionStatus[] {
-  return [...OPEN.filter((status) => status !== 'PENDING_RECEIPT' || !WITHOUT_RECEIPT.has(collection)), 'DONE'];
+  return [...OPEN.filter((status) => status !== 'PENDING_RECEIPT' || !skipsReceipt(collection)), 'DONE'];
 }
 
 /** Returns what a transaction waits for; undefined where its status is final. */
@@ -40,7 +40,7 @@ export function waitsFor({ status, collection }: Pick<Transaction, 'status' | 'c
   if (status === 'STARTED') return 'the chain processor to prepare and sign it';
   if (status === 'PENDING_RECEIPT') return 'the network to confirm it';
   if (status !== 'IN_PROGRESS') return undefined;
-  return WITHOUT_RECEIPT.has(collection) ? 'the chain processor to send it and confirm it' : 'the chain processor to send it to the network';
+  return skipsReceipt(collection) ? 'the chain processor to send it and confirm it' : 'the chain processor to send it to the network';
 }
 
 export function StatusBadge({ status }: { status: TransactionStatus | null | undefined }) {
@@ -84,17 +84,11 @@ function countText(count: number | null | undefined): string | undefined {
 /** Returns the start of the present day, in the zone that the person has chosen. */
 export function midnight(): string {
   const date = new Date();
-  if (zone.value === 'utc') date.setUTCHours(0, 0, 0, 0);
-  else date.setHours(0, 0, 0, 0);
-  return date.toISOString();
+  return new Date(zone.value === 'utc' ? date.setUTCHours(0, 0, 0, 0) : date.setHours(0, 0, 0, 0)).toISOString();
 }
 
-const STUCK_MS = 3_600_000;
-
-/** Returns the time before which the last update of a transaction must be for it to count as stuck; of a whole minute. */
-function stuckUntil(): string {
-  return new Date(Math.floor((Date.now() - STUCK_MS) / 60_000) * 60_000).toISOString();
-}
+/** Returns the time before which the last update of a transaction must be for it to count as stuck: an hour ago, in whole minutes. */
+const stuckUntil = () => new Date((Math.floor(Date.now() / 60_000) - 60) * 60_000).toISOString();
 
 const byUpdate = (a: Transaction, b: Transaction) => ((a.updatedAt ?? '') < (b.updatedAt ?? '') ? -1 : 1);
 const READ = 100;

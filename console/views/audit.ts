@@ -14,19 +14,10 @@ type Search = Record<(typeof NAMES)[number], string>;
 
 const NAMES = ['correlationId', 'path', 'operation', 'subject', 'method', 'status', 'range', 'since', 'until', 'own'] as const;
 const METHODS = ['', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'WS'];
-const CLASSES = [
-  ['', 'All'],
-  ['2', 'Succeeded'],
-  ['4', 'Rejected (4xx)'],
-  ['5', 'Failed (5xx)'],
-] as const;
+const tabsOf = (all: string, texts: Record<number, string>) => [{ value: '', text: all }, ...Object.entries(texts).map(([value, text]) => ({ value, text }))];
+const CLASSES = tabsOf('All', { 2: 'Succeeded', 4: 'Rejected (4xx)', 5: 'Failed (5xx)' });
 /** Quick ranges of time, in minutes. */
-const RANGES = [
-  ['', 'Any time'],
-  ['15', '15 min'],
-  ['60', '1 h'],
-  ['1440', '24 h'],
-] as const;
+const RANGES = tabsOf('Any time', { 15: '15 min', 60: '1 h', 1440: '24 h' });
 /** The time in ms between looks for a record that is still on its way, and how often it is looked for. */
 const LOOK_MS = 1_500;
 const LOOKS = 6;
@@ -38,7 +29,7 @@ function searchOf(query: URLSearchParams): Search {
 
 function filterOf({ status, path, range, since, until, own, ...exact }: Search): AuditFilter {
   const { correlationId, operation, subject, method } = Object.fromEntries(Object.entries(exact).map(([name, text]) => [name, text || null]));
-  const minutes = RANGES.some(([value]) => value === range) ? Number(range) : 0;
+  const minutes = RANGES.some(({ value }) => value === range) ? Number(range) : 0;
   return {
     ...{ correlationId, operation, subject, method, pathPrefix: path || null, until: until || null },
     since: minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : since || null,
@@ -54,8 +45,6 @@ function namedBy(text: string): Partial<Search> {
   if (text.startsWith('/')) return { ...none, path: text };
   return /^[a-z]+[A-Z][A-Za-z]*$|^[a-z]+$/.test(text) ? { ...none, operation: text } : { ...none, correlationId: text };
 }
-
-const inMs = (elapsed: number) => `${Number(elapsed).toFixed(1)} ms`;
 
 function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
@@ -175,8 +164,8 @@ function SearchForm({ search, names }: { search: Search; names: AuditNamesQuery 
     <${Check} label="Hide my own reads" checked=${own !== 'shown'} onChange=${(isHidden: boolean) => set({ own: isHidden ? '' : 'shown' })} />
     <p class="actions"><a href=${linkTo(['audit'])}>Clear</a></p>
   </form>
-  <div class="actions"><${Tabs} label="Status" value=${status} onChange=${(value: string) => set({ status: value })} tabs=${CLASSES.map(([value, text]) => ({ value, text }))} />
-  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${(value: string) => set({ range: value, since: '', until: '' })} tabs=${RANGES.map(([value, text]) => ({ value, text }))} /></div>
+  <div class="actions"><${Tabs} label="Status" value=${status} onChange=${(value: string) => set({ status: value })} tabs=${CLASSES} />
+  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${(value: string) => set({ range: value, since: '', until: '' })} tabs=${RANGES} /></div>
   <details open=${isMore}><summary>More filters</summary><div class="filters">
     <${Select} label="Method" value=${method} onChange=${(value: string) => set({ method: value })} options=${[...new Set([...METHODS, method])].map((name) => [name, name || 'All'])} />
     <${Field} label="Status code">${(described: object) =>
@@ -225,7 +214,7 @@ function RecordFacts({ record, names, part }: { record: AuditRecord; names: Name
       ['Operation', operationWords(record)],
       ['Touched', html`<${Touched} record=${record} />`],
       ['Received', html`<${Time} at=${record.at} isAbsolute />`],
-      ['Time until the response was complete', inMs(record.elapsed)],
+      ['Time until the response was complete', `${Number(record.elapsed).toFixed(1)} ms`],
       ['Client’s address', html`<code>${record.realIp}</code>`],
       ['Peer: the client or a proxy', html`<code>${record.remoteAddress}</code>`],
       ['Correlation id', html`<code>${correlationId}</code> <${Copy} text=${correlationId} />`],

@@ -15,7 +15,7 @@ import {
 import { html } from '../html.ts';
 import { Chart } from '../kit/chart.ts';
 import { nodesOf } from '../kit/list.ts';
-import { Answer, type Asked, Empty, FailureBox, may, Page, Skeleton, useAsk } from '../kit/page.ts';
+import { Empty, FailureBox, may, Page, Skeleton } from '../kit/page.ts';
 import { Badge, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
 import { countOf, filtersOfParts, longestAgo, midnight, type Part, stuckLongest, type Transaction, typeWords, waitsFor } from '../kit/transactions.ts';
 import { linkTo } from '../router.ts';
@@ -75,33 +75,43 @@ function useRounds(isLive: boolean, onLink: (link: Link) => void, onFailure: (fa
   return round;
 }
 
-/** Asks again in each round. */
-function useRound<Result>(asked: Asked<Result>, round: number): Asked<Result> {
+type ReadInput<Data> = { read: () => Promise<Data>; round: number; rows?: number; children: (data: Data) => Content };
+
+/** Reads data when the view opens and in each round, and shows what `children` make of it. */
+function Read<Data>({ read, round, rows = 5, children }: ReadInput<Data>) {
+  const [{ data, failure }, setState] = useState<{ data?: Data; failure?: Failure }>({});
   useEffect(() => {
-    if (round > 0) asked.reload();
+    let isOpen = true;
+    read().then(
+      (data) => isOpen && setState({ data }),
+      (error: unknown) => isOpen && setState((last) => ({ ...last, failure: failureOf(error) })),
+    );
+    return () => {
+      isOpen = false;
+    };
   }, [round]);
-  return asked;
+  return html`<${FailureBox} failure=${failure} />${data === undefined ? !failure && html`<${Skeleton} rows=${rows} />` : children(data)}`;
 }
 
 const listOf = (part: Part, since = '') => linkTo(['transactions'], { status: part, since });
+const age = ({ updatedAt }: Transaction) => lasting(updatedAt ?? '', new Date().toISOString());
 
 /** Four numbers, each a link to the list of what it counts. */
 function Tiles({ round }: { round: number }) {
   const since = midnight();
-  const asked = useRound(useAsk(TransactionCountsDocument, { ...filtersOfParts({}), ERROR: { status: 'ERROR', updatedSince: since } }), round);
-  const oldest = useRead(() => longestAgo({ status: 'IN_PROGRESS' }, 1), round);
-  const tile = (part: Part, label: string, note: string, link = listOf(part)) =>
-    html`<a class="tile" href=${link}><span>${label}</span><b>${countOf(asked.data, part)}</b><span class="muted">${note}</span></a>`;
-  const [first] = oldest.rows ?? [];
-  return html`<${Answer} asked=${asked} skeleton=${html`<${Skeleton} rows=${2} />`}>${() => html`<div class="tiles">
-    ${tile('IN_PROGRESS', 'In progress', first ? `the oldest for ${age(first)}` : 'none waits')}
-    ${tile('ERROR', 'Failed today', 'since midnight', listOf('ERROR', since))}
-    ${tile('PENDING_RECEIPT', 'Waiting for a receipt', 'sent to the network')}
-    ${tile('CONFLICT', 'Conflicts', 'reported as done and as failed')}
-  </div>`}<//>`;
+  const filters = { ...filtersOfParts({}), ERROR: { status: 'ERROR' as const, updatedSince: since } };
+  const read = () => Promise.all([ask(TransactionCountsDocument, filters), longestAgo({ status: 'IN_PROGRESS' }, 1)]);
+  return html`<${Read} read=${read} round=${round} rows=${2}>${([counts, [oldest]]: Awaited<ReturnType<typeof read>>) => {
+    const tile = (part: Part, label: string, note: string, link = listOf(part)) =>
+      html`<a class="tile" href=${link}><span>${label}</span><b>${countOf(counts, part)}</b><span class="muted">${note}</span></a>`;
+    return html`<div class="tiles">
+      ${tile('IN_PROGRESS', 'In progress', oldest ? `the oldest for ${age(oldest)}` : 'none waits')}
+      ${tile('ERROR', 'Failed today', 'since midnight', listOf('ERROR', since))}
+      ${tile('PENDING_RECEIPT', 'Waiting for a receipt', 'sent to the network')}
+      ${tile('CONFLICT', 'Conflicts', 'reported as done and as failed')}
+    </div>`;
+  }}<//>`;
 }
-
-const age = ({ updatedAt }: Transaction) => lasting(updatedAt ?? '', new Date().toISOString());
 
 type Stat = TransactionStatsQuery['transactionStats'][number];
 
@@ -109,31 +119,15 @@ type Stat = TransactionStatsQuery['transactionStats'][number];
 function ByHour({ round }: { round: number }) {
   const end = (Math.floor(Date.now() / HOUR_MS) + 1) * HOUR_MS;
   const times = Array.from({ length: HOURS }, (_, at) => new Date(end - (HOURS - at) * HOUR_MS).toISOString());
-  const asked = useRound(useAsk(TransactionStatsDocument, { since: times[0] ?? '', until: new Date(end).toISOString() }), round);
+  const read = () => ask(TransactionStatsDocument, { since: times[0] ?? '', until: new Date(end).toISOString() });
   const values = (stats: readonly Stat[], is: (status: TransactionStatus) => boolean) =>
     times.map((time) => stats.reduce((sum, { at, status, count }) => sum + (at === time && is(status) ? count : 0), 0));
-  return html`<section class="card"><${Answer} asked=${asked}>${({ transactionStats: stats }: TransactionStatsQuery) => html`<${Chart}
+  return html`<section class="card"><${Read} read=${read} round=${round}>${({ transactionStats: stats }: TransactionStatsQuery) => html`<${Chart}
     label="Transactions by hour of their last update" times=${times} series=${[
       { label: 'Done', tone: 'good', values: values(stats, (status) => status === 'DONE') },
       { label: 'Failed', tone: 'bad', values: values(stats, (status) => status === 'ERROR') },
       { label: 'Open', tone: 'busy', values: values(stats, (status) => status !== 'DONE' && status !== 'ERROR') },
     ]} />`}<//></section>`;
-}
-
-/** Reads rows when the view opens, and in each round. */
-function useRead<Row>(read: () => Promise<Row[]>, round: number) {
-  const [listed, setListed] = useState<{ rows?: Row[]; failure?: Failure }>({});
-  useEffect(() => {
-    let isOpen = true;
-    read().then(
-      (rows) => isOpen && setListed({ rows }),
-      (error: unknown) => isOpen && setListed((last) => ({ ...last, failure: failureOf(error) })),
-    );
-    return () => {
-      isOpen = false;
-    };
-  }, [round]);
-  return listed;
 }
 
 /** Something to look at. */
@@ -190,10 +184,11 @@ async function concerns(): Promise<Concern[]> {
   return found.flat();
 }
 
+/** What a person should look at, each with a link. */
 function Attention({ round }: { round: number }) {
-  const { rows, failure } = useRead(concerns, round);
-  if (!rows) return failure ? html`<${FailureBox} failure=${failure} />` : html`<${Skeleton} rows=${3} />`;
-  if (rows.length === 0) return html`<${Empty} icon="check">Nothing needs attention.<//>`;
-  return html`<ul class="concerns">${rows.map(({ key, tone, kind, text }) => html`<li key=${key}><${Badge} tone=${tone}>${kind}<//> ${text}</li>`)}</ul>
-  ${may('transactions:read') && html`<p class="actions"><a href=${linkTo(['transactions'], { status: 'STUCK' })}>All that are stuck</a></p>`}`;
+  return html`<${Read} read=${concerns} round=${round} rows=${3}>${(rows: Concern[]) =>
+    rows.length === 0
+      ? html`<${Empty} icon="check">Nothing needs attention.<//>`
+      : html`<ul class="concerns">${rows.map(({ key, tone, kind, text }) => html`<li key=${key}><${Badge} tone=${tone}>${kind}<//> ${text}</li>`)}</ul>
+      ${may('transactions:read') && html`<p class="actions"><a href=${linkTo(['transactions'], { status: 'STUCK' })}>All that are stuck</a></p>`}`}<//>`;
 }

@@ -37,7 +37,6 @@ const COLLECTIONS: readonly TransactionCollection[] = [
   ...(['TOKEN_TRANSACTIONS', 'NODE_TRANSACTIONS', 'CURRENCY_TOKEN_TRANSACTIONS'] as const),
   ...(['USER_TRANSACTIONS', 'SECONDARY_MARKET_TRANSACTIONS', 'OTC_TRANSACTIONS'] as const),
 ];
-const STATUS_NAMES = Object.keys(STATUSES) as TransactionStatus[];
 /** The tabs of the list: a part of it each. */
 const PARTS: readonly (readonly [part: Part, text: string])[] = [
   ['ALL', 'All'],
@@ -49,7 +48,6 @@ const PARTS: readonly (readonly [part: Part, text: string])[] = [
   ['FLAGGED', 'Unknown types'],
 ];
 
-/** Whether the updates of a transaction end with this status. */
 const isFinal = (status: TransactionStatus | null | undefined) => status === 'DONE' || status === 'ERROR';
 
 function TypeName({ of }: { of: Transaction }) {
@@ -77,12 +75,7 @@ function listedBy(query: URLSearchParams): Listed {
 }
 
 /** Returns the filter of a part; the part that is stuck is not read by one filter. */
-function filterOf({ part, filter }: Listed): TransactionFilter {
-  if (part === 'CONFLICT') return { ...filter, conflict: true };
-  if (part === 'FLAGGED') return { ...filter, flagged: true };
-  const status = STATUS_NAMES.find((name) => name === part);
-  return status ? { ...filter, status } : filter;
-}
+const filterOf = ({ part, filter }: Listed): TransactionFilter => (part === 'ALL' || part === 'STUCK' ? filter : filtersOfParts(filter)[part]);
 
 /** Whether a transaction that has just changed is in a part of the list. */
 function isIn(part: Part, { status, conflict, typeFlagged }: Transaction): boolean {
@@ -344,12 +337,7 @@ function TransactionPage({ id }: { id: string }) {
           ['Last update', transaction.updatedAt && html`<${Time} at=${transaction.updatedAt} isAbsolute />`],
         ]} />
         <h2>All notifications</h2>
-        ${
-          changes.length === 0
-            ? html`<${Empty}>No notification has arrived yet.<//>`
-            : html`<${Table} label="All notifications" columns=${changes.some((one) => one.error) ? EVENT_COLUMNS : EVENT_COLUMNS.filter(({ title }) => title !== 'Error')}
-          rows=${changes} keyOf=${({ cursor }: Change) => cursor} />`
-        }
+        ${changes.length === 0 ? html`<${Empty}>No notification has arrived yet.<//>` : html`<${Table} label="All notifications" columns=${EVENT_COLUMNS} rows=${changes} keyOf=${({ cursor }: Change) => cursor} />`}
         ${events.pageInfo.hasPreviousPage && html`<p class="muted">The latest 100 of ${events.totalCount} changes.</p>`}`;
     }}<//>
   <//>`;
