@@ -3,8 +3,11 @@ import { credentialsAt, isSecretKey, MASK, maskTokens, TOKEN_START } from './mas
 
 /** Matches the path of the GraphQL endpoint, with or without scheme and host, repeated slashes or a trailing slash. */
 const GRAPHQL_PATH = /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/[^/]*)?\/+graphql\/*$/i;
-/** Matches the names of a GraphQL operation's parameters, and others that begin with one of these words. */
-const OPERATION_PARAMETER = /^(?:query|variables|extensions)\b/i;
+/**
+ * Matches the names of a GraphQL operation's parameters, those of arguments that are passwords, and others that begin
+ * with one of these words.
+ */
+const OPERATION_PARAMETER = /^(?:query|variables|extensions|current|new)\b/i;
 
 /**
  * Masks the values of secret keys in `application/x-www-form-urlencoded` text, however the keys are encoded

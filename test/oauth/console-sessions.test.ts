@@ -283,6 +283,7 @@ describe('D3-40: a console client', () => {
     for (const limit of [
       'allowedIps: ["192.0.2.1"]',
       'requireCertificate: true',
+      'certFingerprint: "aa:bb"',
       'monthlyLimit: 5',
       'rateLimit: {requestsPerMinute: 5}',
     ])
@@ -466,13 +467,13 @@ describeReal('postgres', 'with servers', () => {
 });
 
 describe('D3-40: a supervisor', () => {
-  const change = async (token: string, current: string, next: string): Promise<Answer> =>
-    p.call('POST', '/graphql', {
+  const change = async (token: string, current: string, next: string, unknown: object = {}): Promise<Answer> =>
+    p.call('POST', `/graphql?${new URLSearchParams({ ...unknown })}`, {
       token,
       json: {
         query: `mutation ($a: String!) { result: changeOwnPassword(current: "${current}", new: $a) { __typename
           ... on ValidationError { issues { path } } } }`,
-        variables: { a: next },
+        variables: { a: next, ...unknown },
       },
     });
   const outcome = async (...given: Parameters<typeof change>) => (await change(...given)).json.data.result;
@@ -509,7 +510,8 @@ describe('D3-40: a supervisor', () => {
   it('leaves neither the current nor the new password in the audit record', async () => {
     const { token } = await signedIn();
     const [current, next] = [`canary-${randomUUID()}`, `canary-${randomUUID()}`];
-    const id = (await change(token, current, next)).headers.get('x-correlation-id') ?? '';
+    const misplaced = { current, new: next };
+    const id = (await change(token, current, next, misplaced)).headers.get('x-correlation-id') ?? '';
     const recorded = () =>
       rows(p).run((k) => k.selectFrom('audit_records').selectAll().where('correlation_id', '=', id));
     await vi.waitFor(async () => expect(await recorded()).toHaveLength(1), 10_000);

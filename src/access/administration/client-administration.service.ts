@@ -219,7 +219,8 @@ function columnsOf(input: ClientInput) {
     requests_per_hour: rate_limit.requests_per_hour ?? null,
     monthly_limit: monthly_limit ?? null,
   };
-  if (input.is_console && freerThanMaker(columns, UNBOUND).length > 0) {
+  const isBound = columns.cert_fingerprint !== null || freerThanMaker(columns, UNBOUND).length > 0;
+  if (input.is_console && isBound) {
     throw invalidInput('is_console', 'a console client can have neither addresses, nor a certificate, nor limits');
   }
   return columns;

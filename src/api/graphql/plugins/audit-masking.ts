@@ -59,6 +59,8 @@ function maskDocument(document: DocumentNode): MaskedDocument {
     const owner = ancestors.at(-1);
     const isOfField = owner && 'name' in owner && SECRET_ARGUMENTS.has(`${owner.name?.value}.${node.name.value}`);
     if (!isOfField && !isSecretKey(node.name.value)) return undefined;
+    // A variable of this name that the operation does not declare is meant for the argument.
+    variables.add(node.name.value);
     visit(node.value, { Variable: ({ name }) => void variables.add(name.value) });
     return node.value.kind === Kind.VARIABLE ? undefined : { ...node, value: MASKED_VALUE };
   }
