@@ -54,10 +54,13 @@ it('D1-12: stops at the first request that is rejected, and exits with 1', async
   expect(refused.out).not.toContain('notify');
   const long = await portcullis([...SIMULATE, '--id', 'x'.repeat(129), '--path', '1,3'], env);
   expect(long).toMatchObject({ code: 1, out: expect.stringMatching(/^x+\nnotify Started: 400 .*\n$/) });
+  const hidden = await portcullis([...SIMULATE, '--id', '\u001b[2Jx'], env);
+  expect(hidden.out).toMatch(/^\\u\{1b\}\[2Jx\n/);
 });
 
 it.each<[string, string[], object]>([
   ['a status that does not exist', ['--path', '1,6'], { code: 2, err: expect.stringContaining('--path has "6"') }],
+  ['no status', ['--path', ''], { code: 2, err: expect.stringContaining('--path has no status') }],
   ['a collection that does not exist', ['--register', 'x'], { code: 2, err: expect.stringContaining('--register') }],
 ])('D1-12: refuses %s', async (_what, args, result) => {
   expect(await portcullis([...SIMULATE, ...args], env)).toMatchObject({ out: '', ...result });

@@ -40,6 +40,7 @@ export const simulateTransaction: CommandBody = {
   ],
   async run({ flags, env, answer }) {
     const path = list(flags, 'path', STATUSES) ?? ['1', '2', '5', '3'];
+    if (path.length === 0) throw new UsageError('--path has no status: give one, or omit it');
     const collection = text(flags, 'register');
     if (collection !== undefined && !isTransactionCollection(collection)) {
       throw new UsageError(`--register must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`);
@@ -61,7 +62,7 @@ export const simulateTransaction: CommandBody = {
       if (done.every(({ accepted }) => accepted)) done.push(await step().catch(unreachable));
     }
     const lines = done.map(({ step, http_status: status, response }) => `${step}: ${status} ${printable(response)}`);
-    answer({ id, steps: done }, `${[id, ...lines].map((line) => line.trimEnd()).join('\n')}\n`);
+    answer({ id, steps: done }, `${[printable(id), ...lines].map((line) => line.trimEnd()).join('\n')}\n`);
     return done.every(({ accepted }) => accepted) ? EXIT_OK : EXIT_FAILED;
   },
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { MAX_BULK_ROWS } from '../../domain/user-migrations/migration.input.ts';
 import { rowRanges } from '../../domain/user-migrations/migration-files.service.ts';
@@ -114,7 +114,7 @@ export const usersImport: CommandBody = {
     const rows = migration.failed === 0 ? [] : await migrationPages.failures(nodeId, id, limit);
     const failures = rows.slice(0, SHOWN_FAILURES);
     if (!json) complain(faultsOf(migration, failures));
-    const copied = failedTo === undefined ? '' : await copyRows(migration, rows, file ?? '', failedTo);
+    const copied = failedTo === undefined ? '' : await copyRows(migration, rows, file ?? '', failedTo, input?.stamp);
     const exit = answer(view(migration, failures), `${summary(migration)}${copied}`);
     return migration.status === 'done' && migration.failed === 0 ? exit : EXIT_FAILED;
   },
@@ -122,31 +122,47 @@ export const usersImport: CommandBody = {
 
 /**
  * Checks whether rows of the input can be copied to a new file.
- * @throws UsageError when the input cannot be read again; CommandError when the file exists.
+ * @throws UsageError when the input cannot be read again; CommandError when the file exists or cannot be created.
  */
 function requireCopyable(input: InputFile | undefined, copy: string): void {
   if (input?.size === undefined) throw new UsageError('--failed-to needs a regular FILE: it is read again at the end');
-  if (existsSync(copy)) throw new CommandError(`${copy} exists: name a new file with --failed-to`);
+  try {
+    writeFileSync(copy, '', { flag: 'wx' });
+    rmSync(copy);
+  } catch (error) {
+    throw new CommandError(`cannot create a file for --failed-to (${messageOf(error)}): name a new file`);
+  }
 }
 
-/** Copies the header and these rows of a file, byte for byte, to a new file. Returns what it did, as a line. */
+/**
+ * Copies the header and these rows of a file, byte for byte, to a new file. Returns what it did, as a line.
+ * @throws CommandError when it fails, or when the file no longer has this stamp.
+ */
 async function copyRows(
   migration: MigrationTableRow,
   rows: readonly MigrationRowRow[],
   file: string,
   copy: string,
+  stamp: string | undefined,
 ): Promise<string> {
   if (rows.length === 0) return `No row failed: ${copy} was not written.\n`;
-  const ranges = rowRanges(openInput(file).parts(), migration, new Set(rows.map(({ index }) => index)));
+  const input = openInput(file);
+  if (input.stamp !== stamp) throw uncopied(migration, `${file} has changed; ${copy} was not written`);
+  const ranges = rowRanges(input.parts(), migration, new Set(rows.map(({ index }) => index)));
   async function* bytes() {
     for await (const { start, end } of ranges) yield* createReadStream(file, { start, end: end - 1 });
   }
   try {
     await writeFile(copy, bytes(), { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    throw new CommandError(`could not copy the failed rows; ${copy} is incomplete: ${messageOf(error)}`);
+    const isUntouched = error instanceof Error && 'path' in error && error.path === copy;
+    throw uncopied(migration, `${copy} ${isUntouched ? 'was not written' : 'is incomplete'}: ${messageOf(error)}`);
   }
   return `Copied the failed rows to ${copy}: correct them and import this file.\n`;
+}
+
+function uncopied({ id, status }: MigrationTableRow, reason: string): CommandError {
+  return new CommandError(`migration ${id} is ${status}, but its failed rows could not be copied: ${reason}`);
 }
 
 /** Stores the file and returns the id of its user migration, for which this process holds the lease. */

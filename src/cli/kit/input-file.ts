@@ -18,6 +18,8 @@ export interface InputFile {
    */
   parts(signal?: AbortSignal): AsyncIterable<Buffer>;
   size: number | undefined;
+  /** The size and the time of the last change, by which a change is noticed; undefined if they are unknown. */
+  stamp: string | undefined;
 }
 
 /**
@@ -25,13 +27,17 @@ export interface InputFile {
  * @throws CommandError when it cannot be read.
  */
 export function openInput(file: string): InputFile {
-  if (file === '-') return { parts: pipedParts, size: undefined };
+  if (file === '-') return { parts: pipedParts, size: undefined, stamp: undefined };
   try {
     const fd = openSync(file, 'r');
     const stats = fstatSync(fd);
     if (stats.isDirectory()) throw new CommandError(`${file} is a folder: give a file`);
     const stream = createReadStream(file, { fd, highWaterMark: CHUNK_BYTES });
-    return { parts: (signal) => named(file, partsOf(stream, signal)), size: stats.isFile() ? stats.size : undefined };
+    return {
+      parts: (signal) => named(file, partsOf(stream, signal)),
+      size: stats.isFile() ? stats.size : undefined,
+      stamp: `${stats.size} ${stats.mtimeMs}`,
+    };
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw unreadable(file, error);
