@@ -279,8 +279,10 @@ describe('the files of the console', () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
       expect([404, 405, 501]).toContain((await raw('/console/', { method })).status);
     }
-    const led = await raw('/console');
-    expect([led.status, led.headers.location]).toEqual([308, '/console/']);
+    for (const query of ['', '?client=x&a=%3F?']) {
+      const led = await raw(`/console${query}`);
+      expect([led.status, led.headers.location]).toEqual([308, `/console/${query}`]);
+    }
   });
 
   it('are unknown where CONSOLE is off, as is any other path', async () => {

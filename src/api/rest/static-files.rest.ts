@@ -41,9 +41,10 @@ export const pageRoutes = [
     method: 'GET',
     path: '/console',
     handlers: ({ console, publicUrl }: PageServices) => [
-      (_req, res) => {
+      (req, res) => {
         if (!console) throw notFound('CONSOLE is off');
-        sendEmpty(res.location(`${publicUrl.path}/console/`), 308);
+        const [, query = ''] = /^[^?]*(\?.*)$/.exec(req.originalUrl) ?? [];
+        sendEmpty(res.location(`${publicUrl.path}/console/${query}`), 308);
       },
     ],
   }),
