@@ -1,6 +1,7 @@
 import type { JsonSchema } from './operation.ts';
 
-const SCOPE = 'The permissions to request, separated by spaces; everything by default. Unknown names are ignored.';
+const SCOPE =
+  'The permissions to request, separated by spaces; everything by default. Unknown names are ignored, and so is a list, or what tabs or line feeds separate.';
 
 /** The descriptions of members, by the name of their schema, in addition to their types. */
 const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
