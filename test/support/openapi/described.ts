@@ -13,7 +13,7 @@ const METHODS = ['get', 'head', 'put', 'post', 'delete', 'options', 'patch', 'tr
 const KEYWORDS = ['openapi', 'info', 'servers', 'tags', 'paths', 'components'];
 
 /** What every answer may have beside what the document says of it: HTTP's own headers, and those of CORS. */
-const PLAIN = /^(content-(type|length)|date|connection|keep-alive|pragma|vary|access-control-.*)$/;
+const PLAIN = /^(content-(type|length|encoding)|date|connection|keep-alive|pragma|vary|access-control-.*)$/;
 
 export interface DescribedOperation {
   method: string;
