@@ -488,20 +488,6 @@ export type FindByIdQueryVariables = Exact<{
 
 export type FindByIdQuery = { transaction?: { id: string, typeName: string | null, type: number } | null, account?: { id: string, name: string } | null, wallet?: { id: string, chain: string } | null, walletRule?: { id: string, walletId: string, name: string } | null, user?: { id: string, name: string, surname: string, email: string } | null };
 
-export type FindAccountsQueryVariables = Exact<{
-  search?: string | null | undefined;
-}>;
-
-
-export type FindAccountsQuery = { accounts: { edges: Array<{ node: { id: string, name: string, type: string } }> } };
-
-export type FindAccountQueryVariables = Exact<{
-  id: string | number;
-}>;
-
-
-export type FindAccountQuery = { account: { id: string, name: string, type: string } | null };
-
 export type FindWalletsQueryVariables = Exact<{
   search?: string | null | undefined;
 }>;
@@ -597,19 +583,16 @@ export type GasFeesQuery = { gasFees: Array<{ networkId: string, gasPrice: strin
 
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
 
-export type WalletRulesQueryVariables = Exact<{
+export type WalletPartsQueryVariables = Exact<{
   id: string | number;
   withAccount: boolean;
-  first?: number | null | undefined;
-  after?: string | null | undefined;
-  last?: number | null | undefined;
-  before?: string | null | undefined;
 }>;
 
 
-export type WalletRulesQuery = { wallet: { id: string, chain: string, createdAt: string, account?: { id: string, name: string }, networks: { totalCount: number, edges: Array<{ node: { id: string, name: string } }> }, rules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, type: string, priority: number | null, status: WalletRuleStatus, version: number, updatedAt: string } }> } } | null };
+export type WalletPartsQuery = { wallet: { id: string, chain: string, createdAt: string, account?: { id: string, name: string }, networks: { totalCount: number, edges: Array<{ node: { id: string, name: string } }> }, rules: { totalCount: number } } | null };
 
-export type AllRulesQueryVariables = Exact<{
+export type RulesQueryVariables = Exact<{
+  walletId?: string | number | null | undefined;
   type?: string | null | undefined;
   changedSince?: string | null | undefined;
   first?: number | null | undefined;
@@ -619,7 +602,7 @@ export type AllRulesQueryVariables = Exact<{
 }>;
 
 
-export type AllRulesQuery = { walletRules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, walletId: string, name: string, type: string, status: WalletRuleStatus, updatedAt: string, versions: { edges: Array<{ node: { subject: string } }> } } }> } };
+export type RulesQuery = { walletRules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, walletId: string, name: string, type: string, priority: number | null, status: WalletRuleStatus, version: number, updatedAt: string, versions: { edges: Array<{ node: { subject: string } }> } } }> } };
 
 export type WalletRuleQueryVariables = Exact<{
   id: string | number;
@@ -1686,28 +1669,6 @@ export const FindByIdDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<FindByIdQuery, FindByIdQueryVariables>;
-export const FindAccountsDocument = new TypedDocumentString(`
-    query FindAccounts($search: String) {
-  accounts(filter: { search: $search }, first: 10) {
-    edges {
-      node {
-        id
-        name
-        type
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<FindAccountsQuery, FindAccountsQueryVariables>;
-export const FindAccountDocument = new TypedDocumentString(`
-    query FindAccount($id: ID!) {
-  account(id: $id) {
-    id
-    name
-    type
-  }
-}
-    `) as unknown as TypedDocumentString<FindAccountQuery, FindAccountQueryVariables>;
 export const FindWalletsDocument = new TypedDocumentString(`
     query FindWallets($search: String) {
   accounts(filter: { search: $search }, first: 10) {
@@ -1928,8 +1889,8 @@ export const GasFeesDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<GasFeesQuery, GasFeesQueryVariables>;
-export const WalletRulesDocument = new TypedDocumentString(`
-    query WalletRules($id: ID!, $withAccount: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
+export const WalletPartsDocument = new TypedDocumentString(`
+    query WalletParts($id: ID!, $withAccount: Boolean!) {
   wallet(id: $id) {
     id
     chain
@@ -1947,34 +1908,16 @@ export const WalletRulesDocument = new TypedDocumentString(`
         }
       }
     }
-    rules(first: $first, after: $after, last: $last, before: $before) {
+    rules(first: 0) {
       totalCount
-      pageInfo {
-        ...PageParts
-      }
-      edges {
-        node {
-          id
-          name
-          type
-          priority
-          status
-          version
-          updatedAt
-        }
-      }
     }
   }
 }
-    fragment PageParts on PageInfo {
-  hasNextPage
-  hasPreviousPage
-  startCursor
-  endCursor
-}`) as unknown as TypedDocumentString<WalletRulesQuery, WalletRulesQueryVariables>;
-export const AllRulesDocument = new TypedDocumentString(`
-    query AllRules($type: String, $changedSince: DateTime, $first: Int, $after: String, $last: Int, $before: String) {
+    `) as unknown as TypedDocumentString<WalletPartsQuery, WalletPartsQueryVariables>;
+export const RulesDocument = new TypedDocumentString(`
+    query Rules($walletId: ID, $type: String, $changedSince: DateTime, $first: Int, $after: String, $last: Int, $before: String) {
   walletRules(
+    walletId: $walletId
     type: $type
     changedSince: $changedSince
     first: $first
@@ -1992,7 +1935,9 @@ export const AllRulesDocument = new TypedDocumentString(`
         walletId
         name
         type
+        priority
         status
+        version
         updatedAt
         versions(first: 1) {
           edges {
@@ -2010,7 +1955,7 @@ export const AllRulesDocument = new TypedDocumentString(`
   hasPreviousPage
   startCursor
   endCursor
-}`) as unknown as TypedDocumentString<AllRulesQuery, AllRulesQueryVariables>;
+}`) as unknown as TypedDocumentString<RulesQuery, RulesQueryVariables>;
 export const WalletRuleDocument = new TypedDocumentString(`
     query WalletRule($id: ID!) {
   walletRule(id: $id) {

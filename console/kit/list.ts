@@ -4,7 +4,7 @@ import type { TypedDocumentString } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { go } from '../router.ts';
 import { Icon } from './icons.ts';
-import { Empty, useAction, useAsk } from './page.ts';
+import { Answer, Empty, useAction, useAsk } from './page.ts';
 
 /** A column of a table: its heading, and the cell of a row. */
 export interface Column<Row> {
@@ -20,7 +20,8 @@ interface TableInput<Row> {
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  keyOf(row: Row): string | number;
+  /** What tells a row from the others; by default its id. */
+  keyOf?(row: Row): string | number;
   /** Where a click anywhere on a row leads; for the keyboard there is a link in a cell. */
   linkOf?(row: Row): string;
   /** What a click anywhere on a row does; for the keyboard there is a button in a cell. */
@@ -29,8 +30,10 @@ interface TableInput<Row> {
   marked?(row: Row): boolean;
 }
 
+const idOf = (row: object) => (row as { id: string }).id;
+
 /** A table, whose rows become cards where it is narrow. */
-export function Table<Row>({ label, columns, rows, keyOf, linkOf, onOpen, marked }: TableInput<Row>) {
+export function Table<Row extends object>({ label, columns, rows, keyOf = idOf, linkOf, onOpen, marked }: TableInput<Row>) {
   const clicked = (row: Row) => (event: MouseEvent) => {
     const isOwn = event.target instanceof Element && event.target.closest('a, button, input, select, label');
     if (isOwn || getSelection()?.type === 'Range') return;
@@ -97,7 +100,7 @@ interface ListInput<Row> extends Omit<TableInput<Row>, 'rows'> {
 }
 
 /** A page of a list: its rows, and for more than one page which of them are shown and the buttons that turn it. */
-export function List<Row>({ of, pages, label, noun = label.toLowerCase(), empty, ...table }: ListInput<Row>) {
+export function List<Row extends object>({ of, pages, label, noun = label.toLowerCase(), empty, ...table }: ListInput<Row>) {
   const { totalCount, pageInfo, edges } = of;
   const from = (pages.number - 1) * PAGE + 1;
   const range = edges.length === 0 ? '' : `${from} to ${from + edges.length - 1} of `;
@@ -114,6 +117,18 @@ export function List<Row>({ of, pages, label, noun = label.toLowerCase(), empty,
       ${button('Previous', 'previous', pages.number > 1)} ${button('Next', 'next', pageInfo.hasNextPage)}
     </nav>`
     }`;
+}
+
+type Listed<Row> = Readonly<Record<string, ListInput<Row>['of']>>;
+type ListingInput<Row, Variables> = Omit<ListInput<Row>, 'of' | 'pages'> & {
+  operation: TypedDocumentString<Listed<Row>, Variables>;
+  variables?: Omit<Variables, keyof Turn>;
+};
+
+/** What an operation lists, page by page. */
+export function Listing<Row extends object, Variables>({ operation, variables = {} as Variables, ...list }: ListingInput<Row, Variables>) {
+  const asked = usePages(operation, variables);
+  return html`<${Answer} asked=${asked}>${(data: Listed<Row>) => Object.values(data).map((of) => html`<${List} ...${list} of=${of} pages=${asked.pages} />`)}<//>`;
 }
 
 /** Returns the nodes of a list. */

@@ -1,7 +1,5 @@
 import { ask } from '../api.ts';
 import {
-  FindAccountDocument,
-  FindAccountsDocument,
   FindActorsDocument,
   FindCurrenciesDocument,
   FindNetworksDocument,
@@ -13,12 +11,12 @@ import {
 import { nodesOf } from './list.ts';
 import { may } from './page.ts';
 import type { Option, Source } from './picker.ts';
-import { shortened, words } from './text.ts';
+import { shortened } from './text.ts';
 
 const MAX_CURRENCIES = 1_000;
 
 /** Returns a source of options that are all known. */
-export function sourceOf(read: () => Promise<readonly Option[]> | readonly Option[]): Source {
+function sourceOf(read: () => Promise<readonly Option[]> | readonly Option[]): Source {
   const isIn = (search: string) => (option: Option) => `${option.text} ${option.detail}`.toLowerCase().includes(search.toLowerCase());
   return {
     search: async (text) => (await read()).filter(isIn(text)),
@@ -26,42 +24,34 @@ export function sourceOf(read: () => Promise<readonly Option[]> | readonly Optio
   };
 }
 
-const ofAccount = ({ id, name, type }: { id: string; name: string; type: string }): Option => ({ id, text: name || id, detail: words(type) });
-
-/** The accounts of the tenant. */
-export const accounts: Source = {
-  search: async (search, signal) => nodesOf((await ask(FindAccountsDocument, { search }, { signal })).accounts).map(ofAccount),
-  find: async (id, signal) => {
-    const { account } = await ask(FindAccountDocument, { id }, { signal });
-    return account ? ofAccount(account) : undefined;
-  },
-};
-
-const ofWallet = ({ id, chain }: { id: string; chain: string }, account: string): Option => ({ id, text: `${account} › ${chain}`, detail: shortened(id) });
+/** Returns a source of options that two operations read: those that a text finds, and the one with an id. */
+function searched<Row>(
+  search: (...of: Parameters<Source['search']>) => Promise<readonly Row[]>,
+  find: (id: string) => Promise<Row | null | undefined>,
+  optionOf: (row: Row) => Option,
+): Source {
+  return {
+    search: async (...of) => (await search(...of)).map(optionOf),
+    find: async (id) => [await find(id)].flatMap((row) => (row ? optionOf(row) : []))[0],
+  };
+}
 
 /** The wallets of the tenant, by the names of their accounts. */
-export const wallets: Source = {
-  search: async (search, signal) => {
+export const wallets: Source = searched(
+  async (search, signal) => {
     const found = nodesOf((await ask(FindWalletsDocument, { search }, { signal })).accounts);
-    return found.flatMap(({ name, wallets }) => nodesOf(wallets).map((wallet) => ofWallet(wallet, name)));
+    return found.flatMap((account) => nodesOf(account.wallets).map((wallet) => ({ ...wallet, account })));
   },
-  find: async (id, signal) => {
-    const { wallet } = await ask(FindWalletDocument, { id }, { signal });
-    return wallet ? ofWallet(wallet, wallet.account.name) : undefined;
-  },
-};
-
-type User = { id: string; name: string; surname: string; email: string };
-const ofUser = ({ id, name, surname, email }: User): Option => ({ id, text: `${name} ${surname}`.trim() || email || id, detail: email || undefined });
+  async (id) => (await ask(FindWalletDocument, { id })).wallet,
+  ({ id, chain, account }) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id) }),
+);
 
 /** The users of the tenant. */
-export const users: Source = {
-  search: async (search, signal) => nodesOf((await ask(FindUsersDocument, { search }, { signal })).users).map(ofUser),
-  find: async (id, signal) => {
-    const { user } = await ask(FindUserDocument, { id }, { signal });
-    return user ? ofUser(user) : undefined;
-  },
-};
+export const users: Source = searched(
+  async (search, signal) => nodesOf((await ask(FindUsersDocument, { search }, { signal })).users),
+  async (id) => (await ask(FindUserDocument, { id })).user,
+  ({ id, name, surname, email }) => ({ id, text: `${name} ${surname}`.trim() || email || id, detail: email || undefined }),
+);
 
 /** The supervisors and clients that act for the tenant, where the person may read them. */
 export const actors: Source = sourceOf(async () => {
@@ -76,17 +66,17 @@ export const networks: Source = sourceOf(async () =>
   nodesOf((await ask(FindNetworksDocument, {})).networks).map(({ id, name, chain }) => ({ id, text: name, detail: chain })),
 );
 
-/** The currencies of a network, or of all. */
-export function currenciesOf(networkId?: string): Source {
-  return sourceOf(async () => {
-    const [all, { networks }] = await Promise.all([readCurrencies(), ask(FindNetworksDocument, {})]);
-    const names = new Map(nodesOf(networks).map(({ id, name }) => [id, name]));
-    const shown = networkId && names.has(networkId) ? all.filter((currency) => currency.networkId === networkId) : all;
-    return shown.map(({ id, symbol, name, networkId: of }) => ({ id, text: `${symbol} · ${names.get(of) ?? of}`, detail: name ?? undefined }));
-  });
-}
+/** The currencies of all networks. */
+export const currencies: Source = sourceOf(async () => {
+  const [all, { networks }] = await Promise.all([readCurrencies(), ask(FindNetworksDocument, {})]);
+  const names = new Map(nodesOf(networks).map(({ id, name }) => [id, name]));
+  return all.map(({ id, symbol, name, networkId: of }) => ({ id, of, text: `${symbol} · ${names.get(of) ?? of}`, detail: name ?? undefined }));
+});
 
-export const currencies: Source = currenciesOf();
+/** Returns a source that offers some of its options; it knows all of them. */
+export function offering(source: Source, isOffered: (option: Option) => boolean): Source {
+  return { ...source, search: async (...of) => (await source.search(...of)).filter(isOffered) };
+}
 
 async function readCurrencies() {
   const found = [];

@@ -1,7 +1,7 @@
 import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Input } from '../kit/form.ts';
-import { type Column, List, Tabs, usePages } from '../kit/list.ts';
+import { type Column, List, Listing, Tabs, usePages } from '../kit/list.ts';
 import { Answer, Empty, may, Needs, Page } from '../kit/page.ts';
 import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
@@ -36,12 +36,11 @@ function AccountsPage() {
   const [search = '', type = '', status = ''] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
   const includeDeleted = query.get('deleted') === 'true';
   const filter = { search: search || null, type: type || null, status: STATUSES[status] ? Number(status) : null, includeDeleted };
-  const asked = usePages(AccountsDocument, { filter });
   const put = (name: string) => (value: string) => go(linkTo(['accounts'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
-  const isFiltered = search !== '' || type !== '' || status !== '';
-  const empty = isFiltered
-    ? html`<${Empty} icon="search" next=${html`<a href=${linkTo(['accounts'])}>Clear the filters</a>`}>No account matches.<//>`
-    : html`<${Empty} icon="accounts">No accounts yet. Accounts of the platform appear here.<//>`;
+  const empty =
+    search || type || status
+      ? html`<${Empty} icon="search" next=${html`<a href=${linkTo(['accounts'])}>Clear the filters</a>`}>No account matches.<//>`
+      : html`<${Empty} icon="accounts">No accounts yet. Accounts of the platform appear here.<//>`;
   return html`<${Page} title="Accounts">
     <${Tabs} label="Status" tabs=${TABS} value=${status} onChange=${put('status')} />
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
@@ -50,8 +49,7 @@ function AccountsPage() {
       <datalist id="account-types"><option value="organisation"></option><option value="customer-segregated"></option></datalist>
       <${Check} label="Include deleted" checked=${includeDeleted} onChange=${() => put('deleted')(includeDeleted ? '' : 'true')} />
     </form>
-    <${Answer} asked=${asked}>${({ accounts }: AccountsQuery) =>
-      html`<${List} label="Accounts" of=${accounts} pages=${asked.pages} columns=${COLUMNS} keyOf=${({ id }: Account) => id} linkOf=${linkOf} empty=${empty} />`}<//>
+    <${Listing} label="Accounts" operation=${AccountsDocument} variables=${{ filter }} columns=${COLUMNS} linkOf=${linkOf} empty=${empty} />
   <//>`;
 }
 
@@ -81,7 +79,7 @@ function AccountPage({ id }: { id: string }) {
         <${Needs} permission="wallets:read" to="see its wallets" />
         ${
           wallets &&
-          html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} keyOf=${({ id }: Wallet) => id}
+          html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS}
             linkOf=${({ id }: Wallet) => linkTo(['wallets', id])} empty="The account has no wallets." />`
         }`;
     }}<//>

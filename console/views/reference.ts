@@ -1,9 +1,9 @@
 import { AssetsDocument, type AssetsQuery, GasFeesDocument, type GasFeesQuery, NetworksDocument, type NetworksQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { type Column, List, Table, usePages } from '../kit/list.ts';
+import { type Column, Listing, Table } from '../kit/list.ts';
 import { Answer, Empty, Page, useAsk } from '../kit/page.ts';
-import { Named, useFound } from '../kit/picker.ts';
-import { currenciesOf, networks } from '../kit/sources.ts';
+import { Named, type Option, useFound } from '../kit/picker.ts';
+import { currencies, networks } from '../kit/sources.ts';
 import { Badge, Id, Time, words } from '../kit/text.ts';
 
 type Network = NetworksQuery['networks']['edges'][number]['node'];
@@ -12,19 +12,16 @@ type GasFee = GasFeesQuery['gasFees'][number];
 
 const SHOWN = 5;
 
-/** The symbols of the first currencies of a network. */
-function Currencies({ networkId }: { networkId: string }) {
-  const found = useFound(currenciesOf(networkId), networkId);
-  return html`${found
-    .slice(0, SHOWN)
-    .map(({ text }) => text.split(' · ')[0])
-    .join(', ')}${found.length > SHOWN && ` and ${found.length - SHOWN} more`}`;
+/** The symbols of the first of these currencies. */
+function symbolsOf(of: readonly Option[]): string {
+  const symbols = of.slice(0, SHOWN).map(({ text }) => text.split(' · ')[0]);
+  return `${symbols.join(', ')}${of.length > SHOWN ? ` and ${of.length - SHOWN} more` : ''}`;
 }
 
-const NETWORKS: readonly Column<Network>[] = [
+const networkColumns = (all: readonly Option[]): readonly Column<Network>[] => [
   { title: 'Name', cell: ({ name }) => name },
   { title: 'Chain', cell: ({ chain }) => chain },
-  { title: 'Currencies', cell: ({ id }) => html`<${Currencies} networkId=${id} />` },
+  { title: 'Currencies', cell: ({ id }) => symbolsOf(all.filter(({ of }) => of === id)) },
   { title: 'Explorer', cell: ({ explorerUrl }) => explorerUrl && URL.parse(explorerUrl)?.host },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
 ];
@@ -57,16 +54,15 @@ const GAS_FEES: readonly Column<GasFee>[] = [
 
 /** Every network with its currencies. */
 export function NetworksPage() {
-  const asked = usePages(NetworksDocument, {});
-  return html`<${Page} title="Networks"><${Answer} asked=${asked}>${({ networks: of }: NetworksQuery) => html`<${List} label="Networks" of=${of}
-    pages=${asked.pages} columns=${NETWORKS} keyOf=${({ id }: Network) => id} empty="No networks yet. The platform adds them." />`}<//><//>`;
+  const columns = networkColumns(useFound(currencies, ''));
+  return html`<${Page} title="Networks">
+    <${Listing} label="Networks" operation=${NetworksDocument} columns=${columns} empty="No networks yet. The platform adds them." /><//>`;
 }
 
 /** The tokenized assets of the tenant. */
 export function AssetsPage() {
-  const asked = usePages(AssetsDocument, {});
-  return html`<${Page} title="Assets"><${Answer} asked=${asked}>${({ assets: of }: AssetsQuery) => html`<${List} label="Assets" of=${of}
-    pages=${asked.pages} columns=${ASSETS} keyOf=${({ id }: Asset) => id} empty="No assets yet. The platform adds them when they are tokenized." />`}<//><//>`;
+  const empty = 'No assets yet. The platform adds them when they are tokenized.';
+  return html`<${Page} title="Assets"><${Listing} label="Assets" operation=${AssetsDocument} columns=${ASSETS} empty=${empty} /><//>`;
 }
 
 /** The fees of the networks that the operator has configured. */

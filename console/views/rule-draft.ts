@@ -94,14 +94,11 @@ interface Text {
   attributes?: object;
 }
 
-export const RULE_TYPES = [
-  ['auto_transfer', 'Automatic transfer'],
-  ['permissionless_transfer_limit', 'Limit of transfers without approval'],
-] as const;
-const TIMINGS = [
-  ['auto', 'Transfer at once'],
-  ['auto_with_approve', 'Wait for an approval'],
-] as const;
+export const RULE_TYPES: Readonly<Record<string, string>> = {
+  auto_transfer: 'Automatic transfer',
+  permissionless_transfer_limit: 'Limit of transfers without approval',
+};
+const TIMINGS = { auto: 'Transfer at once', auto_with_approve: 'Wait for an approval' };
 const WHOLE_INPUT = { inputmode: 'numeric' };
 const APPROVER = { hint: '1 to 100, or empty', attributes: WHOLE_INPUT };
 const PERIODS = ['hour', 'day', 'week', 'month', 'year'].map((name) => [name, `${name}s`] as const);
@@ -109,11 +106,11 @@ const PERIODS = ['hour', 'day', 'week', 'month', 'year'].map((name) => [name, `$
 /** The texts of a rule by their paths in its input, in the order in which they are shown. */
 export const TEXTS: Readonly<Record<string, Text>> = {
   name: { label: 'Name' },
-  type: { label: 'Type', options: RULE_TYPES, initial: 'auto_transfer' },
+  type: { label: 'Type', options: Object.entries(RULE_TYPES), initial: 'auto_transfer' },
   networkId: { label: 'Network' },
   networkCurrencyId: { label: 'Currency of the rule' },
   priority: { label: 'Priority', ...APPROVER },
-  'autoTransferRule.type': { label: 'Timing', options: TIMINGS, initial: 'auto' },
+  'autoTransferRule.type': { label: 'Timing', options: Object.entries(TIMINGS), initial: 'auto' },
   'autoTransferRule.amount': { label: 'Amount', attributes: { inputmode: 'decimal' } },
   'autoTransferRule.targetWalletId': { label: 'Target wallet' },
   'permissionlessTransferLimitRule.maxAmount': { label: 'Maximum', hint: 'a whole number', attributes: WHOLE_INPUT },

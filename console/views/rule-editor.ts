@@ -6,8 +6,8 @@ import { Check, Input, issueAt, Select } from '../kit/form.ts';
 import { Table } from '../kit/list.ts';
 import { Confirm, Dialog, toast } from '../kit/overlay.ts';
 import { FailureBox, may, useAction } from '../kit/page.ts';
-import { Picker, type Source } from '../kit/picker.ts';
-import { networks as allNetworks, currenciesOf, sourceOf, users, wallets } from '../kit/sources.ts';
+import { Picker, type Source, UUID } from '../kit/picker.ts';
+import { currencies as allCurrencies, networks as allNetworks, offering, users, wallets } from '../kit/sources.ts';
 import { onSignOut } from '../remembered.ts';
 import { guardLeaving } from '../router.ts';
 import { viewer } from '../session.ts';
@@ -95,9 +95,10 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const issues = (failure?.issues ?? [])
     .filter(({ path }) => isSame(memberAt(sent, path), memberAt(ruleInput(draft), path)))
     .map((issue) => ({ ...issue, message: issue.message.startsWith('must be a UUID') ? 'choose one from the list, or paste its id' : issue.message }));
-  const currencies = currenciesOf(draft.fields.networkId);
+  const { networkId = '' } = draft.fields;
+  const currencies = UUID.test(networkId) ? offering(allCurrencies, ({ of }) => of === networkId) : allCurrencies;
   const sources: Readonly<Record<string, Source>> = {
-    networkId: networks.length > 0 ? { ...allNetworks, search: sourceOf(() => networks.map(({ id, name }) => ({ id, text: name }))).search } : allNetworks,
+    networkId: networks.length > 0 ? offering(allNetworks, (option) => networks.some(({ id }) => id === option.id)) : allNetworks,
     networkCurrencyId: currencies,
     'autoTransferRule.targetWalletId': wallets,
     'signAndApproveRule.mandatoryUserId': users,

@@ -1,12 +1,10 @@
 import { useState } from 'preact/hooks';
 import { ask, resultOf } from '../api.ts';
 import {
-  AllRulesDocument,
-  type AllRulesQuery,
   type RulePartsFragment as Rule,
   SetWalletRuleStatusDocument,
+  WalletPartsDocument,
   WalletRuleDocument,
-  WalletRulesDocument,
   WalletRuleVersionsDocument,
   type WalletRuleVersionsQuery,
 } from '../generated/graphql.ts';
@@ -16,58 +14,43 @@ import { type Column, List, nodesOf, usePages } from '../kit/list.ts';
 import { Confirm, toast } from '../kit/overlay.ts';
 import { Answer, type Crumb, Empty, may, Page, useAsk } from '../kit/page.ts';
 import { Named } from '../kit/picker.ts';
-import { actors, wallets } from '../kit/sources.ts';
-import { Badge, Id, shortened, Time, words } from '../kit/text.ts';
+import { actors } from '../kit/sources.ts';
+import { Badge, Id, Time } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 import { RULE_TYPES, sideBySide } from './rule-draft.ts';
 import { type EditorInput, RuleEditor } from './rule-editor.ts';
-import { RuleStatus, trailOf, WriteNeeded } from './wallets.ts';
+import { RuleStatus, Rules, trailOf, WriteNeeded } from './wallets.ts';
 
 export function show(walletId?: string, _rules?: string, id?: string) {
   if (walletId === undefined) return html`<${RulesPage} />`;
   return id === undefined ? undefined : html`<${RulePage} key=${id} walletId=${walletId} id=${id} />`;
 }
 
-type ListedRule = AllRulesQuery['walletRules']['edges'][number]['node'];
-
-const LIST_COLUMNS: readonly Column<ListedRule>[] = [
-  { title: 'Name', cell: ({ walletId, id, name }) => html`<a href=${linkTo(['wallets', walletId, 'rules', id])}>${name || shortened(id)}</a>` },
-  { title: 'Wallet', cell: ({ walletId }) => html`<${Named} source=${wallets} id=${walletId} link=${linkTo(['wallets', walletId])} />` },
-  { title: 'Type', cell: ({ type }) => typeName(type) },
-  { title: 'Status', cell: ({ status }) => html`<${RuleStatus} status=${status} />` },
-  { title: 'Changed', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
-  { title: 'Changed by', cell: ({ versions }) => html`<${Named} source=${actors} id=${nodesOf(versions)[0]?.subject ?? ''} />` },
-];
-
-const typeName = (type: string) => RULE_TYPES.find(([name]) => name === type)?.[1] ?? words(type);
-
 /** The rules of every wallet, by type and by the time of their last change. */
 function RulesPage() {
   const { query: given } = place.value;
   const [type, changedSince] = [given.get('type') ?? '', given.get('changedSince') ?? ''];
-  const asked = usePages(AllRulesDocument, { type: type || null, changedSince: changedSince || null });
   const filter = (query: object) => go(linkTo(['rules'], { type, changedSince, ...query }), { replaces: true });
   const yesterday = new Date();
   yesterday.setDate(yesterday.getDate() - 1);
   yesterday.setHours(0, 0, 0, 0);
-  const isFiltered = type !== '' || changedSince !== '';
-  const nothing = isFiltered
-    ? html`<${Empty} icon="search" next=${html`<button type="button" onClick=${() => filter({ type: '', changedSince: '' })}>Show all rules</button>`}>No rule matches.<//>`
-    : html`<${Empty} icon="rules" next=${may('accounts:read') && html`<a class="button" href=${linkTo(['accounts'])}>Choose a wallet</a>`}>No rules yet. A rule belongs to a wallet: open an account, then its wallet.<//>`;
+  const nothing =
+    type || changedSince
+      ? html`<${Empty} icon="search" next=${html`<button type="button" onClick=${() => filter({ type: '', changedSince: '' })}>Show all rules</button>`}>No rule matches.<//>`
+      : html`<${Empty} icon="rules" next=${may('accounts:read') && html`<a class="button" href=${linkTo(['accounts'])}>Choose a wallet</a>`}>No rules yet. A rule belongs to a wallet: open an account, then its wallet.<//>`;
   return html`<${Page} title="Rules" actions=${may('accounts:read') && html`<a class="button" href=${linkTo(['accounts'])}>New rule: choose a wallet</a>`}>
     <div class="filters">
-      <${Select} label="Type" value=${type} options=${[['', 'All'], ...RULE_TYPES]} onChange=${(to: string) => filter({ type: to })} />
+      <${Select} label="Type" value=${type} options=${[['', 'All'], ...Object.entries(RULE_TYPES)]} onChange=${(to: string) => filter({ type: to })} />
       <${Input} label="Changed since" ...${LOCAL_TIME} value=${localOf(changedSince)} onInput=${(at: string) => filter({ changedSince: utcOf(at) })} />
       <button type="button" onClick=${() => filter({ changedSince: yesterday.toISOString() })}>Since yesterday</button>
     </div>
-    <${Answer} asked=${asked}>${({ walletRules }: AllRulesQuery) => html`<${List} label="Rules" of=${walletRules} pages=${asked.pages} columns=${LIST_COLUMNS}
-      keyOf=${({ id }: ListedRule) => id} linkOf=${({ walletId, id }: ListedRule) => linkTo(['wallets', walletId, 'rules', id])} empty=${nothing} />`}<//>
+    <${Rules} type=${type || null} changedSince=${changedSince || null} empty=${nothing} />
   <//>`;
 }
 
 /** A rule of a wallet, or a new one, which has the id `new`. */
 function RulePage({ walletId, id }: { walletId: string; id: string }) {
-  const asked = useAsk(WalletRulesDocument, { id: walletId, first: 0, withAccount: may('accounts:read') });
+  const asked = useAsk(WalletPartsDocument, { id: walletId, withAccount: may('accounts:read') });
   const wallet = asked.data?.wallet;
   const trail = [...trailOf(wallet), { text: wallet ? `Wallet on ${wallet.chain}` : 'Wallet', link: linkTo(['wallets', walletId]) }];
   const networks = wallet ? nodesOf(wallet.networks) : [];

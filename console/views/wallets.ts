@@ -1,17 +1,26 @@
-import { useMemo, useState } from 'preact/hooks';
+import type { ComponentChildren as Content } from 'preact';
+import { useState } from 'preact/hooks';
 import { ask, resultOf } from '../api.ts';
-import { AssignNetworkDocument, type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from '../generated/graphql.ts';
+import {
+  AssignNetworkDocument,
+  RulesDocument,
+  type RulesQuery,
+  WalletPartsDocument,
+  type WalletPartsQuery,
+  type WalletRuleStatus,
+} from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { type Column, List, nodesOf, Table, usePages } from '../kit/list.ts';
+import { type Column, Listing, nodesOf, Table } from '../kit/list.ts';
 import { Dialog, toast } from '../kit/overlay.ts';
-import { Answer, type Crumb, Empty, FailureBox, may, Needs, Page, useAction } from '../kit/page.ts';
-import { Picker, type Source } from '../kit/picker.ts';
-import { networks as known } from '../kit/sources.ts';
-import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
+import { Answer, type Crumb, Empty, FailureBox, may, Needs, Page, useAction, useAsk } from '../kit/page.ts';
+import { Named, Picker, useName } from '../kit/picker.ts';
+import { actors, networks as known, offering, wallets } from '../kit/sources.ts';
+import { Badge, Facts, Id, shortened, Time, words } from '../kit/text.ts';
 import { linkTo } from '../router.ts';
+import { RULE_TYPES } from './rule-draft.ts';
 
-type Wallet = NonNullable<WalletRulesQuery['wallet']>;
-type Rule = Wallet['rules']['edges'][number]['node'];
+type Wallet = NonNullable<WalletPartsQuery['wallet']>;
+type Rule = RulesQuery['walletRules']['edges'][number]['node'];
 type Network = Wallet['networks']['edges'][number]['node'];
 
 const NETWORK_COLUMNS: readonly Column<Network>[] = [
@@ -19,14 +28,24 @@ const NETWORK_COLUMNS: readonly Column<Network>[] = [
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
 ];
 
-const columnsIn = (walletId: string): readonly Column<Rule>[] => [
-  { title: 'Name', cell: ({ id, name }) => html`<a href=${linkTo(['wallets', walletId, 'rules', id])}>${name || id}</a>` },
-  { title: 'Type', cell: ({ type }) => words(type) },
+const linkOf = ({ walletId, id }: Rule) => linkTo(['wallets', walletId, 'rules', id]);
+const OF_WALLET = { title: 'Wallet', cell: ({ walletId: id }: Rule) => html`<${Named} source=${wallets} id=${id} link=${linkTo(['wallets', id])} />` };
+const RULE_COLUMNS: readonly Column<Rule>[] = [
+  { title: 'Name', cell: ({ walletId, id, name }) => html`<a href=${linkTo(['wallets', walletId, 'rules', id])}>${name || shortened(id)}</a>` },
+  OF_WALLET,
+  { title: 'Type', cell: ({ type }) => RULE_TYPES[type] ?? words(type) },
   { title: 'Status', cell: ({ status }) => html`<${RuleStatus} status=${status} />` },
   { title: 'Priority', isNumber: true, cell: ({ priority }) => priority },
   { title: 'Version', isNumber: true, cell: ({ version }) => version },
-  { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
+  { title: 'Changed', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
+  { title: 'Changed by', cell: ({ versions }) => html`<${Named} source=${actors} id=${nodesOf(versions)[0]?.subject ?? ''} />` },
 ];
+
+/** The rules of a wallet, or of all. */
+export function Rules({ empty, ...variables }: { walletId?: string; type?: string | null; changedSince?: string | null; empty: Content }) {
+  const columns = RULE_COLUMNS.filter((column) => !variables.walletId || column !== OF_WALLET);
+  return html`<${Listing} label="Rules" operation=${RulesDocument} ...${{ variables, columns, linkOf, empty }} />`;
+}
 
 /** Returns the way to a wallet, as far as it is known. */
 export function trailOf(wallet: Pick<Wallet, 'account'> | null | undefined): Crumb[] {
@@ -51,14 +70,14 @@ export function show(id?: string, ...others: string[]) {
 
 /** One wallet with its networks and rules. */
 function WalletPage({ id }: { id: string }) {
-  const asked = usePages(WalletRulesDocument, { id, withAccount: may('accounts:read') });
+  const asked = useAsk(WalletPartsDocument, { id, withAccount: may('accounts:read') });
   const [isAssigning, setAssigning] = useState(false);
   const wallet = asked.data?.wallet;
   const newRule = may('wallet-rules:write') && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`;
   return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)} actions=${wallet?.rules.totalCount !== 0 && newRule}>
-    <${Answer} asked=${asked}>${({ wallet }: WalletRulesQuery) => {
+    <${Answer} asked=${asked}>${({ wallet }: WalletPartsQuery) => {
       if (!wallet) return html`<${Empty} icon="search">There is no wallet with this id, or it belongs to another tenant.<//>`;
-      const { networks, rules, account } = wallet;
+      const { networks, account } = wallet;
       const assign = may('wallets:write') && html`<button type="button" onClick=${() => setAssigning(true)}>Assign a network</button>`;
       return html`<${Facts} of=${[
         ['Id', html`<${Id} id=${wallet.id} />`],
@@ -68,14 +87,12 @@ function WalletPage({ id }: { id: string }) {
       ]} />
         <h2>Rules</h2>
         <${WriteNeeded} />
-        <${List} label="Rules" of=${rules} pages=${asked.pages} columns=${columnsIn(id)} keyOf=${({ id }: Rule) => id}
-          linkOf=${(rule: Rule) => linkTo(['wallets', id, 'rules', rule.id])}
-          empty=${html`<${Empty} icon="rules" next=${newRule}>No rules yet. Rules automate or limit transfers from this wallet.<//>`} />
+        <${Rules} walletId=${id} empty=${html`<${Empty} icon="rules" next=${newRule}>No rules yet. Rules automate or limit transfers from this wallet.<//>`} />
         <div class="head"><h2>Networks</h2>${networks.edges.length > 0 && assign}</div>
         ${
           networks.edges.length === 0
             ? html`<${Empty} icon="networks" next=${assign}>No networks are assigned to the wallet.<//>`
-            : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`
+            : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`
         }
         ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}`;
     }}<//>
@@ -86,11 +103,11 @@ function WalletPage({ id }: { id: string }) {
 /** Assigns a network to a wallet. */
 function Assign({ walletId, chain, onClose, onDone }: { walletId: string; chain: string; onClose: () => void; onDone: () => void }) {
   const [networkId, setNetworkId] = useState('');
-  const [name, setName] = useState('');
+  const name = useName(known, networkId) ?? 'The network';
   const { run, isBusy, failure } = useAction();
   const assign = async () => {
     resultOf((await ask(AssignNetworkDocument, { walletId, networkId })).result);
-    toast(`${name || 'The network'} is assigned to the wallet.`);
+    toast(`${name} is assigned to the wallet.`);
     onClose();
     onDone();
   };
@@ -98,17 +115,10 @@ function Assign({ walletId, chain, onClose, onDone }: { walletId: string; chain:
     event.preventDefault();
     void run(assign);
   };
-  const source = useMemo((): Source => {
-    const isOfChain = ({ detail }: { detail?: string | undefined }) => detail === chain;
-    return { ...known, search: async (...of) => (await known.search(...of)).filter(isOfChain) };
-  }, [chain]);
   return html`<${Dialog} title="Assign a network" onClose=${onClose}><form onSubmit=${submit}>
     <${FailureBox} failure=${failure} />
-    <${Picker} label="Network" required source=${source} value=${networkId} failure=${failure} path="networkId"
-      onChange=${(id: string, option?: { text: string }) => {
-        setNetworkId(id);
-        setName(option?.text ?? '');
-      }} />
+    <${Picker} label="Network" required source=${offering(known, ({ detail }) => detail === chain)} value=${networkId} onChange=${setNetworkId}
+      failure=${failure} path="networkId" />
     <p class="actions end"><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${isBusy}>Assign</button></p>
   </form><//>`;
 }
