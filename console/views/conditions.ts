@@ -3,13 +3,12 @@ import type { Issue } from '../api.ts';
 import { html } from '../html.ts';
 import { Input, issueAt, Select } from '../kit/form.ts';
 import { Picker, type Source } from '../kit/picker.ts';
+import { words } from '../kit/text.ts';
 import { blank, type Condition, changed, conditionsOf, FIELDS, type GroupKind, group, groupOf, LOGIC, type Logic, OPERATORS, pathIn } from './rule-draft.ts';
 import { type Explanation, Verdict } from './rule-preview.ts';
 
-const FIELD_OPTIONS = [
-  ...Object.entries(FIELDS).map(([field, name]) => [field, name.replace(/^\w/, (letter) => letter.toUpperCase())]),
-  ['', 'Another field …'],
-];
+const FIELD_OPTIONS = [...Object.entries(FIELDS).map(([field, name]) => [field, words(name)]), ['', 'Another field …']];
+const OPERATOR_OPTIONS = Object.entries(OPERATORS).map(([op, [sign, meaning]]) => [op, `${sign} ${meaning}`]);
 const MAX_DEPTH = 8;
 const MAX_CONDITIONS = 64;
 const KINDS: Readonly<Record<GroupKind, string>> = { and: 'All of these are true', or: 'Any of these is true', not: 'This is not true' };
@@ -26,6 +25,7 @@ interface Conditions {
 }
 
 type Place = readonly number[];
+const idOf = (at: Place) => `condition-${at.join('-')}`;
 
 /** The conditions of a rule, as a tree of groups that one can type on. */
 export function ConditionTree({ logic: root, issues, explained, currencyId, currencies, onChange }: Conditions) {
@@ -71,7 +71,7 @@ export function ConditionTree({ logic: root, issues, explained, currencyId, curr
     return html`<div class="leaf">
         <${Select} label="Field" value=${field in FIELDS ? field : ''} options=${FIELD_OPTIONS} onChange=${put('field')} />
         ${!(field in FIELDS) && html`<${Input} label="Name of the field" ...${given('field')} onInput=${put('field')} />`}
-        <${Select} label="Operator" ...${given('op')} options=${Object.entries(OPERATORS)} onChange=${put('op')} />
+        <${Select} label="Operator" ...${given('op')} options=${OPERATOR_OPTIONS} onChange=${put('op')} />
         <${Input} label="Value" inputmode="decimal" ...${given('value')} onInput=${put('value')} />
         <${Picker} label="Currency" source=${currencies} ...${given('network_currency_id')} onChange=${put('network_currency_id')} />
       </div>
@@ -83,8 +83,4 @@ export function ConditionTree({ logic: root, issues, explained, currencyId, curr
 
 function depthOf(logic: Logic): number {
   return 1 + ('field' in logic ? 0 : Math.max(0, ...groupOf(logic).children.map(depthOf)));
-}
-
-function idOf(at: Place): string {
-  return `condition-${at.join('-')}`;
 }

@@ -1,12 +1,7 @@
 import type { RulePartsFragment as Rule, WalletRuleInput } from '../generated/graphql.ts';
 
 /** A condition of a rule; its value is text, so that no digit is lost. */
-export interface Condition {
-  field: string;
-  op: string;
-  value: string;
-  network_currency_id: string;
-}
+export type Condition = Record<'field' | 'op' | 'value' | 'network_currency_id', string>;
 
 /** A condition, or a group of them, as the API has it. */
 export type Logic = Condition | { and: Logic[] } | { or: Logic[] } | { not: Logic };
@@ -15,13 +10,14 @@ export type GroupKind = 'and' | 'or' | 'not';
 /** Where the conditions are in the input of a rule. */
 export const LOGIC = 'autoTransferRule.ruleLogic';
 
-export const OPERATORS: Readonly<Record<string, string>> = {
-  lt: '< less than',
-  lte: '≤ at most',
-  gt: '> more than',
-  gte: '≥ at least',
-  eq: '= equal to',
-  neq: '≠ not equal',
+/** The operators of conditions: the sign, its meaning, and how a sentence says it. */
+export const OPERATORS: Readonly<Record<string, readonly [sign: string, meaning: string, said: string]>> = {
+  lt: ['<', 'less than', 'falls below'],
+  lte: ['≤', 'at most', 'is at most'],
+  gt: ['>', 'more than', 'rises above'],
+  gte: ['≥', 'at least', 'is at least'],
+  eq: ['=', 'equal to', 'is exactly'],
+  neq: ['≠', 'not equal', 'is not'],
 };
 
 /** The fields that conditions usually compare, in words. */
@@ -31,28 +27,17 @@ export const FIELDS: Readonly<Record<string, string>> = {
   'balance.available': 'available balance of this wallet',
 };
 
-/** Returns a field in words; one that is not known as it is. */
-export function fieldName(field: string): string {
-  return FIELDS[field] ?? field.replaceAll('_', ' ');
-}
+export const fieldName = (field: string) => FIELDS[field] ?? field.replaceAll('_', ' ');
+export const signOf = (op: string) => OPERATORS[op]?.[0] ?? op;
 
-/** Returns the sign of an operator. */
-export function signOf(op: string): string {
-  return OPERATORS[op]?.split(' ')[0] ?? op;
-}
-
-/** Returns the kind of a group and its members. */
 export function groupOf(logic: Exclude<Logic, Condition>): { kind: GroupKind; children: readonly Logic[] } {
   if ('and' in logic) return { kind: 'and', children: logic.and };
   return 'or' in logic ? { kind: 'or', children: logic.or } : { kind: 'not', children: [logic.not] };
 }
 
-/** Makes a group; `not` takes one child, a group of all of them where there are more. */
+/** Makes a group; `not` has one child. */
 export function group(kind: GroupKind, children: readonly Logic[]): Logic {
-  const [only, ...others] = children;
-  if (kind === 'and') return { and: [...children] };
-  if (kind === 'or') return { or: [...children] };
-  return { not: only !== undefined && others.length === 0 ? only : { and: [...children] } };
+  return { [kind]: kind === 'not' ? children[0] : children } as Logic;
 }
 
 /** Returns the tree with another node at a place; removing the last node of a group removes the group. */
@@ -70,29 +55,15 @@ export function conditionsOf(logic: Logic, path = LOGIC): [path: string, conditi
   return children.flatMap((child, index) => conditionsOf(child, pathIn(path, kind, index)));
 }
 
-/** Returns the path of a child of a group. */
-export function pathIn(path: string, kind: GroupKind, index: number): string {
-  return kind === 'not' ? `${path}.not` : `${path}.${kind}.${index}`;
-}
+export const pathIn = (path: string, kind: GroupKind, index: number) => (kind === 'not' ? `${path}.not` : `${path}.${kind}.${index}`);
 
-export type Part = 'autoTransferRule' | 'permissionlessTransferLimitRule' | 'signAndApproveRule';
+const PARTS = ['autoTransferRule', 'permissionlessTransferLimitRule', 'signAndApproveRule'] as const;
+type Part = (typeof PARTS)[number];
 
 /** A rule as it is being typed: texts by their paths in the input, the conditions, and the parts that it has. */
-export interface Draft {
-  fields: Readonly<Record<string, string>>;
-  logic: Logic;
-  parts: readonly Part[];
-}
+export type Draft = { fields: Readonly<Record<string, string>>; logic: Logic; parts: readonly Part[] };
 
-const PARTS: readonly Part[] = ['autoTransferRule', 'permissionlessTransferLimitRule', 'signAndApproveRule'];
-
-interface Text {
-  label: string;
-  hint?: string;
-  options?: readonly (readonly [value: string, text: string])[];
-  initial?: string;
-  attributes?: object;
-}
+type Text = { label: string; hint?: string; options?: readonly (readonly [value: string, text: string])[]; initial?: string; attributes?: object };
 
 export const RULE_TYPES: Readonly<Record<string, string>> = {
   auto_transfer: 'Automatic transfer',
@@ -122,7 +93,6 @@ export const TEXTS: Readonly<Record<string, Text>> = {
   'signAndApproveRule.minUserCount': { label: 'Approvals required', hint: 'at least 1, or empty', attributes: WHOLE_INPUT },
 };
 
-/** The members that may be empty. */
 export const OPTIONAL = /^priority$|^signAndApproveRule\./;
 const WHOLE = /[pP]riority$|minUserCount$|timePeriodValue$/;
 
@@ -139,14 +109,9 @@ export function draftOf(rule?: Rule, networkId = ''): Draft {
   return { fields: rule ? fields : { ...fields, networkId }, logic, parts: PARTS.filter((part) => rule?.[part]) };
 }
 
-/** Returns an empty condition. */
-export function blank(currencyId: string): Condition {
-  return { field: 'target.balance', op: 'lt', value: '', network_currency_id: currencyId };
-}
+export const blank = (currencyId: string): Condition => ({ field: 'target.balance', op: 'lt', value: '', network_currency_id: currencyId });
 
-/**
- * Returns the conditions with their values as text: a number has come through as it was written, or is text already.
- */
+/** Returns the conditions with their values as text: a number has come through as it was written, or is text already. */
 function texts(logic: Logic): Logic {
   if ('field' in logic) return { ...logic, value: String(logic.value) };
   const { kind, children } = groupOf(logic);
@@ -154,9 +119,7 @@ function texts(logic: Logic): Logic {
 }
 
 /** Returns the part that a rule of this type is evaluated by. */
-export function ownPart({ fields }: Draft): Part {
-  return fields.type === 'auto_transfer' ? 'autoTransferRule' : 'permissionlessTransferLimitRule';
-}
+export const ownPart = ({ fields }: Draft) => (fields.type === 'auto_transfer' ? 'autoTransferRule' : 'permissionlessTransferLimitRule');
 
 /** Returns the body to send for a draft. Invalid values are sent unchanged, so that the server reports them. */
 export function ruleInput(draft: Draft): WalletRuleInput {
@@ -176,19 +139,16 @@ export function ruleInput(draft: Draft): WalletRuleInput {
 
 /** Returns the members of two rules side by side, undefined where one does not have them. */
 export function sideBySide(before: unknown, after: unknown) {
-  const [old, fresh] = [textsIn(before), textsIn(after)];
-  const names = new Set([...old.keys(), ...fresh.keys()]);
-  return [...names].map((name) => ({ name, before: old.get(name), after: fresh.get(name) }));
+  const [old, fresh] = [new Map(textsIn(before)), new Map(textsIn(after))];
+  return [...new Set([...old.keys(), ...fresh.keys()])].map((name) => ({ name, before: old.get(name), after: fresh.get(name) }));
 }
 
-function textsIn(value: unknown, path: readonly string[] = []): Map<string, string> {
-  if (value === null || value === undefined) return new Map();
-  if (typeof value !== 'object') return new Map([[nameOf(path), String(value)]]);
-  if ('field' in value && 'op' in value) {
-    const { field, op, value: than, network_currency_id: currency } = value as Condition;
-    return new Map([[nameOf(path), `${field} ${signOf(op)} ${than}, currency ${currency}`]]);
-  }
-  return new Map(Object.entries(value).flatMap(([name, member]) => [...textsIn(member, [...path, name])]));
+function textsIn(value: unknown, path: readonly string[] = []): [name: string, text: string][] {
+  if (value === null || value === undefined) return [];
+  if (typeof value !== 'object') return [[nameOf(path), String(value)]];
+  if (!('op' in value)) return Object.entries(value).flatMap(([name, member]) => textsIn(member, [...path, name]));
+  const { field, op, value: than, network_currency_id: currency } = value as Condition;
+  return [[nameOf(path), `${field} ${signOf(op)} ${than}, currency ${currency}`]];
 }
 
 /** Returns a path of the API or of REST in words: `autoTransferRule.ruleLogic.and.0` as `Conditions, and 1`. */

@@ -13,8 +13,7 @@ import { guardLeaving } from '../router.ts';
 import { viewer } from '../session.ts';
 import { ConditionTree } from './conditions.ts';
 import { type Draft, draftOf, memberAt, nameOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
-import { byPath, type Facts, PreviewPanel, usePreview } from './rule-preview.ts';
-import { Sentence } from './rule-sentence.ts';
+import { byPath, type Facts, PreviewPanel, Sentence, usePreview } from './rule-preview.ts';
 
 /** What the editor takes. */
 export interface EditorInput {

@@ -4,6 +4,7 @@ import {
   PreviewWalletDocument,
   type PreviewWalletQuery,
   PreviewWalletRuleDocument,
+  type PreviewWalletRuleInput,
   type PreviewWalletRuleQuery,
   WalletConditionsDocument,
 } from '../generated/graphql.ts';
@@ -11,30 +12,28 @@ import { html } from '../html.ts';
 import { Input, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
 import { nodesOf, Tabs } from '../kit/list.ts';
 import { Answer, type Asked, useAsk } from '../kit/page.ts';
-import { useName } from '../kit/picker.ts';
-import { currencies } from '../kit/sources.ts';
-import { Badge } from '../kit/text.ts';
-import { conditionsOf, type Draft, fieldName, LOGIC, type Logic, nameOf, ownPart, ruleInput, signOf } from './rule-draft.ts';
+import { type Source, UUID, useName } from '../kit/picker.ts';
+import { currencies, users, wallets } from '../kit/sources.ts';
+import { Badge, counted, shortened } from '../kit/text.ts';
+import { conditionsOf, type Draft, fieldName, groupOf, LOGIC, type Logic, nameOf, OPERATORS, ownPart, ruleInput, signOf } from './rule-draft.ts';
 
 export type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][number];
 
 const TYPING_MS = 350;
 
 /** What a rule is evaluated by: values of fields in currencies, by both; and transfers. */
-export interface Facts {
-  values: Readonly<Record<string, string>>;
-  transfers: readonly { amount: string; at: string }[];
-}
-
+export type Facts = { values: Readonly<Record<string, string>>; transfers: readonly { amount: string; at: string }[] };
 type Need = { key: string; field: string; networkCurrencyId: string };
 
 /** Returns the fields in currencies that conditions name, each once. */
 function needsOf(logics: readonly Logic[]): Need[] {
-  const named = logics
-    .flatMap((logic) => conditionsOf(logic))
-    .map(([, { field, network_currency_id: id }]) => ({ field, networkCurrencyId: id.trim().toLowerCase() }));
-  const keyed = named.map((need) => ({ ...need, key: `${need.field} ${need.networkCurrencyId}` }));
-  return [...new Map(keyed.filter(({ field }) => field !== '').map((need) => [need.key, need])).values()];
+  const conditions = logics.flatMap((logic) => conditionsOf(logic)).filter(([, { field }]) => field !== '');
+  const needs = conditions.map(([, { field, network_currency_id: id }]) => ({
+    key: `${field} ${id.trim().toLowerCase()}`,
+    field,
+    networkCurrencyId: id.trim().toLowerCase(),
+  }));
+  return [...new Map(needs.map((need) => [need.key, need])).values()];
 }
 
 const logicsOf = (draft: Draft): Logic[] => (ownPart(draft) === 'autoTransferRule' ? [draft.logic] : []);
@@ -49,29 +48,29 @@ function factsInput(needs: readonly Need[], { values, transfers }: Facts, networ
   };
 }
 
-function useSettled<Value>(value: Value): { value: Value; isSettled: boolean } {
-  const key = JSON.stringify(value);
-  const [settled, setSettled] = useState({ key, value });
+/** Returns a text once it stays the same for a while; until then the last one that did. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled({ key, value }), TYPING_MS);
+    const timer = setTimeout(setSettled, TYPING_MS, text);
     return () => clearTimeout(timer);
-  }, [key]);
-  return { value: settled.value, isSettled: settled.key === key };
+  }, [text]);
+  return settled;
 }
 
 /** Evaluates a complete draft when typing pauses. Returns nothing for the result of an earlier draft. */
 export function usePreview(draft: Draft, facts: Facts): Asked<PreviewWalletRuleQuery> {
   const rule = ruleInput(draft);
-  const { value: input, isSettled } = useSettled({ rule, ...factsInput(needsOf(logicsOf(draft)), facts, String(rule.networkCurrencyId)) });
+  const text = JSON.stringify({ rule, ...factsInput(needsOf(logicsOf(draft)), facts, String(rule.networkCurrencyId)) });
+  const settled = useSettled(text);
+  const input = JSON.parse(settled) as PreviewWalletRuleInput;
   const isComplete = !JSON.stringify({ ...input.rule, name: 'any' }).includes(':""');
   const asked = useAsk(PreviewWalletRuleDocument, isComplete ? { input } : undefined);
-  return isSettled && !asked.isLoading ? asked : { ...asked, isLoading: true, data: undefined, failure: undefined };
+  return settled === text && !asked.isLoading ? asked : { ...asked, isLoading: true, data: undefined, failure: undefined };
 }
 
 /** Returns a path of an explanation as issues have it: `auto_transfer_rule.rule_logic.and[1]`. */
-function pathOf(path: string): string {
-  return path.replace('auto_transfer_rule.rule_logic', LOGIC).replaceAll(/\[(\d+)\]/g, '.$1');
-}
+const pathOf = (path: string) => path.replace('auto_transfer_rule.rule_logic', LOGIC).replaceAll(/\[(\d+)\]/g, '.$1');
 
 /** Returns explanations by the paths of their conditions. */
 export function byPath({ data }: Asked<PreviewWalletRuleQuery>): ReadonlyMap<string, Explanation> {
@@ -87,14 +86,8 @@ export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   return html`<p class="verdict"><${Badge} tone=${result ? 'good' : ''}>${word}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
 }
 
-interface PanelInput {
-  walletId: string;
-  ruleId: string | undefined;
-  draft: Draft;
-  preview: Asked<PreviewWalletRuleQuery>;
-  facts: Facts;
-  onFacts(facts: Facts): void;
-}
+type Preview = Asked<PreviewWalletRuleQuery>;
+type PanelInput = { walletId: string; ruleId: string | undefined; draft: Draft; preview: Preview; facts: Facts; onFacts(facts: Facts): void };
 
 /** The facts that a draft, or every rule of the wallet, is evaluated with, and the result. */
 export function PreviewPanel({ walletId, ruleId, draft, preview, facts, onFacts }: PanelInput) {
@@ -102,8 +95,7 @@ export function PreviewPanel({ walletId, ruleId, draft, preview, facts, onFacts 
   const isWhole = scope === 'wallet';
   const stored = useAsk(WalletConditionsDocument, isWhole ? { walletId } : undefined);
   const others = stored.data ? nodesOf(stored.data.walletRules).filter(({ status }) => status === 'ACTIVE') : [];
-  const logics = [...logicsOf(draft), ...others.flatMap(({ autoTransferRule: own }) => (own ? [own.ruleLogic as Logic] : []))];
-  const needs = needsOf(logics);
+  const needs = needsOf([...logicsOf(draft), ...others.flatMap(({ autoTransferRule: own }) => (own ? [own.ruleLogic as Logic] : []))]);
   const isLimit = ownPart(draft) === 'permissionlessTransferLimitRule';
   const { values, transfers } = facts;
   const replace = (index: number, ...by: Facts['transfers'][number][]) => onFacts({ ...facts, transfers: transfers.toSpliced(index, 1, ...by) });
@@ -143,8 +135,8 @@ function Balance({ field, networkCurrencyId, value, onInput }: BalanceInput) {
 
 /** What the other active rules of the wallet would do, the highest priority first. */
 function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: string | undefined; facts: PreviewFacts }) {
-  const { value } = useSettled(facts);
-  const asked = useAsk(PreviewWalletDocument, { walletId, facts: value });
+  const settled = useSettled(JSON.stringify(facts));
+  const asked = useAsk(PreviewWalletDocument, { walletId, facts: JSON.parse(settled) as PreviewFacts });
   return html`<h3>Other active rules of the wallet</h3><${Answer} asked=${asked}>${({ previewWallet }: PreviewWalletQuery) => {
     const rules = previewWallet.rules.filter((rule) => rule.ruleId !== ruleId);
     if (rules.length === 0) return html`<p class="muted">The wallet has no other active rule.</p>`;
@@ -160,7 +152,7 @@ function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: 
   }}<//>`;
 }
 
-type OutcomeInput = { outcomes: [string, string]; isUntested: boolean; preview: Asked<PreviewWalletRuleQuery> };
+type OutcomeInput = { outcomes: [string, string]; isUntested: boolean; preview: Preview };
 
 function Outcome({ outcomes: [yes, no], isUntested, preview: { data, failure, isLoading } }: OutcomeInput) {
   if (failure) {
@@ -176,4 +168,46 @@ function Outcome({ outcomes: [yes, no], isUntested, preview: { data, failure, is
       (one) => html`<li><b>${fieldName(one.field)} ${signOf(one.op)} ${one.expected}</b>
       <small> ${nameOf(pathOf(one.path).split('.'))}</small><${Verdict} of=${one} /></li>`,
     )}</ul>`;
+}
+
+/** The name of what an id names, as far as it is known; a gap where nothing is chosen. */
+function Name({ source, id = '' }: { source: Source; id: string | undefined }) {
+  return useName(source, id) ?? (UUID.test(id) ? shortened(id) : '…');
+}
+
+/** An amount with the symbol of its currency. */
+function Amount({ of, currencyId = '' }: { of: string | undefined; currencyId: string | undefined }) {
+  const [symbol] = useName(currencies, currencyId)?.split(' · ') ?? [];
+  return html`<b>${of || '…'}${symbol && ` ${symbol}`}</b>`;
+}
+
+/** Conditions in words. A group inside another one stands in parentheses. */
+function Conditions({ logic, isInner = false }: { logic: Logic; isInner?: boolean }) {
+  if ('field' in logic) {
+    return html`the ${fieldName(logic.field) || '…'} ${OPERATORS[logic.op]?.[2]} <${Amount} of=${logic.value} currencyId=${logic.network_currency_id} />`;
+  }
+  const { kind, children } = groupOf(logic);
+  if (kind === 'not') return html`it is not true that ${children.map((child) => html`<${Conditions} logic=${child} isInner />`)}`;
+  const joined = children.map((child, index) => html`${index > 0 && ` ${kind} `}<${Conditions} logic=${child} isInner />`);
+  return isInner && children.length > 1 ? html`(${joined})` : joined;
+}
+
+/** What a rule does, in a sentence. */
+export function Sentence({ draft }: { draft: Draft }) {
+  const { fields, logic, parts } = draft;
+  const own = ownPart(draft);
+  const at = (name: string, part: string = own) => fields[`${part}.${name}`] ?? '';
+  const [count, least, most, userId = ''] = ['minUserCount', 'minPriority', 'maxPriority', 'mandatoryUserId'].map((name) => at(name, 'signAndApproveRule'));
+  const amount = (of: string) => html`<${Amount} of=${of} currencyId=${fields.networkCurrencyId} />`;
+  const approvals =
+    parts.includes('signAndApproveRule') &&
+    html`; ${counted(Number(count) || 1, 'approval')} needed${(least || most) && `, by users with priority ${least || 1} to ${most || 100}`}${
+      userId && html`, one by <b><${Name} source=${users} id=${userId} /></b>`
+    }`;
+  if (own === 'permissionlessTransferLimitRule') {
+    return html`Up to ${amount(at('maxAmount'))} may be transferred without approval within ${counted(Number(at('timePeriodValue')) || 1, at('timePeriod'))}${approvals}.`;
+  }
+  return html`When <${Conditions} logic=${logic} />, transfer ${amount(at('amount'))} to <b><${Name} source=${wallets} id=${at('targetWalletId')} /></b>${
+    at('type') === 'auto_with_approve' && ' once it is approved'
+  }${approvals}.`;
 }
