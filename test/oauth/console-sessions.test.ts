@@ -3,6 +3,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Overrides } from '../../src/app/context.ts';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
+import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
@@ -15,7 +16,8 @@ import {
 } from '../support/harness.ts';
 import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
-import { oauthEnvelope } from '../support/oauth/requests.ts';
+import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { basicOf, oauthEnvelope } from '../support/oauth/requests.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const MINUTE = 60_000;
@@ -171,6 +173,35 @@ describe('D3-40: a session of the console', () => {
     const shown = JSON.stringify([records, lines]);
     expect(secrets.filter((secret) => secret.length > 20)).toHaveLength(4);
     for (const secret of secrets) expect(shown).not.toContain(secret);
+  });
+
+  it('rejects an Authorization header with 400, and is audited for the tenant of the console client alone', async () => {
+    const { browser, username } = await signedIn();
+    const { other_node, console_client_id: client_id } = p.demo;
+    const [cookie, ids] = [browser.cookie, [randomUUID(), randomUUID(), randomUUID(), randomUUID()]];
+    const wrong = { client_id, username, password: 'wrong' };
+    const send = (method: string, path: string, json: object, at: number, more: object) =>
+      browser.send(method, path, json, { ...SAME_ORIGIN, 'x-correlation-id': ids[at], ...more });
+    const answers: Answer[] = [];
+    for (const authorization of [basicOf(other_node.client), `Bearer ${await p.clientToken()}`, 'x'])
+      answers.push(
+        await send('POST', PATH, wrong, 0, { authorization }),
+        await send('POST', `${PATH}/renew`, { client_id }, 1, { authorization }),
+        await send('DELETE', PATH, { client_id }, 2, { authorization }),
+      );
+    expect(new Set(statusesOf(answers))).toEqual(new Set([400]));
+    expect(answers[0]?.json.error_description).toContain('Authorization must be left out');
+    expect([(await send('POST', PATH, wrong, 3, {})).status, browser.cookie]).toEqual([401, cookie]);
+    const { node_id } = await recordOf(p, ids[3] ?? '');
+    expect(node_id).toBe(p.demo.node_id);
+    const nodes = rows(p).run((k) =>
+      k.selectFrom('audit_records').select('node_id').where('correlation_id', 'in', ids),
+    );
+    expect(new Set((await nodes).map((row) => row.node_id ?? node_id))).toEqual(new Set([node_id]));
+    const nobody = { client_id: randomUUID(), username, password: 'wrong' };
+    const id = randomUUID();
+    await browser.send('POST', PATH, nobody, { ...SAME_ORIGIN, 'x-correlation-id': id });
+    expect((await recordOf(p, id)).node_id).toBeNull();
   });
 
   it('gets 503 while the cache refuses sessions, and one that was begun is ended', async () => {
@@ -505,6 +536,22 @@ describe('D3-40: a supervisor', () => {
     expect((await browser.renew()).status).toBe(401);
     const ofClient = await p.call('POST', '/graphql', { token: await p.clientToken(), json: { query } });
     expect(ofClient.json.data.endOwnSessions).toEqual({ __typename: 'NotFoundError' });
+  });
+
+  it.each([
+    ['that another issuer signed', 'legacy', () => ({})],
+    ['that claims to be of a login', 'legacy', (sid: unknown) => ({ token_use: 'login', sid })],
+    ['of a client', 'user', () => ({})],
+  ] as const)('changes and ends nothing with a token %s', async (_case, tokenClass, claims) => {
+    const { token, username } = await signedIn();
+    const { sub, sid } = decodeJwt(token);
+    const { current: secret } = p.service.context.secrets.jwt[tokenClass];
+    const given = signed(p, apiClaims(p, { sub, ...claims(sid) }), { secret });
+    const query = 'mutation { endOwnSessions { __typename } }';
+    const ended = await p.call('POST', '/graphql', { token: given, json: { query } });
+    expect(ended.json.data.endOwnSessions).toEqual({ __typename: 'NotFoundError' });
+    expect(await outcome(given, 'secret', PASSWORD)).toEqual({ __typename: 'NotFoundError' });
+    expect([await tokenStatus(p, token), (await new Browser().signIn(username)).status]).toEqual([200, 200]);
   });
 
   it('leaves neither the current nor the new password in the audit record', async () => {

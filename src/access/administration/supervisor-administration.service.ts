@@ -41,6 +41,15 @@ interface Change {
 }
 
 /**
+ * Returns the id of the supervisor whose login issued the caller's token. Another issuer may name any subject.
+ * @throws Refusal `not_found` when no login has issued it.
+ */
+function supervisorOf({ tokenClass, tokenUse, subject }: Principal): string {
+  if (tokenClass !== 'user' || tokenUse !== 'login') throw notFound();
+  return subject;
+}
+
+/**
  * Creates and changes the supervisors of a tenant. Each method throws a Refusal: `not_found` when the tenant has
  * no such supervisor, `forbidden` and `precondition_failed` by the rules of administration. Every change except unlocking
  * revokes the supervisor's sessions.
@@ -121,16 +130,17 @@ export class SupervisorAdministration {
    * @throws Refusal `invalid_input` when the current password is wrong, or there were too many wrong ones.
    */
   async changeOwnPassword(caller: Principal, current: string, password: string): Promise<SupervisorRow> {
-    const { nodeId, subject, sessionId } = caller;
-    const { username } = await this.#find(nodeId, subject);
+    const { nodeId, sessionId } = caller;
+    const id = supervisorOf(caller);
+    const { username } = await this.#find(nodeId, id);
     const self = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
     if (!self) throw invalidInput('current', 'is wrong, or was wrong too often');
-    return this.setPassword(nodeId, OPERATOR, subject, password);
+    return this.setPassword(nodeId, OPERATOR, id, password);
   }
 
   /** Revokes all sessions of the supervisor who calls. */
-  endOwnSessions({ nodeId, subject }: Principal): Promise<SupervisorRow> {
-    return this.revokeSessions(nodeId, OPERATOR, subject);
+  async endOwnSessions(caller: Principal): Promise<SupervisorRow> {
+    return this.revokeSessions(caller.nodeId, OPERATOR, supervisorOf(caller));
   }
 
   /** Ends a supervisor's lockout by deleting its failed logins. */

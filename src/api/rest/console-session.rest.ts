@@ -4,7 +4,7 @@ import type { Access } from '../../access/access.ts';
 import { consoleSessionInput, consoleSignInInput } from '../../access/token-endpoint/token-request.input.ts';
 import { CONSOLE_IDLE_SECONDS, type TokenResponse } from '../../access/tokens/token-issuer.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
-import { forbidden, notFound, parsed } from '../../platform/errors.ts';
+import { forbidden, invalidRequest, notFound, parsed } from '../../platform/errors.ts';
 import { oauthEnvelope } from '../shared/oauth-errors.ts';
 import type { Files } from '../shared/served-files.ts';
 import { MAX_BODY_BYTES, noStore, withClient } from './oauth.rest.ts';
@@ -32,6 +32,17 @@ function requireSameOrigin({ headers }: Request, publicUrl: string): void {
   const url = URL.parse(origin);
   const isOwn = url !== null && (url.host === host || url.origin === URL.parse(publicUrl)?.origin);
   if (site === undefined ? !isOwn : site !== 'same-origin') throw forbidden();
+}
+
+/**
+ * Refuses a request that names a client in `Authorization` too: the audit record would get the tenant of that one.
+ * @throws Refusal `invalid_request`
+ */
+function requireClientInBody({ headers }: Request): void {
+  if (headers.authorization === undefined) return;
+  throw invalidRequest([
+    { path: 'Authorization', message: 'must be left out: client_id in the body names the client' },
+  ]);
 }
 
 /** Returns the name and the attributes of the cookie for the refresh token of a client's session. */
@@ -65,6 +76,7 @@ function sessionRoute<Input extends { client_id: string }>(
       (req, _res, next) => {
         if (!services.console) throw notFound('CONSOLE is off');
         requireSameOrigin(req, services.publicUrl.value);
+        requireClientInBody(req);
         next();
       },
       noStore,
