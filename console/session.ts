@@ -105,17 +105,26 @@ export function signOut(reason = ''): void {
   const { access } = tokens ?? {};
   if (session && isOfPerson(session)) {
     continuedClient.set('');
-    void send('DELETE', SESSION, { client_id: session.clientId }).catch(() => undefined);
+    const failed = () => {
+      if (!session) notice.value += ' The server could not end your session. Sign in and out again, or it stays open for up to 30 minutes.';
+    };
+    void send('DELETE', SESSION, { client_id: session.clientId }).then(({ ok }) => ok || failed(), failed);
   } else if (session && access !== undefined && reason === '') {
     const body = { token: access, client_id: session.clientId, client_secret: session.clientSecret };
     void send('POST', '/v2/oauth/revoke', body).catch(() => undefined);
   }
+  if (reason === '') forget();
+  close(reason);
+}
+
+/** Ends the session in this tab alone. */
+function close(reason: string): Ended {
   session = undefined;
   tokens = undefined;
   renewing = undefined;
-  if (reason === '') forget();
   viewer.value = undefined;
   notice.value = reason;
+  return new Ended(reason);
 }
 
 /**
@@ -136,6 +145,8 @@ async function renew(by: Session): Promise<string> {
   try {
     const taken = await renewed(by);
     if (session !== by) throw new Ended('You are signed out.');
+    // Another tab may have signed somebody else in, whose cookie this is now.
+    if (viewer.value && subjectOf(taken) !== viewer.value.subject) throw close('Somebody else has signed in with this browser. Sign in again to continue.');
     tokens = taken;
     return taken.access;
   } catch (error) {
@@ -149,6 +160,11 @@ function renewed({ clientId, clientSecret }: Session): Promise<Tokens> {
   // Tabs share the cookie, which can be redeemed once: each waits for the cookie of the one before.
   if (clientSecret === undefined) return alone(() => take('POST', `${SESSION}/renew`, client));
   return take('POST', '/v2/oauth/token', { ...client, grant_type: 'client_credentials', client_secret: clientSecret });
+}
+
+function subjectOf({ access }: Tokens): string {
+  const [, claims = ''] = access.split('.');
+  return JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/'))).sub;
 }
 
 async function alone<Result>(work: () => Promise<Result>): Promise<Result> {
