@@ -197,10 +197,11 @@ describe('graphql-transport-ws', () => {
   );
 
   it('DG-15: a mutation that is under way when the token expires is answered before the socket closes', async () => {
-    const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs: Date.now() + 300 }));
+    const expiresAtMs = Date.now() + 2_000;
+    const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs }));
     const registering = stand.transactions.register.bind(stand.transactions);
     vi.spyOn(stand.transactions, 'register').mockImplementation(async (transaction) => {
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      await new Promise((resolve) => setTimeout(resolve, expiresAtMs + 100 - Date.now()));
       return registering(transaction);
     });
     subscribe('1', REGISTER);

@@ -305,9 +305,11 @@ describe('D7-14: a key is refused by name', () => {
 
   it.each(others.map(({ name }) => name))('with %s', async (name) => {
     const field = others.find((one) => one.name === name);
-    const args = field?.args.map((arg) => `${arg.name}: $${arg.name}`).join(', ');
-    const types = field?.args.map((arg) => `$${arg.name}: ${arg.type}`).join(', ');
-    const query = `mutation (${types}) { ${name}(${args}) { __typename } }`;
+    const given = field?.args ?? [];
+    const args = given.map((arg) => `${arg.name}: $${arg.name}`).join(', ');
+    const types = given.map((arg) => `$${arg.name}: ${arg.type}`).join(', ');
+    const call = given.length === 0 ? name : `${name}(${args})`;
+    const query = `mutation ${types && `(${types})`} { ${call} { __typename } }`;
     expect(await send({ query, variables: {} }, randomUUID())).toMatchObject(
       REFUSED(new RegExp(`^Idempotency-Key .*${name}.*createWalletRule, .*registerTransaction`)),
     );
