@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.ts';
 import { Icon } from './kit/icons.ts';
 import { Menu, Toasts } from './kit/overlay.ts';
@@ -14,29 +14,18 @@ export function Layout() {
   const permissions = viewer.value?.permissions ?? [];
   const { parts } = place.value;
   const view = parts.length === 0 ? firstView(permissions) : viewAt(parts);
-  const [isSearching, setSearching] = useState(false);
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      setSearching(true);
-    };
-    addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
-  }, []);
   const skip = (event: Event) => {
     event.preventDefault();
     document.querySelector('h1')?.focus();
   };
   return html`<a class="skip" href="#content" onClick=${skip}>Skip to content</a>
     <header class="bar"><button type="button" class="quiet" popovertarget="side" aria-label="Menu"><${Icon} name="menu" /></button><${Brand} /></header>
-    <${Side} current=${view?.under ?? view?.path} permissions=${permissions} search=${() => setSearching(true)} />
+    <${Side} current=${view?.under ?? view?.path} permissions=${permissions} />
     <div class="view">${
       view
         ? html`<${Guarded} key=${view.path} title=${view.title} needs=${view.needs}><${Loaded} ...${view}>${({ show }: ViewModule) => show(...parts.slice(1)) ?? html`<${NotFound} />`}<//><//>`
         : html`<${NotFound} />`
     }</div>
-    ${isSearching && html`<${Loaded} load=${() => import('./palette.ts')}>${({ Palette }: typeof import('./palette.ts')) => html`<${Palette} onClose=${() => setSearching(false)} />`}<//>`}
     <${Toasts} />`;
 }
 
@@ -45,7 +34,7 @@ function Brand() {
 }
 
 /** The navigation: at the side where there is room, otherwise above the view while it is open. */
-function Side({ current, permissions, search }: { current: string | undefined; permissions: readonly string[]; search: () => void }) {
+function Side({ current, permissions }: { current: string | undefined; permissions: readonly string[] }) {
   const side = useRef<HTMLElement>(null);
   const isShown = ({ needs }: View) => needs.every((permission) => permissions.includes(permission));
   useEffect(() => {
@@ -53,7 +42,6 @@ function Side({ current, permissions, search }: { current: string | undefined; p
   }, [place.value]);
   return html`<aside class="side" id="side" aria-label="Navigation" popover ref=${side}>
     <${Brand} />
-    <button type="button" class="opener" title="Ctrl K" onClick=${search}><${Icon} name="search" /><span>Go to …</span></button>
     <nav aria-label="Main">${GROUPS.map(({ title, views }) => {
       const shown = views.filter(isShown);
       return (

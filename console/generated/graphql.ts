@@ -476,18 +476,6 @@ export type ChangedRulesQueryVariables = Exact<{
 
 export type ChangedRulesQuery = { walletRules: { edges: Array<{ node: { id: string, walletId: string, name: string, status: WalletRuleStatus, updatedAt: string } }> } };
 
-export type FindByIdQueryVariables = Exact<{
-  id: string | number;
-  transactions: boolean;
-  accounts: boolean;
-  wallets: boolean;
-  rules: boolean;
-  users: boolean;
-}>;
-
-
-export type FindByIdQuery = { transaction?: { id: string, typeName: string | null, type: number } | null, account?: { id: string, name: string } | null, wallet?: { id: string, chain: string } | null, walletRule?: { id: string, walletId: string, name: string } | null, user?: { id: string, name: string, surname: string, email: string } | null };
-
 export type FindWalletsQueryVariables = Exact<{
   search?: string | null | undefined;
 }>;
@@ -1641,34 +1629,6 @@ export const ChangedRulesDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ChangedRulesQuery, ChangedRulesQueryVariables>;
-export const FindByIdDocument = new TypedDocumentString(`
-    query FindById($id: ID!, $transactions: Boolean!, $accounts: Boolean!, $wallets: Boolean!, $rules: Boolean!, $users: Boolean!) {
-  transaction(id: $id) @include(if: $transactions) {
-    id
-    typeName
-    type
-  }
-  account(id: $id) @include(if: $accounts) {
-    id
-    name
-  }
-  wallet(id: $id) @include(if: $wallets) {
-    id
-    chain
-  }
-  walletRule(id: $id) @include(if: $rules) {
-    id
-    walletId
-    name
-  }
-  user(id: $id) @include(if: $users) {
-    id
-    name
-    surname
-    email
-  }
-}
-    `) as unknown as TypedDocumentString<FindByIdQuery, FindByIdQueryVariables>;
 export const FindWalletsDocument = new TypedDocumentString(`
     query FindWallets($search: String) {
   accounts(filter: { search: $search }, first: 10) {

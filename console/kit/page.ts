@@ -107,9 +107,9 @@ export function Answer<Result>({ asked, skeleton, children }: AnswerInput<Result
   return html`<${FailureBox} failure=${failure} retry=${reload} />${data && html`<div aria-busy=${isLoading}>${children(data)}</div>`}` as unknown as VNode;
 }
 
-type LoadedInput<Module> = { title?: string; load: () => Promise<Module>; children: (module: Module) => Content };
+type LoadedInput<Module> = { title: string; load: () => Promise<Module>; children: (module: Module) => Content };
 
-/** What a module shows, once it is there; until then a page with the title, if one is given. */
+/** What a module shows, once it is there; until then a page with the title. */
 export function Loaded<Module>({ title, load, children }: LoadedInput<Module>): Content {
   const [module, setModule] = useState<{ of: Module }>();
   const [failure, setFailure] = useState<Failure>();
@@ -122,7 +122,6 @@ export function Loaded<Module>({ title, load, children }: LoadedInput<Module>): 
   };
   useEffect(start, []);
   if (module) return children(module.of);
-  if (title === undefined) return html`<${FailureBox} failure=${failure} retry=${start} />`;
   return html`<${Page} title=${title}>${failure ? html`<${FailureBox} failure=${failure} retry=${start} />` : html`<${Skeleton} />`}<//>`;
 }
 

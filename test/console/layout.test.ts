@@ -105,21 +105,4 @@ describeReal('chromium', 'the layout of the console', () => {
     await page.getByText('Ethereum Sepolia is assigned to the wallet.').waitFor();
     await page.getByRole('table', { name: 'Networks' }).getByText('Ethereum Sepolia').waitFor();
   });
-
-  it('goes by Ctrl K to a view by its title, and to what a pasted id names', async () => {
-    const page = await beginAt(open, p.demo, '#/accounts');
-    const goesTo = async (text: string, result: string, heading: string) => {
-      await page.keyboard.press('Control+k');
-      await page.getByRole('searchbox', { name: 'A view, or an id' }).fill(text);
-      await page.locator('.results').getByText(result).waitFor();
-      await page.keyboard.press('Enter');
-      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-    };
-    const { account_id, wallet_id, transactions } = p.demo;
-    await goesTo('aud', 'Audit', 'Audit');
-    await goesTo(account_id, 'Acme Treasury', 'Acme Treasury');
-    await goesTo(wallet_id, 'Wallet on ethereum', 'Wallet on ethereum');
-    await goesTo(transactions.user_transactions, 'Transaction', 'Transaction');
-    await goesTo('of-nobody-known', 'Requests with this correlation id', 'Audit');
-  });
 });
