@@ -42,7 +42,7 @@ function Side({ current, permissions }: { current: string | undefined; permissio
   }, [place.value]);
   return html`<aside class="side" id="side" aria-label="Navigation" popover ref=${side}>
     <${Brand} />
-    <nav aria-label="Main">${GROUPS.map(({ title, views }) => {
+    <nav aria-label="Main">${Object.entries(GROUPS).map(([title, views]) => {
       const shown = views.filter(isShown);
       return (
         shown.length > 0 &&
@@ -59,8 +59,8 @@ function Side({ current, permissions }: { current: string | undefined; permissio
 /** Who is signed in, what they have chosen for this browser, and the way out. */
 function Account() {
   const { subject, username, clientId, tokenUse, nodeId, tenantName } = viewer.value ?? {};
-  const choice = (name: string, of: { value: string }, options: readonly [value: string, text: string][]) =>
-    html`<fieldset class="segments"><legend>${name}</legend>${options.map(
+  const choice = (name: string, of: { value: string }, options: Readonly<Record<string, string>>) =>
+    html`<fieldset class="segments"><legend>${name}</legend>${Object.entries(options).map(
       ([value, text]) => html`<label><input type="radio" name=${name} checked=${of.value === value} onChange=${() => (of.value = value)} />${text}</label>`,
     )}</fieldset>`;
   const out = () =>
@@ -73,15 +73,8 @@ function Account() {
       <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
       <div><dt>Tenant</dt><dd><${Id} id=${nodeId} /></dd></div></dl>
     ${viewAt(['profile']) && html`<a href=${linkTo(['profile'])}>My password and sessions</a>`}
-    ${choice('Times', zone, [
-      ['local', 'Local'],
-      ['utc', 'UTC'],
-    ])}
-    ${choice('Theme', theme, [
-      ['system', 'System'],
-      ['light', 'Light'],
-      ['dark', 'Dark'],
-    ])}
+    ${choice('Times', zone, { local: 'Local', utc: 'UTC' })}
+    ${choice('Theme', theme, { system: 'System', light: 'Light', dark: 'Dark' })}
     <button type="button" onClick=${out}>Sign out</button>
   <//>`;
 }

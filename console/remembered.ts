@@ -38,15 +38,9 @@ function inBrowser<Value>(use: (kept: Storage) => Value): Value | undefined {
 
 /** A choice for this browser, which is stored once it is another than the first of its values. */
 function choice<Value extends string>(name: string, [first, ...others]: readonly [Value, ...Value[]]) {
-  const key = `portcullis.${name}`;
-  const kept = inBrowser((storage) => storage.getItem(key));
-  const chosen = signal<Value>(others.find((value) => value === kept) ?? first);
-  let last = chosen.value;
-  effect(() => {
-    const { value } = chosen;
-    if (value !== last) inBrowser((storage) => (value === first ? storage.removeItem(key) : storage.setItem(key, value)));
-    last = value;
-  });
+  const kept = remembered(name);
+  const chosen = signal<Value>(others.find((value) => value === kept.get()) ?? first);
+  chosen.subscribe((value) => kept.set(value === first ? '' : value));
   return chosen;
 }
 

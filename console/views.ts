@@ -20,56 +20,35 @@ export interface ViewModule {
 }
 
 /** The items of the navigation, by group. */
-export const GROUPS: readonly { title: string; views: readonly View[] }[] = [
-  {
-    title: '',
-    views: [{ path: 'overview', title: 'Overview', icon: 'overview', needs: [], load: () => import('./views/overview.ts') }],
-  },
-  {
-    title: 'Operations',
-    views: [
-      { path: 'transactions', title: 'Transactions', icon: 'transactions', needs: ['transactions:read'], load: () => import('./views/transactions.ts') },
-
-      { path: 'rules', title: 'Rules', icon: 'rules', needs: ['wallet-rules:read'], load: () => import('./views/rules.ts') },
-
-      { path: 'gas-fees', title: 'Gas fees', icon: 'fuel', needs: ['wallets:read'], load: () => reference('GasFeesPage') },
-    ],
-  },
-  {
-    title: 'Directory',
-    views: [
-      { path: 'accounts', title: 'Accounts', icon: 'accounts', needs: ['accounts:read'], load: () => import('./views/accounts.ts') },
-
-      { path: 'users', title: 'Users', icon: 'users', needs: ['users:read'], load: () => import('./views/users.ts') },
-
-      { path: 'migrations', title: 'Migrations', icon: 'imports', needs: ['users:read'], load: () => import('./views/migrations.ts') },
-
-      { path: 'assets', title: 'Assets', icon: 'assets', needs: ['tokens:read'], load: () => reference('AssetsPage') },
-
-      { path: 'networks', title: 'Networks', icon: 'networks', needs: ['wallets:read'], load: () => reference('NetworksPage') },
-    ],
-  },
-  {
-    title: 'Administration',
-    views: [
-      { path: 'clients', title: 'Clients', icon: 'clients', needs: ['clients:manage'], load: () => import('./views/clients.ts') },
-
-      { path: 'supervisors', title: 'Supervisors', icon: 'supervisors', needs: ['clients:manage'], load: () => import('./views/supervisors.ts') },
-
-      { path: 'audit', title: 'Audit', icon: 'audit', needs: ['audit:read'], load: () => import('./views/audit.ts') },
-    ],
-  },
-];
+export const GROUPS: Readonly<Record<string, readonly View[]>> = {
+  '': [{ path: 'overview', title: 'Overview', icon: 'overview', needs: [], load: () => import('./views/overview.ts') }],
+  Operations: [
+    { path: 'transactions', title: 'Transactions', icon: 'transactions', needs: ['transactions:read'], load: () => import('./views/transactions.ts') },
+    { path: 'rules', title: 'Rules', icon: 'rules', needs: ['wallet-rules:read'], load: () => import('./views/rules.ts') },
+    { path: 'gas-fees', title: 'Gas fees', icon: 'fuel', needs: ['wallets:read'], load: () => reference('GasFeesPage') },
+  ],
+  Directory: [
+    { path: 'accounts', title: 'Accounts', icon: 'accounts', needs: ['accounts:read'], load: () => import('./views/accounts.ts') },
+    { path: 'users', title: 'Users', icon: 'users', needs: ['users:read'], load: () => import('./views/users.ts') },
+    { path: 'migrations', title: 'Migrations', icon: 'imports', needs: ['users:read'], load: () => import('./views/migrations.ts') },
+    { path: 'assets', title: 'Assets', icon: 'assets', needs: ['tokens:read'], load: () => reference('AssetsPage') },
+    { path: 'networks', title: 'Networks', icon: 'networks', needs: ['wallets:read'], load: () => reference('NetworksPage') },
+  ],
+  Administration: [
+    { path: 'clients', title: 'Clients', icon: 'clients', needs: ['clients:manage'], load: () => import('./views/clients.ts') },
+    { path: 'supervisors', title: 'Supervisors', icon: 'supervisors', needs: ['clients:manage'], load: () => import('./views/supervisors.ts') },
+    { path: 'audit', title: 'Audit', icon: 'audit', needs: ['audit:read'], load: () => import('./views/audit.ts') },
+  ],
+};
 
 /** Views without an item in the navigation. */
 const OTHERS: readonly View[] = [
   { path: 'wallets', title: 'Wallet', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/wallets.ts') },
   { path: 'wallets/rules', title: 'Rule', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/rules.ts') },
-
   { path: 'profile', title: 'My password and sessions', needs: [], load: () => import('./views/profile.ts') },
 ];
 
-const VIEWS = [...GROUPS.flatMap(({ views }) => views), ...OTHERS];
+const VIEWS = [...Object.values(GROUPS).flat(), ...OTHERS];
 
 /** Returns the view of a path: by its first part, or by that and the third as in `wallets/:id/rules`. Undefined where there is none. */
 export function viewAt([first, , third]: readonly string[]): View | undefined {

@@ -3,7 +3,6 @@ import { html } from '../html.ts';
 /** The paths of the icons, drawn as lines in a square of 20. */
 const PATHS = {
   accounts: 'M3 17V8l7-5 7 5v9M3 17h14M8 17v-5h4v5',
-  alert: 'M10 3 2 17h16L10 3ZM10 8v4M10 14.5v.01',
   assets: 'M10 3c3.9 0 6 1.1 6 2.5S13.9 8 10 8 4 6.9 4 5.5 6.1 3 10 3ZM4 5.5v9C4 15.9 6.1 17 10 17s6-1.1 6-2.5v-9M4 10c0 1.4 2.1 2.5 6 2.5s6-1.1 6-2.5',
   audit: 'M5 3h7l3 3v11H5V3ZM8 8h4M8 11h4M8 14h2',
   check: 'm4 10.5 4 4 8-9',
@@ -19,7 +18,6 @@ const PATHS = {
   networks: 'M10 3v4M10 13v4M3 10h4M13 10h4M7 7h6v6H7V7Z',
   overview: 'M3 3h6v7H3V3ZM11 3h6v4h-6V3ZM11 9h6v8h-6V9ZM3 12h6v5H3v-5Z',
   person: 'M10 10a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7ZM3 17c0-3 3-4.5 7-4.5s7 1.5 7 4.5',
-  plus: 'M10 4v12M4 10h12',
   rules: 'M3 6h7M14 6h3M3 14h3M10 14h7M12 4v4M8 12v4',
   search: 'M9 15A6 6 0 1 0 9 3a6 6 0 0 0 0 12ZM13.5 13.5 17 17',
   supervisors: 'M10 3 4 5v5c0 4 2.5 6 6 7.5 3.5-1.5 6-3.5 6-7.5V5l-6-2ZM7.5 10l2 2 3-3.5',

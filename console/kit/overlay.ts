@@ -1,8 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren as Content } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { html } from '../html.ts';
-import { Field, inputOf } from './form.ts';
 import { Icon, type IconName } from './icons.ts';
 import { FailureBox, useAction } from './page.ts';
 import { Copy } from './text.ts';
@@ -39,26 +38,17 @@ interface ConfirmInput extends DialogInput {
   isHarmless?: boolean;
   /** What the button that does nothing says. */
   keep?: string;
-  /** What has to be typed first. */
-  phrase?: string;
   act(): Promise<unknown>;
 }
 
 /** Asks before something is done, and names what cannot be undone. A key that is held down does nothing of it. */
-export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', phrase = '', children, act, onClose }: ConfirmInput) {
+export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', children, act, onClose }: ConfirmInput) {
   const { run, isBusy, failure } = useAction();
-  const [typed, setTyped] = useState('');
-  const confirm = () => run(() => act().then(onClose));
   return html`<${Dialog} title=${title} onClose=${onClose}>
     ${children}
-    ${
-      phrase !== '' &&
-      html`<${Field} label=${`Type “${phrase}” to confirm`}>${(described: object) =>
-        html`<input ...${described} autocomplete="off" value=${typed} onInput=${(event: Event) => setTyped(inputOf(event))} />`}<//>`
-    }
     <${FailureBox} failure=${failure} />
     <p class="actions end"><button type="button" autofocus onClick=${onClose}>${keep}</button>
-      <button type="button" class=${isHarmless ? 'primary' : 'danger'} disabled=${isBusy || typed !== phrase} onClick=${confirm}>${verb}</button></p>
+      <button type="button" class=${isHarmless ? 'primary' : 'danger'} disabled=${isBusy} onClick=${() => run(() => act().then(onClose))}>${verb}</button></p>
   <//>`;
 }
 
@@ -66,7 +56,7 @@ export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', phra
 export function SecretOnce({ title, secrets, onClose }: { title: string; secrets: readonly (readonly [label: string, value: string])[]; onClose: () => void }) {
   return html`<${Dialog} title=${title} onClose=${() => undefined}>
     <p>Store it now: it is not shown again.</p>
-    <dl class="secrets">${secrets.map(([label, value]) => html`<div><dt>${label}</dt><dd><code>${value}</code> <${Copy} text=${value} /></dd></div>`)}</dl>
+    <dl class="stack">${secrets.map(([label, value]) => html`<div><dt>${label}</dt><dd><code>${value}</code> <${Copy} text=${value} /></dd></div>`)}</dl>
     <p class="actions end"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></p>
   <//>`;
 }
@@ -93,7 +83,6 @@ export function Menu({ label, name, icon, children }: { label: string; name?: st
 interface Toast {
   id: number;
   text: Content;
-  tone: 'bad' | '';
   action: { text: string; act(): unknown } | undefined;
 }
 
@@ -106,13 +95,10 @@ const put = (id: number) => {
 };
 
 /** Says for some seconds what was done, with a way to undo it or to go on. Returns what ends it. */
-export function toast(
-  text: Content,
-  { action, tone = '', shownMs = action ? SHOWN_MS * 2 : SHOWN_MS }: Partial<Pick<Toast, 'action' | 'tone'>> & { shownMs?: number } = {},
-): () => void {
+export function toast(text: Content, { action, shownMs = SHOWN_MS }: { action?: Toast['action']; shownMs?: number } = {}): () => void {
   last += 1;
   const id = last;
-  toasts.value = [...toasts.value, { id, text, tone, action }];
+  toasts.value = [...toasts.value, { id, text, action }];
   setTimeout(put, shownMs, id);
   return () => put(id);
 }
@@ -126,8 +112,8 @@ export function Toasts() {
     if (shown.length > 0) list.current?.showPopover();
   }, [shown]);
   return html`<div class="toasts" popover="manual" role="status" ref=${list}>${shown.map(
-    ({ id, text, tone, action }) =>
-      html`<p key=${id} class=${tone}><span>${text}</span>${
+    ({ id, text, action }) =>
+      html`<p key=${id}><span>${text}</span>${
         action && html`<button type="button" class="plain" onClick=${() => [put(id), action.act()]}>${action.text}</button>`
       }<button type="button" class="quiet" aria-label="Dismiss" onClick=${() => put(id)}><${Icon} name="close" /></button></p>`,
   )}</div>`;

@@ -1,5 +1,5 @@
 import type { ComponentChildren as Content, VNode } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf, type Issue } from '../api.ts';
 import type { TypedDocumentString } from '../generated/graphql.ts';
 import { html } from '../html.ts';
@@ -43,10 +43,7 @@ export interface Asked<Result> {
   reload(): void;
 }
 
-/**
- * Asks for data, again whenever the variables change or one goes to the place where one is; an answer that comes too
- * late is dropped. Without variables nothing is asked.
- */
+/** Asks for data, again whenever the variables change or one goes to the place where one is. Without variables nothing is asked. */
 export function useAsk<Result, Variables>(operation: TypedDocumentString<Result, Variables>, variables: Variables | undefined): Asked<Result> {
   const visit = visits.value;
   const [round, setRound] = useState(0);
@@ -72,9 +69,7 @@ export function useAsk<Result, Variables>(operation: TypedDocumentString<Result,
 
 type FailureInput = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
 
-/**
- * An error, a button to try again, and a link to its audit record. It disappears once all of its issues are corrected.
- */
+/** An error, a button to try again, and a link to its audit record; nothing once all of its issues are corrected. */
 export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: FailureInput) {
   if (!failure || (failure.issues.length > 0 && issues.length === 0)) return null;
   const { message, permission, correlationId } = failure;
@@ -97,10 +92,7 @@ export function Skeleton({ rows = 5 }: { rows?: number }) {
 
 type AnswerInput<Result> = { asked: Asked<Result>; skeleton?: Content; children: (data: Result) => Content };
 
-/**
- * Shows what a question has come to: that it loads, why it failed, `children` of the data, which stay where asking
- * again fails.
- */
+/** Shows what a question has come to: that it loads, why it failed, `children` of the data. */
 export function Answer<Result>({ asked, skeleton, children }: AnswerInput<Result>): VNode {
   const { data, failure, isLoading, reload } = asked;
   if (data === undefined && !failure) return (skeleton ?? html`<${Skeleton} />`) as VNode;
@@ -155,19 +147,12 @@ export function Empty({ icon = 'empty', next, children }: { icon?: IconName; nex
 export function useAction() {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure>();
-  const run = useMemo(
-    () => async (act: () => Promise<unknown>) => {
-      setBusy(true);
-      setFailure(undefined);
-      try {
-        await act();
-      } catch (error) {
-        setFailure(failureOf(error));
-      } finally {
-        setBusy(false);
-      }
-    },
-    [],
-  );
+  const run = (act: () => Promise<unknown>) => {
+    setBusy(true);
+    setFailure(undefined);
+    return act()
+      .catch((error: unknown) => setFailure(failureOf(error)))
+      .finally(() => setBusy(false));
+  };
   return { run, isBusy, failure, setFailure };
 }
