@@ -89,7 +89,7 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
   const options = useFound(source, isOpen ? searched : undefined, PAUSE_MS);
   useEffect(() => setActive(0), [options]);
   useEffect(() => box.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' }), [active, isOpen]);
-  const isShown = isOpen && options.length > 0;
+  const isShown = isOpen && searched !== undefined && options.length > 0;
   const pick = (option: Option | undefined) => {
     if (!option) return;
     remember(option.id, option);
