@@ -1,8 +1,8 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.ts';
 import { Icon } from './kit/icons.ts';
 import { Menu, Toasts } from './kit/overlay.ts';
-import { Guarded, Loaded, Page } from './kit/page.ts';
+import { FailureBox, Guarded, Page, Skeleton, useAction } from './kit/page.ts';
 import { Id } from './kit/text.ts';
 import { theme, zone } from './remembered.ts';
 import { go, leave, linkTo, place } from './router.ts';
@@ -23,10 +23,20 @@ export function Layout() {
     <${Side} current=${view?.under ?? view?.path} permissions=${permissions} />
     <div class="view">${
       view
-        ? html`<${Guarded} key=${view.path} title=${view.title} needs=${view.needs}><${Loaded} ...${view}>${({ show }: ViewModule) => show(...parts.slice(1)) ?? html`<${NotFound} />`}<//><//>`
+        ? html`<${Guarded} key=${view.path} title=${view.title} needs=${view.needs}><${Loaded} view=${view} parts=${parts.slice(1)} /><//>`
         : html`<${NotFound} />`
     }</div>
     <${Toasts} />`;
+}
+
+/** A view, once its module is there. */
+function Loaded({ view, parts }: { view: View; parts: string[] }) {
+  const [module, setModule] = useState<ViewModule>();
+  const { run, failure } = useAction();
+  const load = () => void run(async () => setModule(await view.load()));
+  useEffect(load, []);
+  if (module) return module.show(...parts) ?? html`<${NotFound} />`;
+  return html`<${Page} title=${view.title}>${failure ? html`<${FailureBox} failure=${failure} retry=${load} />` : html`<${Skeleton} />`}<//>`;
 }
 
 function Brand() {

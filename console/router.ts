@@ -1,11 +1,5 @@
 import { signal } from '@preact/signals';
 
-/** Where one is: the parts of the path behind `#/`, decoded, and the values behind `?`. */
-export interface Place {
-  parts: string[];
-  query: URLSearchParams;
-}
-
 /** The place that the address names. */
 export const place = signal(placeOf(location.hash));
 
@@ -45,7 +39,8 @@ addEventListener('hashchange', () => {
   place.value = placeOf(there);
 });
 
-function placeOf(hash: string): Place {
+/** Returns the parts of the path behind `#/`, decoded, and the values behind `?`. */
+function placeOf(hash: string) {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   return { parts: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) };
 }

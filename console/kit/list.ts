@@ -10,7 +10,6 @@ import { Answer, Empty, useAction, useAsk } from './page.ts';
 export interface Column<Row> {
   title: string;
   cell(row: Row): Content;
-  /** The cell is a number: it stands at the right. */
   isNumber?: boolean;
   /** The cell in a CSV file, which has the columns with a text only. */
   text?(row: Row): string | number | null | undefined;
@@ -41,15 +40,12 @@ export function Table<Row extends object>({ label, columns, rows, keyOf = idOf, 
     else onOpen?.(row);
   };
   const isClickable = linkOf !== undefined || onOpen !== undefined;
+  const line = (row: Row) =>
+    html`<tr key=${keyOf(row)} class=${`${marked?.(row) ? 'marked' : ''} ${isClickable ? 'clickable' : ''}`} onClick=${isClickable ? clicked(row) : undefined}>
+      ${columns.map(({ title, cell, isNumber }) => html`<td data-title=${title} class=${isNumber ? 'number' : ''}>${cell(row)}</td>`)}</tr>`;
   return html`<div class="table"><table aria-label=${label}>
     <thead><tr>${columns.map(({ title, isNumber }) => html`<th scope="col" class=${isNumber ? 'number' : ''}>${title}</th>`)}</tr></thead>
-    <tbody>${rows.map(
-      (
-        row,
-      ) => html`<tr key=${keyOf(row)} class=${`${marked?.(row) ? 'marked' : ''} ${isClickable ? 'clickable' : ''}`} onClick=${isClickable ? clicked(row) : undefined}>
-      ${columns.map(({ title, cell, isNumber }) => html`<td data-title=${title} class=${isNumber ? 'number' : ''}>${cell(row)}</td>`)}
-    </tr>`,
-    )}</tbody>
+    <tbody>${rows.map(line)}</tbody>
   </table></div>`;
 }
 

@@ -1,4 +1,4 @@
-import type { ComponentChildren as Content, VNode } from 'preact';
+import type { ComponentChildren as Content } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf, type Issue } from '../api.ts';
 import type { TypedDocumentString } from '../generated/graphql.ts';
@@ -7,23 +7,16 @@ import { linkTo, visits } from '../router.ts';
 import { viewer } from '../session.ts';
 import { Icon, type IconName } from './icons.ts';
 
-interface PageInput {
-  title: string;
-  /** What the title of the document says first, such as how many have failed. */
-  note?: string;
-  trail?: Crumb[];
-  actions?: Content;
-  children?: Content;
-}
+type PageInput = { title: string; trail?: Crumb[]; actions?: Content; children?: Content };
 
 /** A view: its heading, which takes the focus when the view opens, and its content. */
-export function Page({ title, note = '', trail = [], actions, children }: PageInput) {
+export function Page({ title, trail = [], actions, children }: PageInput) {
   const heading = useRef<HTMLHeadingElement>(null);
   // Only once: a title that arrives with the data, or changes, must not take the focus from an input.
   useEffect(() => heading.current?.focus(), []);
   useEffect(() => {
-    document.title = `${note && `(${note}) `}${title} · Portcullis`;
-  }, [title, note]);
+    document.title = `${title} · Portcullis`;
+  }, [title]);
   return html`<main id="content">
     ${trail.length > 0 && html`<nav aria-label="Breadcrumb" class="trail"><ol>${trail.map(({ text, link }) => html`<li><a href=${link}>${text}</a></li>`)}</ol></nav>`}
     <header class="head"><h1 tabindex="-1" ref=${heading}>${title}</h1><div class="actions">${actions}</div></header>
@@ -90,31 +83,11 @@ export function Skeleton({ rows = 5 }: { rows?: number }) {
   return html`<div class="loading" role="status"><span class="hidden">Loading …</span>${Array.from({ length: rows }, () => html`<i></i>`)}</div>`;
 }
 
-type AnswerInput<Result> = { asked: Asked<Result>; skeleton?: Content; children: (data: Result) => Content };
-
 /** Shows what a question has come to: that it loads, why it failed, `children` of the data. */
-export function Answer<Result>({ asked, skeleton, children }: AnswerInput<Result>): VNode {
+export function Answer<Result>({ asked, children }: { asked: Asked<Result>; children: (data: Result) => Content }) {
   const { data, failure, isLoading, reload } = asked;
-  if (data === undefined && !failure) return (skeleton ?? html`<${Skeleton} />`) as VNode;
-  return html`<${FailureBox} failure=${failure} retry=${reload} />${data && html`<div aria-busy=${isLoading}>${children(data)}</div>`}` as unknown as VNode;
-}
-
-type LoadedInput<Module> = { title: string; load: () => Promise<Module>; children: (module: Module) => Content };
-
-/** What a module shows, once it is there; until then a page with the title. */
-export function Loaded<Module>({ title, load, children }: LoadedInput<Module>): Content {
-  const [module, setModule] = useState<{ of: Module }>();
-  const [failure, setFailure] = useState<Failure>();
-  const start = () => {
-    setFailure(undefined);
-    load().then(
-      (of) => setModule({ of }),
-      (error: unknown) => setFailure(failureOf(error)),
-    );
-  };
-  useEffect(start, []);
-  if (module) return children(module.of);
-  return html`<${Page} title=${title}>${failure ? html`<${FailureBox} failure=${failure} retry=${start} />` : html`<${Skeleton} />`}<//>`;
+  if (data === undefined && !failure) return html`<${Skeleton} />`;
+  return html`<${FailureBox} failure=${failure} retry=${reload} />${data && html`<div aria-busy=${isLoading}>${children(data)}</div>`}`;
 }
 
 /** Lets through who has the permissions, and names to others what is missing. */

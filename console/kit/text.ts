@@ -11,9 +11,10 @@ const TICK_MS = 15_000;
 /** The age from which a time is shown as a date. */
 const OLD_S = 7 * 86_400;
 const UNITS = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
+  ['day', 86_400, 'd'],
+  ['hour', 3_600, 'h'],
+  ['minute', 60, 'min'],
+  ['second', 1, 's'],
 ] as const;
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const LOCAL_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
@@ -33,18 +34,18 @@ export function absolute(at: string): string {
 }
 
 /** Returns how long ago a time was, or how far ahead it is; in words of the largest unit. */
-export function relative(at: string, nowMs = now.value): string {
-  const seconds = (new Date(at).getTime() - nowMs) / SECOND_MS;
-  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? [];
-  return unit === undefined ? 'just now' : RELATIVE.format(Math.trunc(seconds / size), unit).replace('.', '');
+export function relative(at: string): string {
+  const seconds = (Date.parse(at) - now.value) / SECOND_MS;
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
+  return unit === 'second' ? 'just now' : RELATIVE.format(Math.trunc(seconds / size), unit).replace('.', '');
 }
 
 /** Returns how much time lies between two times: `3 h 12 min`. */
 export function lasting(from: string, to: string): string {
   const seconds = Math.max(0, Math.round((Date.parse(to) - Date.parse(from)) / SECOND_MS));
-  const [days = 0, hours = 0, minutes = 0] = [86_400, 3_600, 60].map((size) => Math.floor(seconds / size));
-  if (days > 0) return `${days} d ${hours % 24} h`;
-  return hours > 0 ? `${hours} h ${minutes % 60} min` : minutes > 0 ? `${minutes} min` : `${seconds} s`;
+  const [[, size, unit] = ['second', 1, 's'], next] = UNITS.slice(UNITS.findIndex(([, size]) => seconds >= size));
+  const rest = next && Math.floor((seconds % size) / next[1]);
+  return `${Math.floor(seconds / size)} ${unit}${rest ? ` ${rest} ${next[2]}` : ''}`;
 }
 
 /** A time as its age, an old one as its date, or in full; the local time and UTC are in the tooltip. */
