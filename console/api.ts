@@ -56,11 +56,7 @@ function reasonOf(error: unknown): unknown {
 /** The correlation ids of mutations' answers, by their results, for errors that come as data. */
 const ANSWERED = new WeakMap<object, string>();
 
-/**
- * Sends an operation and returns its data.
- * @param file what the variable `file` stands for, in a multipart request
- * @throws PortcullisError, or Ended where nobody is signed in any more.
- */
+/** Sends an operation, and the file that its variable `file` stands for. Throws `Ended` where nobody is signed in any more. */
 export async function ask<Result, Variables>(
   operation: TypedDocumentString<Result, Variables>,
   variables: Variables,
@@ -81,10 +77,7 @@ export async function ask<Result, Variables>(
 /** The result of a mutation: the requested object, or an error as data. */
 type Refused = { __typename: string; message: string; issues?: Issue[]; permission?: string };
 
-/**
- * Returns the result of a mutation.
- * @throws PortcullisError when it is an error.
- */
+/** Returns the result of a mutation; throws it where it is an error. */
 export function resultOf<Result extends object>(result: Result): Exclude<Result, Refused> {
   if (!('message' in result)) return result as Exclude<Result, Refused>;
   const { __typename: code, message, issues = [], permission } = result as unknown as Refused;

@@ -1,6 +1,6 @@
 import type { ComponentChildren as Content } from 'preact';
 import { useState } from 'preact/hooks';
-import type { TypedDocumentString } from '../generated/graphql.ts';
+import type { PagePartsFragment as PageInfo, TypedDocumentString } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { go } from '../router.ts';
 import { Icon } from './icons.ts';
@@ -57,13 +57,6 @@ export interface Pages {
   /** Whether the loaded rows belong to another page or list. */
   isLoading: boolean;
   turn(to: 'next' | 'previous', pageInfo: PageInfo): void;
-}
-
-interface PageInfo {
-  hasNextPage: boolean;
-  hasPreviousPage: boolean;
-  startCursor?: string | null | undefined;
-  endCursor?: string | null | undefined;
 }
 
 const PAGE = 20;

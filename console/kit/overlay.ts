@@ -61,23 +61,14 @@ export function SecretOnce({ title, secrets, onClose }: { title: string; secrets
   <//>`;
 }
 
-/** A button that opens a menu of what `children` are; choosing a button or a link of it closes it. */
-export function Menu({ label, name, icon, children }: { label: string; name?: string; icon?: IconName; children?: Content }) {
+/** A button at the foot of the navigation, and the menu above it; choosing a button or a link of it closes it. */
+export function Menu({ label, name, icon, children }: { label: string; name: string; icon: IconName; children?: Content }) {
   const id = useId();
-  const opener = useRef<HTMLButtonElement>(null);
-  const panel = useRef<HTMLDivElement>(null);
-  const placed = ({ newState }: ToggleEvent) => {
-    if (newState !== 'open' || !opener.current || !panel.current) return;
-    const { left, bottom, top } = opener.current.getBoundingClientRect();
-    const { offsetWidth: width, offsetHeight: height, style } = panel.current;
-    style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
-    style.top = `${bottom + height + 8 < innerHeight ? bottom + 4 : Math.max(8, top - height - 4)}px`;
-  };
-  const chosen = ({ target }: Event) => target instanceof Element && target.closest('a, .menu > button') && panel.current?.hidePopover();
-  return html`<button type="button" class="opener" ref=${opener} popovertarget=${id} aria-haspopup="true" title=${name}>${
-    icon && html`<${Icon} name=${icon} />`
-  }<span>${label}</span><${Icon} name="chevron" /></button>
-    <div class="menu" id=${id} popover ref=${panel} onToggle=${placed} onClick=${chosen}>${children}</div>`;
+  const chosen = ({ target, currentTarget }: Event) =>
+    target instanceof Element && target.closest('a, .menu > button') && (currentTarget as HTMLElement).hidePopover();
+  return html`<button type="button" class="opener" popovertarget=${id} aria-haspopup="true" title=${name}>
+      <${Icon} name=${icon} /><span>${label}</span><${Icon} name="chevron" /></button>
+    <div class="menu" id=${id} popover onClick=${chosen}>${children}</div>`;
 }
 
 interface Toast {

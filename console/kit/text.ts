@@ -58,11 +58,9 @@ export function Time({ at, isAbsolute = false }: { at: string | null | undefined
   return html`<time datetime=${at} title=${`${LOCAL.format(date)}\n${utc(date)}`}>${shown}</time>`;
 }
 
-const ENDS = { first: 8, last: 4 };
-
 /** Returns both ends of a long id: neighbours often begin alike. */
 export function shortened(id: string): string {
-  return id.length <= ENDS.first + ENDS.last + 2 ? id : `${id.slice(0, ENDS.first)}…${id.slice(-ENDS.last)}`;
+  return id.length <= 14 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`;
 }
 
 /** An id by both ends, or what it names; in full in the tooltip, and to who copies it with a click. */
