@@ -5,16 +5,9 @@ import { onSignOut } from '../remembered.ts';
 import { Field, type FieldInput, inputOf } from './form.ts';
 import { Id } from './text.ts';
 
-/** Something that can be picked: its id, its name, and what tells it from others of that name. */
-export interface Option {
-  id: string;
-  text: string;
-  detail?: string | undefined;
-  /** The id of what it belongs to. */
-  of?: string;
-}
+/** Something that can be picked: its id, its name, and what tells it from others of that name, and the id of what it belongs to. */
+export type Option = { id: string; text: string; detail?: string | undefined; of?: string };
 
-/** Where options come from. */
 export interface Source {
   /** Returns the first options whose names contain a text. */
   search(text: string, signal: AbortSignal): Promise<readonly Option[]>;
@@ -22,13 +15,8 @@ export interface Source {
   find(id: string): Promise<Option | undefined>;
 }
 
-interface PickerInput extends FieldInput {
-  /** The id that is picked; another text where none is. */
-  value: string;
-  source: Source;
-  onChange(id: string): void;
-  required?: boolean;
-}
+/** Its value is the id that is picked; another text where none is. */
+type PickerInput = FieldInput & { value: string; source: Source; onChange(id: string): void; required?: boolean };
 
 /** The text of a UUID. */
 export const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
@@ -57,10 +45,7 @@ function useOption(source: Source, id: string): Option | undefined {
   return NAMES.value.get(key);
 }
 
-/** Returns the name of an id; undefined until it is known, and where there is none. */
-export function useName(source: Source, id: string): string | undefined {
-  return useOption(source, id)?.text;
-}
+export const useName = (source: Source, id: string) => useOption(source, id)?.text;
 
 /** Returns the options that were found last, none for who may not read them; a text of undefined searches nothing. */
 export function useFound(source: Source, text: string | undefined, pauseMs = 0): readonly Option[] {
@@ -126,7 +111,6 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
   </div>`;
 }
 
-/** An id by the name of what it names, as a chip. */
 export function Named({ source, id, link }: { source: Source; id: string; link?: string }) {
   return html`<${Id} id=${id} link=${link} name=${useName(source, id)} />`;
 }

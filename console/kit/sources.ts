@@ -46,7 +46,6 @@ export const wallets: Source = searched(
   ({ id, chain, account }) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id) }),
 );
 
-/** The users of the tenant. */
 export const users: Source = searched(
   async (search, signal) => nodesOf((await ask(FindUsersDocument, { search }, { signal })).users),
   async (id) => (await ask(FindUserDocument, { id })).user,
@@ -61,12 +60,10 @@ export const actors: Source = sourceOf(async () => {
   return [...people, ...nodesOf(clients).map(({ id, name }) => ({ id, text: name, detail: 'API client' }))];
 });
 
-/** The networks. */
 export const networks: Source = sourceOf(async () =>
   nodesOf((await ask(FindNetworksDocument, {})).networks).map(({ id, name, chain }) => ({ id, text: name, detail: chain })),
 );
 
-/** The currencies of all networks. */
 export const currencies: Source = sourceOf(async () => {
   const [all, { networks }] = await Promise.all([readCurrencies(), ask(FindNetworksDocument, {})]);
   const names = new Map(nodesOf(networks).map(({ id, name }) => [id, name]));

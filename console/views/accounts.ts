@@ -30,7 +30,6 @@ export function show(id?: string) {
   return id === undefined ? html`<${AccountsPage} />` : html`<${AccountPage} key=${id} id=${id} />`;
 }
 
-/** The accounts of the tenant, filtered by the parameters of the address. */
 function AccountsPage() {
   const { query } = place.value;
   const [search = '', type = '', status = ''] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
@@ -59,7 +58,6 @@ const WALLET_COLUMNS: readonly Column<Wallet>[] = [
   { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
 ];
 
-/** One account and its wallets. */
 function AccountPage({ id }: { id: string }) {
   const asked = usePages(AccountWalletsDocument, { id, withWallets: may('wallets:read') });
   const known = asked.data?.account;

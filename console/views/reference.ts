@@ -12,7 +12,6 @@ type GasFee = GasFeesQuery['gasFees'][number];
 
 const SHOWN = 5;
 
-/** The symbols of the first of these currencies. */
 function symbolsOf(of: readonly Option[]): string {
   const symbols = of.slice(0, SHOWN).map(({ text }) => text.split(' · ')[0]);
   return `${symbols.join(', ')}${of.length > SHOWN ? ` and ${of.length - SHOWN} more` : ''}`;
@@ -52,14 +51,12 @@ const GAS_FEES: readonly Column<GasFee>[] = [
   { title: 'Updated', cell: ({ updatedAt, error }) => (error ? html`<${Badge} tone="bad">No answer from the network<//>` : html`<${Time} at=${updatedAt} />`) },
 ];
 
-/** Every network with its currencies. */
 export function NetworksPage() {
   const columns = networkColumns(useFound(currencies, ''));
   return html`<${Page} title="Networks">
     <${Listing} label="Networks" operation=${NetworksDocument} columns=${columns} empty="No networks yet. The platform adds them." /><//>`;
 }
 
-/** The tokenized assets of the tenant. */
 export function AssetsPage() {
   const empty = 'No assets yet. The platform adds them when they are tokenized.';
   return html`<${Page} title="Assets"><${Listing} label="Assets" operation=${AssetsDocument} columns=${ASSETS} empty=${empty} /><//>`;

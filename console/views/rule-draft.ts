@@ -7,7 +7,6 @@ export type Condition = Record<'field' | 'op' | 'value' | 'network_currency_id',
 export type Logic = Condition | { and: Logic[] } | { or: Logic[] } | { not: Logic };
 export type GroupKind = 'and' | 'or' | 'not';
 
-/** Where the conditions are in the input of a rule. */
 export const LOGIC = 'autoTransferRule.ruleLogic';
 
 /** The operators of conditions: the sign, its meaning, and how a sentence says it. */

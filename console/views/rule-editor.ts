@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, failureOf, resultOf } from '../api.ts';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { ask, failureOf, type Issue, resultOf } from '../api.ts';
 import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Input, issueAt, Select } from '../kit/form.ts';
@@ -8,34 +8,46 @@ import { Confirm, Dialog, toast } from '../kit/overlay.ts';
 import { FailureBox, may, useAction } from '../kit/page.ts';
 import { Picker, type Source, UUID } from '../kit/picker.ts';
 import { currencies as allCurrencies, networks as allNetworks, offering, users, wallets } from '../kit/sources.ts';
+import { words } from '../kit/text.ts';
 import { onSignOut } from '../remembered.ts';
 import { guardLeaving } from '../router.ts';
 import { viewer } from '../session.ts';
-import { ConditionTree } from './conditions.ts';
-import { type Draft, draftOf, memberAt, nameOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
-import { byPath, type Facts, PreviewPanel, Sentence, usePreview } from './rule-preview.ts';
+import {
+  blank,
+  type Condition,
+  changed,
+  conditionsOf,
+  type Draft,
+  draftOf,
+  FIELDS,
+  type GroupKind,
+  group,
+  groupOf,
+  LOGIC,
+  type Logic,
+  memberAt,
+  nameOf,
+  OPERATORS,
+  OPTIONAL,
+  ownPart,
+  pathIn,
+  ruleInput,
+  sideBySide,
+  TEXTS,
+} from './rule-draft.ts';
+import { byPath, type Explained, type Facts, PreviewPanel, Sentence, usePreview, Verdict } from './rule-preview.ts';
 
-/** What the editor takes. */
-export interface EditorInput {
-  walletId: string;
-  /** The rule as it was read; undefined for a new one. */
-  rule: Rule | undefined;
-  networks: readonly { id: string; name: string }[];
-  onSaved(rule: Rule): void;
-}
-
+const PATHS = Object.keys(TEXTS);
+const APPROVALS = 'signAndApproveRule';
 type Typed = { base: { draft: Draft; version: number | undefined }; draft: Draft };
 
-/** Unsaved input by wallet and rule, which survives the end of a session. */
-const TYPED = new Map<string, Typed>();
-/** The facts of previews, by wallet. */
-const FACTS = new Map<string, Facts>();
-onSignOut(() => {
-  TYPED.clear();
-  FACTS.clear();
-});
+/** Unsaved input by wallet and rule, which survives the end of a session, and the facts of previews, by wallet. */
+const [TYPED, FACTS] = [new Map<string, Typed>(), new Map<string, Facts>()];
+for (const kept of [TYPED, FACTS]) onSignOut(() => kept.clear());
 
-/** An editable rule and its preview. */
+export type EditorInput = { walletId: string; rule: Rule | undefined; networks: readonly { id: string }[]; onSaved(rule: Rule): void };
+
+/** A rule as it was read, or a new one, to type on, and its preview. */
 export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const place = `${walletId} ${rule?.id}`;
   const kept = TYPED.get(place);
@@ -112,13 +124,9 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
       ? html`<${Picker} ...${given} source=${source} onChange=${put(path)} />`
       : html`<${Input} ...${given} ...${attributes} onInput=${put(path)} />`;
   };
-  const fieldsIn = (part: string) =>
-    Object.keys(TEXTS)
-      .filter((path) => path.startsWith(part))
-      .map(field);
-  const isApproved = draft.parts.includes('signAndApproveRule');
-  const others = draft.parts.filter((part) => part !== 'signAndApproveRule');
-  const approve = () => setDraft({ ...draft, parts: isApproved ? others : [...others, 'signAndApproveRule'] });
+  const fieldsIn = (part: string) => PATHS.filter((path) => path.startsWith(part)).map(field);
+  const isApproved = draft.parts.includes(APPROVALS);
+  const approve = () => setDraft({ ...draft, parts: isApproved ? draft.parts.filter((part) => part !== APPROVALS) : [...draft.parts, APPROVALS] });
   const own = ownPart(draft);
   const currencyId = draft.fields.networkCurrencyId ?? '';
   return html`<p class="sentence" aria-label="What the rule does"><${Sentence} draft=${draft} /></p>
@@ -129,7 +137,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     }}>
       <${FailureBox} failure=${failure} issues=${issues.map(({ path, message }) => ({ path: [nameOf(path)], message }))} />
       <fieldset class="plain" disabled=${!may('wallet-rules:write')}>
-        ${['name', 'type', 'networkId', 'networkCurrencyId', 'priority'].map(field)}
+        ${PATHS.filter((path) => !path.includes('.')).map(field)}
         ${
           own === 'autoTransferRule' &&
           html`<h2>When</h2>
@@ -140,7 +148,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
         ${fieldsIn(own)}
         <h2>Approvals</h2>
         <${Check} label="Others must sign and approve" checked=${isApproved} onChange=${approve} />
-        ${isApproved && fieldsIn('signAndApproveRule')}
+        ${isApproved && fieldsIn(APPROVALS)}
         <p class="actions sticky"><button type="submit" class="primary" disabled=${isBusy}>${rule ? 'Save' : 'Create the rule'}</button>
           <span role="status">${isDirty && 'Not saved yet.'}</span></p>
       </fieldset>
@@ -203,4 +211,72 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
       <button type="button" onClick=${() => setChoice('save')}>Overwrite with my version</button></p>
     ${choice && html`<${Confirm} ...${choices[choice]} onClose=${() => setChoice(undefined)} />`}
   <//>`;
+}
+
+const FIELD_OPTIONS = [...Object.entries(FIELDS).map(([field, name]) => [field, words(name)]), ['', 'Another field …']];
+const OPERATOR_OPTIONS = Object.entries(OPERATORS).map(([op, [sign, meaning]]) => [op, `${sign} ${meaning}`]);
+const MAX_DEPTH = 8;
+const MAX_CONDITIONS = 64;
+const KINDS: Readonly<Record<GroupKind, string>> = { and: 'All of these are true', or: 'Any of these is true', not: 'This is not true' };
+
+type Place = readonly number[];
+type TreeInput = { logic: Logic; issues: readonly Issue[]; explained: Explained; currencyId: string; currencies: Source; onChange(logic: Logic): void };
+const idOf = (at: Place) => `condition-${at.join('-')}`;
+
+/** The conditions of a rule, as a tree of groups that one can type on. */
+function ConditionTree({ logic: root, issues, explained, currencyId, currencies, onChange }: TreeInput) {
+  const wanted = useRef<Place | undefined>(undefined);
+  useLayoutEffect(() => {
+    if (!wanted.current) return;
+    document.getElementById(idOf(wanted.current))?.querySelector<HTMLElement>('select, input')?.focus();
+    wanted.current = undefined;
+  }, [root]);
+  const count = conditionsOf(root).length;
+  const change = (at: Place, by: (node: Logic) => Logic | undefined, focus?: Place) => {
+    wanted.current = focus;
+    onChange(changed(root, at, by) ?? blank(currencyId));
+  };
+  const button = (text: string, isOff: boolean, act: () => void) => html`<button type="button" disabled=${isOff} onClick=${act}>${text}</button> `;
+  const nodeOf = (logic: Logic, at: Place, path: string): unknown => {
+    const isDeep = at.length + depthOf(logic) >= MAX_DEPTH;
+    const wrap = (kind: GroupKind) => () => change(at, (node) => group(kind, [node]), at);
+    return html`<fieldset class="node" id=${idOf(at)}>
+      <legend>${'field' in logic ? 'Condition' : 'Group'} ${at.map((index) => index + 1).join('.')}</legend>
+      ${'field' in logic ? leafOf(logic, at, path) : childrenOf(logic, at, path)}
+      <p class="actions">${button('Group', isDeep, wrap('and'))} ${!('not' in logic) && button('Negate', isDeep, wrap('not'))}
+        ${button('Remove', false, () => change(at, () => undefined, at.slice(0, -1)))}</p>
+    </fieldset>`;
+  };
+  const childrenOf = (logic: Exclude<Logic, Condition>, at: Place, path: string) => {
+    const { kind, children } = groupOf(logic);
+    const turn = (to: string) => change(at, () => group(to as GroupKind, children), at);
+    const add = (text: string, node: Logic) =>
+      button(text, count >= MAX_CONDITIONS || at.length + depthOf(node) >= MAX_DEPTH, () =>
+        change(at, () => group(kind, [...children, node]), [...at, children.length]),
+      );
+    const options = Object.entries(KINDS).filter(([name]) => name !== 'not' || children.length === 1);
+    return html`<${Select} label="Holds where" value=${kind} options=${options} onChange=${turn} />
+      ${children.map((child, index) => nodeOf(child, [...at, index], pathIn(path, kind, index)))}
+      <p class="actions">${kind !== 'not' && [add('Add condition', blank(currencyId)), add('Add group', { and: [blank(currencyId)] })]}
+        ${children.length === 1 && button('Ungroup', false, () => change(at, () => children[0], at))}</p>`;
+  };
+  const leafOf = (condition: Condition, at: Place, path: string) => {
+    const put = (name: keyof Condition) => (to: string) => change(at, (node) => ({ ...(node as Condition), [name]: to }));
+    const given = (name: keyof Condition) => ({ value: condition[name], issue: issueAt(issues, `${path}.${name}`), required: true });
+    const { field } = condition;
+    return html`<div class="leaf">
+        <${Select} label="Field" value=${field in FIELDS ? field : ''} options=${FIELD_OPTIONS} onChange=${put('field')} />
+        ${!(field in FIELDS) && html`<${Input} label="Name of the field" ...${given('field')} onInput=${put('field')} />`}
+        <${Select} label="Operator" ...${given('op')} options=${OPERATOR_OPTIONS} onChange=${put('op')} />
+        <${Input} label="Value" inputmode="decimal" ...${given('value')} onInput=${put('value')} />
+        <${Picker} label="Currency" source=${currencies} ...${given('network_currency_id')} onChange=${put('network_currency_id')} />
+      </div>
+      <${Verdict} of=${explained.get(path)} />`;
+  };
+  return html`${nodeOf(root, [], LOGIC)}
+    <p class="muted" role="status">${count} of at most ${MAX_CONDITIONS} conditions, ${depthOf(root)} of at most ${MAX_DEPTH} levels.</p>`;
+}
+
+function depthOf(logic: Logic): number {
+  return 1 + ('field' in logic ? 0 : Math.max(0, ...groupOf(logic).children.map(depthOf)));
 }

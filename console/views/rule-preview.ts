@@ -17,7 +17,9 @@ import { currencies, users, wallets } from '../kit/sources.ts';
 import { Badge, counted, shortened } from '../kit/text.ts';
 import { conditionsOf, type Draft, fieldName, groupOf, LOGIC, type Logic, nameOf, OPERATORS, ownPart, ruleInput, signOf } from './rule-draft.ts';
 
-export type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][number];
+type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][number];
+type Preview = Asked<PreviewWalletRuleQuery>;
+export type Explained = ReadonlyMap<string, Explanation>;
 
 const TYPING_MS = 350;
 
@@ -25,15 +27,10 @@ const TYPING_MS = 350;
 export type Facts = { values: Readonly<Record<string, string>>; transfers: readonly { amount: string; at: string }[] };
 type Need = { key: string; field: string; networkCurrencyId: string };
 
-/** Returns the fields in currencies that conditions name, each once. */
 function needsOf(logics: readonly Logic[]): Need[] {
   const conditions = logics.flatMap((logic) => conditionsOf(logic)).filter(([, { field }]) => field !== '');
-  const needs = conditions.map(([, { field, network_currency_id: id }]) => ({
-    key: `${field} ${id.trim().toLowerCase()}`,
-    field,
-    networkCurrencyId: id.trim().toLowerCase(),
-  }));
-  return [...new Map(needs.map((need) => [need.key, need])).values()];
+  const needs = conditions.map(([, { field, network_currency_id: id }]) => ({ field, networkCurrencyId: id.trim().toLowerCase() }));
+  return [...new Map(needs.map((need) => [`${need.field} ${need.networkCurrencyId}`, need]))].map(([key, need]) => ({ key, ...need }));
 }
 
 const logicsOf = (draft: Draft): Logic[] => (ownPart(draft) === 'autoTransferRule' ? [draft.logic] : []);
@@ -59,7 +56,7 @@ function useSettled(text: string): string {
 }
 
 /** Evaluates a complete draft when typing pauses. Returns nothing for the result of an earlier draft. */
-export function usePreview(draft: Draft, facts: Facts): Asked<PreviewWalletRuleQuery> {
+export function usePreview(draft: Draft, facts: Facts): Preview {
   const rule = ruleInput(draft);
   const text = JSON.stringify({ rule, ...factsInput(needsOf(logicsOf(draft)), facts, String(rule.networkCurrencyId)) });
   const settled = useSettled(text);
@@ -72,12 +69,10 @@ export function usePreview(draft: Draft, facts: Facts): Asked<PreviewWalletRuleQ
 /** Returns a path of an explanation as issues have it: `auto_transfer_rule.rule_logic.and[1]`. */
 const pathOf = (path: string) => path.replace('auto_transfer_rule.rule_logic', LOGIC).replaceAll(/\[(\d+)\]/g, '.$1');
 
-/** Returns explanations by the paths of their conditions. */
-export function byPath({ data }: Asked<PreviewWalletRuleQuery>): ReadonlyMap<string, Explanation> {
+export function byPath({ data }: Preview): Explained {
   return new Map(data?.previewWalletRule.explanation.map((explanation) => [pathOf(explanation.path), explanation]));
 }
 
-/** How one condition comes out: whether it holds, by which value, and why not. */
 export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   if (!explanation) return html`<p class="verdict muted">Not evaluated yet.</p>`;
   const { result, actual, expected, op, reason } = explanation;
@@ -86,10 +81,8 @@ export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   return html`<p class="verdict"><${Badge} tone=${result ? 'good' : ''}>${word}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
 }
 
-type Preview = Asked<PreviewWalletRuleQuery>;
 type PanelInput = { walletId: string; ruleId: string | undefined; draft: Draft; preview: Preview; facts: Facts; onFacts(facts: Facts): void };
 
-/** The facts that a draft, or every rule of the wallet, is evaluated with, and the result. */
 export function PreviewPanel({ walletId, ruleId, draft, preview, facts, onFacts }: PanelInput) {
   const [scope, setScope] = useState('rule');
   const isWhole = scope === 'wallet';
@@ -126,11 +119,9 @@ export function PreviewPanel({ walletId, ruleId, draft, preview, facts, onFacts 
   </section>`;
 }
 
-type BalanceInput = { field: string; networkCurrencyId: string; value: string; onInput(value: string): void };
-
-function Balance({ field, networkCurrencyId, value, onInput }: BalanceInput) {
+function Balance({ field, networkCurrencyId, ...given }: { field: string; networkCurrencyId: string; value: string; onInput(value: string): void }) {
   const currency = useName(currencies, networkCurrencyId) ?? (networkCurrencyId || 'a currency that is not chosen yet');
-  return html`<${Input} label=${`Value of ${fieldName(field)}`} hint=${`In ${currency}.`} inputmode="decimal" value=${value} onInput=${onInput} />`;
+  return html`<${Input} label=${`Value of ${fieldName(field)}`} hint=${`In ${currency}.`} inputmode="decimal" ...${given} />`;
 }
 
 /** What the other active rules of the wallet would do, the highest priority first. */

@@ -26,14 +26,11 @@ export function show(walletId?: string, _rules?: string, id?: string) {
   return id === undefined ? undefined : html`<${RulePage} key=${id} walletId=${walletId} id=${id} />`;
 }
 
-/** The rules of every wallet, by type and by the time of their last change. */
 function RulesPage() {
   const { query: given } = place.value;
   const [type, changedSince] = [given.get('type') ?? '', given.get('changedSince') ?? ''];
   const filter = (query: object) => go(linkTo(['rules'], { type, changedSince, ...query }), { replaces: true });
-  const yesterday = new Date();
-  yesterday.setDate(yesterday.getDate() - 1);
-  yesterday.setHours(0, 0, 0, 0);
+  const yesterday = () => filter({ changedSince: utcOf(new Date().setHours(-24, 0, 0, 0)) });
   const nothing =
     type || changedSince
       ? html`<${Empty} icon="search" next=${html`<button type="button" onClick=${() => filter({ type: '', changedSince: '' })}>Show all rules</button>`}>No rule matches.<//>`
@@ -42,7 +39,7 @@ function RulesPage() {
     <div class="filters">
       <${Select} label="Type" value=${type} options=${[['', 'All'], ...Object.entries(RULE_TYPES)]} onChange=${(to: string) => filter({ type: to })} />
       <${Input} label="Changed since" ...${LOCAL_TIME} value=${localOf(changedSince)} onInput=${(at: string) => filter({ changedSince: utcOf(at) })} />
-      <button type="button" onClick=${() => filter({ changedSince: yesterday.toISOString() })}>Since yesterday</button>
+      <button type="button" onClick=${yesterday}>Since yesterday</button>
     </div>
     <${Rules} type=${type || null} changedSince=${changedSince || null} empty=${nothing} />
   <//>`;
@@ -96,7 +93,6 @@ const CONSEQUENCE = {
 
 type Version = WalletRuleVersionsQuery['walletRuleVersions']['edges'][number]['node'];
 
-/** The versions of a rule, newest first, and what each of them changed. */
 function History({ ruleId }: { ruleId: string }) {
   const asked = usePages(WalletRuleVersionsDocument, { ruleId });
   const after = asked.data?.walletRuleVersions.pageInfo.endCursor ?? null;

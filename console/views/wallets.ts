@@ -21,9 +21,8 @@ import { RULE_TYPES } from './rule-draft.ts';
 
 type Wallet = NonNullable<WalletPartsQuery['wallet']>;
 type Rule = RulesQuery['walletRules']['edges'][number]['node'];
-type Network = Wallet['networks']['edges'][number]['node'];
 
-const NETWORK_COLUMNS: readonly Column<Network>[] = [
+const NETWORK_COLUMNS: readonly Column<{ id: string; name: string }>[] = [
   { title: 'Name', cell: ({ name }) => name },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
 ];
@@ -47,28 +46,18 @@ export function Rules({ empty, ...variables }: { walletId?: string; type?: strin
   return html`<${Listing} label="Rules" operation=${RulesDocument} ...${{ variables, columns, linkOf, empty }} />`;
 }
 
-/** Returns the way to a wallet, as far as it is known. */
 export function trailOf(wallet: Pick<Wallet, 'account'> | null | undefined): Crumb[] {
-  const { account } = wallet ?? {};
-  const accounts = { text: 'Accounts', link: linkTo(['accounts']) };
-  return account ? [accounts, { text: account.name || account.id, link: linkTo(['accounts', account.id]) }] : [accounts];
+  const accounts = [wallet?.account ?? []].flat().map(({ id, name }) => ({ text: name || id, link: linkTo(['accounts', id]) }));
+  return [{ text: 'Accounts', link: linkTo(['accounts']) }, ...accounts];
 }
 
-/** Whether a rule can fire. */
-export function RuleStatus({ status }: { status: WalletRuleStatus }) {
-  return html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>`;
-}
-
-/** Names the permission to change rules, where it is missing. */
-export function WriteNeeded() {
-  return html`<${Needs} permission="wallet-rules:write" to="change rules" />`;
-}
+export const RuleStatus = ({ status }: { status: WalletRuleStatus }) => html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>`;
+export const WriteNeeded = () => html`<${Needs} permission="wallet-rules:write" to="change rules" />`;
 
 export function show(id?: string, ...others: string[]) {
   return id !== undefined && others.length === 0 ? html`<${WalletPage} key=${id} id=${id} />` : undefined;
 }
 
-/** One wallet with its networks and rules. */
 function WalletPage({ id }: { id: string }) {
   const asked = useAsk(WalletPartsDocument, { id, withAccount: may('accounts:read') });
   const [isAssigning, setAssigning] = useState(false);
@@ -88,19 +77,14 @@ function WalletPage({ id }: { id: string }) {
         <h2>Rules</h2>
         <${WriteNeeded} />
         <${Rules} walletId=${id} empty=${html`<${Empty} icon="rules" next=${newRule}>No rules yet. Rules automate or limit transfers from this wallet.<//>`} />
-        <div class="head"><h2>Networks</h2>${networks.edges.length > 0 && assign}</div>
-        ${
-          networks.edges.length === 0
-            ? html`<${Empty} icon="networks" next=${assign}>No networks are assigned to the wallet.<//>`
-            : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`
-        }
+        <div class="head"><h2>Networks</h2>${assign}</div>
+        ${networks.totalCount === 0 ? html`<${Empty} icon="networks">No networks are assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`}
         ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}`;
     }}<//>
     ${isAssigning && html`<${Assign} walletId=${id} chain=${wallet?.chain} onClose=${() => setAssigning(false)} onDone=${asked.reload} />`}
   <//>`;
 }
 
-/** Assigns a network to a wallet. */
 function Assign({ walletId, chain, onClose, onDone }: { walletId: string; chain: string; onClose: () => void; onDone: () => void }) {
   const [networkId, setNetworkId] = useState('');
   const name = useName(known, networkId) ?? 'The network';
@@ -111,11 +95,7 @@ function Assign({ walletId, chain, onClose, onDone }: { walletId: string; chain:
     onClose();
     onDone();
   };
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void run(assign);
-  };
-  return html`<${Dialog} title="Assign a network" onClose=${onClose}><form onSubmit=${submit}>
+  return html`<${Dialog} title="Assign a network" onClose=${onClose}><form onSubmit=${(event: Event) => [event.preventDefault(), run(assign)]}>
     <${FailureBox} failure=${failure} />
     <${Picker} label="Network" required source=${offering(known, ({ detail }) => detail === chain)} value=${networkId} onChange=${setNetworkId}
       failure=${failure} path="networkId" />
