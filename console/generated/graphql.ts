@@ -567,7 +567,7 @@ export type AssetsQuery = { assets: { totalCount: number, pageInfo: { hasNextPag
 export type GasFeesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type GasFeesQuery = { gasFees: Array<{ networkId: string, gasPrice: string | null, blockNumber: number | null, updatedAt: string | null, error: string | null, priorityFee: { slow: string, standard: string, fast: string } | null }> };
+export type GasFeesQuery = { gasFees: Array<{ networkId: string, gasPrice: string | null, updatedAt: string | null, error: string | null, priorityFee: { slow: string, standard: string, fast: string } | null }> };
 
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
 
@@ -1838,7 +1838,6 @@ export const GasFeesDocument = new TypedDocumentString(`
   gasFees {
     networkId
     gasPrice
-    blockNumber
     updatedAt
     error
     priorityFee {

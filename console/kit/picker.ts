@@ -8,10 +8,9 @@ import { Id } from './text.ts';
 /** Something that can be picked: its id, its name, and what tells it from others of that name, and the id of what it belongs to. */
 export type Option = { id: string; text: string; detail?: string | undefined; of?: string };
 
+/** Where options come from: the first whose names contain a text, and the one with an id, undefined where there is none. */
 export interface Source {
-  /** Returns the first options whose names contain a text. */
   search(text: string, signal: AbortSignal): Promise<readonly Option[]>;
-  /** Returns the option with an id; undefined where there is none. */
   find(id: string): Promise<Option | undefined>;
 }
 

@@ -2,6 +2,7 @@ import { ask } from '../api.ts';
 import {
   FindActorsDocument,
   FindCurrenciesDocument,
+  type FindCurrenciesQuery,
   FindNetworksDocument,
   FindUserDocument,
   FindUsersDocument,
@@ -13,7 +14,8 @@ import { may } from './page.ts';
 import type { Option, Source } from './picker.ts';
 import { shortened } from './text.ts';
 
-const MAX_CURRENCIES = 1_000;
+const MAX_PAGES = 10;
+type CurrencyNode = FindCurrenciesQuery['networkCurrencies']['edges'][number]['node'];
 
 /** Returns a source of options that are all known. */
 function sourceOf(read: () => Promise<readonly Option[]> | readonly Option[]): Source {
@@ -75,12 +77,8 @@ export function offering(source: Source, isOffered: (option: Option) => boolean)
   return { ...source, search: async (...of) => (await source.search(...of)).filter(isOffered) };
 }
 
-async function readCurrencies() {
-  const found = [];
-  for (let after: string | null | undefined; ; ) {
-    const { networkCurrencies: page } = await ask(FindCurrenciesDocument, { after: after ?? null });
-    found.push(...nodesOf(page));
-    if (!page.pageInfo.hasNextPage || found.length >= MAX_CURRENCIES) return found;
-    after = page.pageInfo.endCursor;
-  }
+async function readCurrencies(after: string | null = null, pages = MAX_PAGES): Promise<CurrencyNode[]> {
+  const { networkCurrencies: page } = await ask(FindCurrenciesDocument, { after });
+  const { hasNextPage, endCursor } = page.pageInfo;
+  return [...nodesOf(page), ...(hasNextPage && pages > 1 ? await readCurrencies(endCursor ?? null, pages - 1) : [])];
 }

@@ -13,8 +13,7 @@ const STATUSES: Readonly<Record<string, string>> = { 1: 'Active', 2: 'Suspended'
 const TABS = [{ value: '', text: 'All' }, ...Object.entries(STATUSES).map(([value, text]) => ({ value, text }))];
 
 function AccountStatus({ status, deletedAt }: Pick<Account, 'status' | 'deletedAt'>) {
-  const tone = status === 1 ? 'good' : status === 2 ? 'busy' : '';
-  return html`<${Badge} tone=${tone}>${STATUSES[status] ?? `Status ${status}`}<//> ${deletedAt && html`<${Badge} tone="bad">Deleted<//>`}`;
+  return html`<${Badge} tone=${['', 'good', 'busy'][status] ?? ''}>${STATUSES[status] ?? `Status ${status}`}<//> ${deletedAt && html`<${Badge} tone="bad">Deleted<//>`}`;
 }
 
 const linkOf = ({ id }: { id: string }) => linkTo(['accounts', id]);
@@ -52,6 +51,7 @@ function AccountsPage() {
   <//>`;
 }
 
+const walletLink = ({ id }: { id: string }) => linkTo(['wallets', id]);
 const WALLET_COLUMNS: readonly Column<Wallet>[] = [
   { title: 'Chain', cell: ({ id, chain }) => html`<a href=${linkTo(['wallets', id])}>${chain}</a>` },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['wallets', id])} />` },
@@ -75,11 +75,7 @@ function AccountPage({ id }: { id: string }) {
       ]} />
         <h2>Wallets</h2>
         <${Needs} permission="wallets:read" to="see its wallets" />
-        ${
-          wallets &&
-          html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS}
-            linkOf=${({ id }: Wallet) => linkTo(['wallets', id])} empty="The account has no wallets." />`
-        }`;
+        ${wallets && html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} linkOf=${walletLink} empty="The account has no wallets." />`}`;
     }}<//>
   <//>`;
 }
