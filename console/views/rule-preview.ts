@@ -22,6 +22,7 @@ type Preview = Asked<PreviewWalletRuleQuery>;
 export type Explained = ReadonlyMap<string, Explanation>;
 
 const TYPING_MS = 350;
+const SCOPES = Object.entries({ rule: 'This rule', wallet: 'All rules of the wallet' }).map(([value, text]) => ({ value, text }));
 
 /** What a rule is evaluated by: values of fields in currencies, by both; and transfers. */
 export type Facts = { values: Readonly<Record<string, string>>; transfers: readonly { amount: string; at: string }[] };
@@ -94,10 +95,7 @@ export function PreviewPanel({ walletId, ruleId, draft, preview, facts, onFacts 
   const replace = (index: number, ...by: Facts['transfers'][number][]) => onFacts({ ...facts, transfers: transfers.toSpliced(index, 1, ...by) });
   return html`<section class="card preview" aria-labelledby="preview"><h2 id="preview">Preview</h2>
     <p class="muted">Shows what would happen with these facts. Nothing is changed or stored.</p>
-    <${Tabs} label="What is evaluated" value=${scope} onChange=${setScope} tabs=${[
-      { value: 'rule', text: 'This rule' },
-      { value: 'wallet', text: 'All rules of the wallet' },
-    ]} />
+    <${Tabs} label="What is evaluated" value=${scope} onChange=${setScope} tabs=${SCOPES} />
     ${needs.map(({ key, field, networkCurrencyId }) => {
       const put = (value: string) => onFacts({ ...facts, values: { ...values, [key]: value } });
       return html`<${Balance} key=${key} ...${{ field, networkCurrencyId }} value=${values[key] ?? ''} onInput=${put} />`;
@@ -133,19 +131,18 @@ function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: 
     if (rules.length === 0) return html`<p class="muted">The wallet has no other active rule.</p>`;
     return html`<ul class="explained" aria-label="Other active rules of the wallet">${rules.map(
       ({
-        ruleId: id,
+        ruleId,
         name,
         fires,
-        unmet,
-      }) => html`<li key=${id}><b>${name || id}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : 'would not fire'}<//>
-        ${unmet && html`${' '}<small>${fieldName(unmet.field)}</small><${Verdict} of=${unmet} />`}</li>`,
+        unmet: why,
+      }) => html`<li key=${ruleId}><b>${name || ruleId}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : 'would not fire'}<//>
+        ${why && html`${' '}<small>${fieldName(why.field)}</small><${Verdict} of=${why} />`}</li>`,
     )}</ul>`;
   }}<//>`;
 }
 
-type OutcomeInput = { outcomes: [string, string]; isUntested: boolean; preview: Preview };
-
-function Outcome({ outcomes: [yes, no], isUntested, preview: { data, failure, isLoading } }: OutcomeInput) {
+function Outcome({ outcomes: [yes, no], isUntested, preview }: { outcomes: [string, string]; isUntested: boolean; preview: Preview }) {
+  const { data, failure, isLoading } = preview;
   if (failure) {
     const [issue] = failure.issues;
     const path = issue?.path.filter((part, index) => index > 0 || part !== 'rule') ?? [];
@@ -161,12 +158,10 @@ function Outcome({ outcomes: [yes, no], isUntested, preview: { data, failure, is
     )}</ul>`;
 }
 
-/** The name of what an id names, as far as it is known; a gap where nothing is chosen. */
 function Name({ source, id = '' }: { source: Source; id: string | undefined }) {
   return useName(source, id) ?? (UUID.test(id) ? shortened(id) : '…');
 }
 
-/** An amount with the symbol of its currency. */
 function Amount({ of, currencyId = '' }: { of: string | undefined; currencyId: string | undefined }) {
   const [symbol] = useName(currencies, currencyId)?.split(' · ') ?? [];
   return html`<b>${of || '…'}${symbol && ` ${symbol}`}</b>`;

@@ -69,8 +69,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
   const isActive = rule?.status === 'ACTIVE';
   const verb = isActive ? 'Disable' : 'Activate';
   const setStatus = async () => {
-    const status = isActive ? 'DISABLED' : 'ACTIVE';
-    setChanged(resultOf((await ask(SetWalletRuleStatusDocument, { id, status })).result) as Rule);
+    setChanged(resultOf((await ask(SetWalletRuleStatusDocument, { id, status: isActive ? 'DISABLED' : 'ACTIVE' })).result) as Rule);
     toast(isActive ? 'Rule disabled.' : 'Rule activated.');
   };
   return html`<${Page} title=${rule?.name || 'Rule'} trail=${trail}
