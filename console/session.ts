@@ -14,11 +14,7 @@ interface Session {
   clientSecret: string | undefined;
 }
 
-interface Tokens {
-  access: string;
-  /** In ms since 1970. */
-  expiresAt: number;
-}
+type Tokens = { access: string; expiresAt: number };
 
 /** The signed-in principal; undefined before sign-in and after the session ends. */
 export const viewer = signal<Viewer | undefined>(undefined);
@@ -43,10 +39,7 @@ export function addressOf(path: string): string {
 /** A session that has ended: it was revoked, or has expired. */
 export class Ended extends Error {}
 
-/**
- * Takes the first tokens.
- * @throws Error that says what to change, for credentials that are refused.
- */
+/** Takes the first tokens; refused credentials throw an error that says what to change. */
 export async function signIn(given: Credentials): Promise<void> {
   const clientId = given.clientId.trim();
   const begun: Session = { clientId, clientSecret: 'clientSecret' in given ? given.clientSecret.trim() : undefined };
@@ -59,10 +52,7 @@ export async function signIn(given: Credentials): Promise<void> {
   continuedClient.set(clientId);
 }
 
-/**
- * Continues the session of a person that this browser has from before a reload. Returns whether there is one.
- * @throws Error when the server cannot be asked.
- */
+/** Continues the session that this browser has from before a reload. Returns whether there is one; throws where the server cannot be asked. */
 export async function resume(): Promise<boolean> {
   const clientId = continuedClient.get();
   if (clientId === '' || ![clientId, ''].includes(linkedClient())) return false;
@@ -127,11 +117,7 @@ function close(reason: string): Ended {
   return new Ended(reason);
 }
 
-/**
- * Returns a token that is good for the next request.
- * @param isRefused whether the last one was refused, so that another one is taken
- * @throws Ended when there is none any more.
- */
+/** Returns a token for the next request, another one where the last was refused. Throws `Ended` where there is none any more. */
 export async function accessToken(isRefused = false): Promise<string> {
   if (!session) throw new Ended('You are signed out.');
   if (tokens && !isRefused && tokens.expiresAt - SPARE_MS > Date.now()) return tokens.access;
