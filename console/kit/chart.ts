@@ -1,40 +1,103 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Options } from 'uplot';
 import { html } from '../html.ts';
-import { zone } from '../remembered.ts';
-import { type Column, Table } from './list.ts';
+import { theme, zone } from '../remembered.ts';
+
+interface Series {
+  label: string;
+  tone: 'good' | 'bad' | 'busy' | '';
+  values: readonly number[];
+}
 
 interface ChartInput {
   label: string;
   /** When each bucket begins. */
   times: readonly string[];
   /** What is counted, from the bottom of the columns to their top. */
-  series: readonly { label: string; tone: 'good' | 'bad' | 'busy'; values: readonly number[] }[];
+  series: readonly Series[];
 }
 
-const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
+const HEIGHT = 200;
+const DAY_S = 86_400;
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+/** Returns the labels of times in seconds, in the zone that the person has chosen. */
+function labels(seconds: readonly number[]): string[] {
+  const isDaily = (seconds[1] ?? 0) - (seconds[0] ?? 0) >= DAY_S;
+  const style = isDaily ? ({ day: 'numeric', month: 'short' } as const) : ({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const);
+  const format = new Intl.DateTimeFormat('en-GB', { ...style, ...(zone.value === 'utc' && { timeZone: 'UTC' }) });
+  return seconds.map((at) => format.format(at * 1_000));
+}
 
 /** Columns by time, stacked, with the numbers of the one that is pointed at; a table has the same. */
 export function Chart({ label, times, series }: ChartInput) {
-  const [at, setAt] = useState<number>();
-  const format = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', ...(zone.value === 'utc' && { timeZone: 'UTC' }) });
-  const names = times.map((time) => format.format(new Date(time)));
-  const top = Math.max(1, ...times.map((_, at) => total(series.map(({ values }) => values[at] ?? 0))));
-  const columns: Column<number>[] = [
-    { title: 'From', cell: (at) => names[at] },
-    ...series.map(({ label, values }) => ({ title: label, isNumber: true, cell: (at: number) => values[at] })),
-  ];
+  const box = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState<number | null>();
+  const [shades, setShades] = useState(0);
+  const seconds = times.map((time) => new Date(time).getTime() / 1_000);
+  const sums = series.map((_, upTo) => times.map((_, at) => series.slice(0, upTo + 1).reduce((sum, { values }) => sum + (values[at] ?? 0), 0)));
+  useEffect(() => {
+    const change = () => setShades((count) => count + 1);
+    dark.addEventListener('change', change);
+    return () => dark.removeEventListener('change', change);
+  }, []);
+  useEffect(() => {
+    const { current } = box;
+    let isLeft = false;
+    let leave = () => {};
+    void import('uplot').then(({ default: Plot }) => {
+      if (isLeft || !current) return;
+      const colours = [...(current.parentElement?.querySelectorAll('.swatch') ?? [])].map((swatch) => getComputedStyle(swatch).backgroundColor);
+      const { color, borderTopColor } = getComputedStyle(current);
+      const axis = { stroke: color, font: '12px system-ui', ticks: { show: false } };
+      const options: Options = {
+        width: current.clientWidth,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
+        scales: {
+          x: { range: (_, min, max) => [min - (max - min) / times.length, max + (max - min) / times.length] },
+          y: { range: (_, _min, max) => [0, Math.max(max, 1)] },
+        },
+        axes: [
+          { ...axis, grid: { show: false }, values: (_, splits) => labels(splits) },
+          { ...axis, grid: { stroke: borderTopColor, width: 1 }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
+        ],
+        // The sums are drawn from the greatest down: each covers the lower part of the one before.
+        series: [
+          {},
+          ...sums.map((_, below) => ({
+            fill: colours[sums.length - 1 - below] ?? color,
+            width: 0,
+            paths: Plot.paths.bars?.({ size: [0.7, 40] }),
+            points: { show: false },
+          })),
+        ] as Options['series'],
+        hooks: { setCursor: [({ cursor }) => setAt(cursor.idx)] },
+      };
+      const plot = new Plot(options, [seconds, ...sums.toReversed()], current);
+      const fit = new ResizeObserver(() => plot.setSize({ width: current.clientWidth, height: HEIGHT }));
+      fit.observe(current);
+      leave = () => {
+        fit.disconnect();
+        plot.destroy();
+      };
+    });
+    return () => {
+      isLeft = true;
+      leave();
+    };
+  }, [JSON.stringify([times, series]), theme.value, zone.value, shades]);
+  const shown = (values: readonly number[]) => (at === null || at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at]);
   return html`<figure class="chart" aria-label=${label}>
-    <figcaption><b>${label}</b> ${at !== undefined && html`<span class="muted">${names[at]}</span>`}
-      ${series.map(({ label, tone, values }) => html`<span><i class=${`swatch ${tone}`}></i>${label} <b>${at === undefined ? total(values) : values[at]}</b></span>`)}</figcaption>
-    <div class="plot" aria-hidden="true">${top}
-      <div onPointerLeave=${() => setAt(undefined)}>${times.map(
-        (_, at) =>
-          html`<span onPointerEnter=${() => setAt(at)}>${series.map(
-            ({ tone, values }) => html`<i class=${`swatch ${tone}`} style=${{ height: `${(100 * (values[at] ?? 0)) / top}%` }}></i>`,
-          )}</span>`,
-      )}</div>
-      <p>${names.filter((_, at) => at % Math.ceil(times.length / 4) === 0).map((name) => html`<span>${name}</span>`)}</p>
-    </div>
-    <details><summary>Show as a table</summary><${Table} label=${label} columns=${columns} rows=${[...times.keys()]} keyOf=${(at: number) => at} /></details>
+    <figcaption><b>${label}</b> ${at !== null && at !== undefined && html`<span class="muted">${labels(seconds)[at]}</span>`}
+      ${series.map(({ label, tone, values }) => html`<span><i class=${`swatch ${tone}`}></i>${label} <b>${shown(values)}</b></span>`)}</figcaption>
+    <div class="plot" ref=${box} aria-hidden="true"></div>
+    <details><summary>Show as a table</summary><div class="table"><table aria-label=${label}>
+      <thead><tr><th scope="col">From</th>${series.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}</tr></thead>
+      <tbody>${labels(seconds).map(
+        (time, at) =>
+          html`<tr><td data-title="From">${time}</td>${series.map(({ label, values }) => html`<td class="number" data-title=${label}>${values[at]}</td>`)}</tr>`,
+      )}</tbody></table></div></details>
   </figure>`;
 }
