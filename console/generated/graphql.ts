@@ -325,11 +325,6 @@ export type AuditRecordsQueryVariables = Exact<{
 
 export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean, subject: string | null, clientId: string | null, operation: string | null } }> } };
 
-export type AuditNamesQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type AuditNamesQuery = { supervisors: { edges: Array<{ node: { id: string, username: string } }> }, clients: { edges: Array<{ node: { id: string, clientId: string, name: string } }> } };
-
 export type ClientPartsFragment = { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null };
 
 export type ClientsQueryVariables = Exact<{
@@ -464,17 +459,15 @@ export type TransactionStatsQueryVariables = Exact<{
 
 export type TransactionStatsQuery = { transactionStats: Array<{ at: string, status: TransactionStatus, count: number }> };
 
-export type LatestMigrationsQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type LatestMigrationsQuery = { migrations: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> } };
-
-export type ChangedRulesQueryVariables = Exact<{
-  since: string;
+export type ConcernsQueryVariables = Exact<{
+  rulesSince: string;
+  withTransactions: boolean;
+  withMigrations: boolean;
+  withRules: boolean;
 }>;
 
 
-export type ChangedRulesQuery = { walletRules: { edges: Array<{ node: { id: string, walletId: string, name: string, status: WalletRuleStatus, updatedAt: string } }> } };
+export type ConcernsQuery = { conflicts?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, flagged?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, migrations?: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> }, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, updatedAt: string } }> } };
 
 export type FindWalletsQueryVariables = Exact<{
   search?: string | null | undefined;
@@ -519,7 +512,7 @@ export type FindCurrenciesQuery = { networkCurrencies: { pageInfo: { hasNextPage
 export type FindActorsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type FindActorsQuery = { supervisors: { edges: Array<{ node: { id: string, username: string } }> }, clients: { edges: Array<{ node: { id: string, name: string } }> } };
+export type FindActorsQuery = { supervisors: { edges: Array<{ node: { id: string, username: string } }> }, clients: { edges: Array<{ node: { id: string, clientId: string, name: string } }> } };
 
 export type ChangeOwnPasswordMutationVariables = Exact<{
   current: string;
@@ -823,18 +816,11 @@ export type TransactionCountsQuery = { STARTED: { totalCount: number | null }, I
 
 export type TransactionHistoryQueryVariables = Exact<{
   id: string | number;
-  last?: number | null | undefined;
-  before?: string | null | undefined;
   withAsset: boolean;
 }>;
 
 
-export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, asset?: { id: string, name: string, networkId: string } | null, events: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, transactionHash: string, contractAddress: string, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
-
-export type ExplorersQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ExplorersQuery = { networks: { edges: Array<{ node: { id: string, name: string, explorerUrl: string | null } }> } };
+export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, asset?: { id: string, name: string, networkId: string } | null, events: { totalCount: number, pageInfo: { hasPreviousPage: boolean }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
 
 export type TransactionUpdatesSubscriptionVariables = Exact<{
   filter?: TransactionFilter | null | undefined;
@@ -842,14 +828,7 @@ export type TransactionUpdatesSubscriptionVariables = Exact<{
 }>;
 
 
-export type TransactionUpdatesSubscription = { transactionUpdates: { cursor: string, previousStatus: TransactionStatus | null, correlationId: string | null, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
-
-export type TransactionStateSubscriptionVariables = Exact<{
-  id: string | number;
-}>;
-
-
-export type TransactionStateSubscription = { transaction: { status: TransactionStatus | null, updatedAt: string | null } };
+export type TransactionUpdatesSubscription = { transactionUpdates: { cursor: string, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
 
 export type UserPartsFragment = { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null };
 
@@ -1178,27 +1157,6 @@ export const AuditRecordsDocument = new TypedDocumentString(`
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;
-export const AuditNamesDocument = new TypedDocumentString(`
-    query AuditNames {
-  supervisors(first: 100) {
-    edges {
-      node {
-        id
-        username
-      }
-    }
-  }
-  clients(first: 100) {
-    edges {
-      node {
-        id
-        clientId
-        name
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<AuditNamesQuery, AuditNamesQueryVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($first: Int, $after: String, $last: Int, $before: String) {
   clients(first: $first, after: $after, last: $last, before: $before) {
@@ -1601,9 +1559,23 @@ export const TransactionStatsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<TransactionStatsQuery, TransactionStatsQueryVariables>;
-export const LatestMigrationsDocument = new TypedDocumentString(`
-    query LatestMigrations {
-  migrations(first: 20) {
+export const ConcernsDocument = new TypedDocumentString(`
+    query Concerns($rulesSince: DateTime!, $withTransactions: Boolean!, $withMigrations: Boolean!, $withRules: Boolean!) {
+  conflicts: transactions(filter: { conflict: true }, last: 5) @include(if: $withTransactions) {
+    edges {
+      node {
+        ...TransactionParts
+      }
+    }
+  }
+  flagged: transactions(filter: { flagged: true }, last: 5) @include(if: $withTransactions) {
+    edges {
+      node {
+        ...TransactionParts
+      }
+    }
+  }
+  migrations(first: 20) @include(if: $withMigrations) {
     edges {
       node {
         id
@@ -1612,23 +1584,32 @@ export const LatestMigrationsDocument = new TypedDocumentString(`
       }
     }
   }
-}
-    `) as unknown as TypedDocumentString<LatestMigrationsQuery, LatestMigrationsQueryVariables>;
-export const ChangedRulesDocument = new TypedDocumentString(`
-    query ChangedRules($since: DateTime!) {
-  walletRules(changedSince: $since, first: 10) {
+  walletRules(changedSince: $rulesSince, first: 10) @include(if: $withRules) {
     edges {
       node {
         id
         walletId
         name
-        status
         updatedAt
       }
     }
   }
 }
-    `) as unknown as TypedDocumentString<ChangedRulesQuery, ChangedRulesQueryVariables>;
+    fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<ConcernsQuery, ConcernsQueryVariables>;
 export const FindWalletsDocument = new TypedDocumentString(`
     query FindWallets($search: String) {
   accounts(filter: { search: $search }, first: 10) {
@@ -1733,6 +1714,7 @@ export const FindActorsDocument = new TypedDocumentString(`
     edges {
       node {
         id
+        clientId
         name
       }
     }
@@ -2492,7 +2474,7 @@ export const TransactionCountsDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<TransactionCountsQuery, TransactionCountsQueryVariables>;
 export const TransactionHistoryDocument = new TypedDocumentString(`
-    query TransactionHistory($id: ID!, $last: Int, $before: String, $withAsset: Boolean!) {
+    query TransactionHistory($id: ID!, $withAsset: Boolean!) {
   transaction(id: $id) {
     ...TransactionParts
     asset @include(if: $withAsset) {
@@ -2500,18 +2482,16 @@ export const TransactionHistoryDocument = new TypedDocumentString(`
       name
       networkId
     }
-    events(last: $last, before: $before) {
+    events(last: 100) {
       totalCount
       pageInfo {
-        ...PageParts
+        hasPreviousPage
       }
       edges {
         node {
           cursor
           status
           previousStatus
-          transactionHash
-          contractAddress
           error
           correlationId
           occurredAt
@@ -2520,13 +2500,7 @@ export const TransactionHistoryDocument = new TypedDocumentString(`
     }
   }
 }
-    fragment PageParts on PageInfo {
-  hasNextPage
-  hasPreviousPage
-  startCursor
-  endCursor
-}
-fragment TransactionParts on Transaction {
+    fragment TransactionParts on Transaction {
   id
   collection
   type
@@ -2541,25 +2515,10 @@ fragment TransactionParts on Transaction {
   createdAt
   updatedAt
 }`) as unknown as TypedDocumentString<TransactionHistoryQuery, TransactionHistoryQueryVariables>;
-export const ExplorersDocument = new TypedDocumentString(`
-    query Explorers {
-  networks(first: 100) {
-    edges {
-      node {
-        id
-        name
-        explorerUrl
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<ExplorersQuery, ExplorersQueryVariables>;
 export const TransactionUpdatesDocument = new TypedDocumentString(`
     subscription TransactionUpdates($filter: TransactionFilter, $after: String) {
   transactionUpdates(filter: $filter, after: $after) {
     cursor
-    previousStatus
-    correlationId
     transaction {
       ...TransactionParts
     }
@@ -2580,14 +2539,6 @@ export const TransactionUpdatesDocument = new TypedDocumentString(`
   createdAt
   updatedAt
 }`) as unknown as TypedDocumentString<TransactionUpdatesSubscription, TransactionUpdatesSubscriptionVariables>;
-export const TransactionStateDocument = new TypedDocumentString(`
-    subscription TransactionState($id: ID!) {
-  transaction(id: $id) {
-    status
-    updatedAt
-  }
-}
-    `) as unknown as TypedDocumentString<TransactionStateSubscription, TransactionStateSubscriptionVariables>;
 export const UsersDocument = new TypedDocumentString(`
     query Users($filter: UserFilter, $first: Int, $after: String, $last: Int, $before: String) {
   users(

@@ -60,6 +60,15 @@ export function Input({ label, hint, issue, failure, path, value, onInput, ...at
     html`<input autocomplete="off" spellcheck="false" ...${attributes} ...${described} value=${value} onInput=${(event: Event) => onInput(inputOf(event))} />`}<//>`;
 }
 
+type EntryInput = FieldInput & { value: string; isTime?: boolean; onEnter(value: string): void; [attribute: string]: unknown };
+
+/** A line of text or a time, in UTC, that counts once it is entered as a whole. */
+export function Entry({ label, hint, issue, value, isTime = false, onEnter, ...attributes }: EntryInput) {
+  const enter = (event: Event) => onEnter(isTime ? utcOf(inputOf(event)) : inputOf(event).trim());
+  return html`<${Field} ...${{ label, hint, issue }}>${(described: object) =>
+    html`<input autocomplete="off" spellcheck="false" ...${isTime && LOCAL_TIME} ...${attributes} ...${described} value=${isTime ? localOf(value) : value} onChange=${enter} />`}<//>`;
+}
+
 type SelectInput = FieldInput & { value: string; options: readonly (readonly [value: string, text: string])[]; onChange(value: string): void };
 
 /** One of a few values. */

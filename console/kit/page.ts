@@ -36,8 +36,12 @@ export interface Asked<Result> {
   reload(): void;
 }
 
-/** Asks for data, again whenever the variables change or one goes to the place where one is. Without variables nothing is asked. */
-export function useAsk<Result, Variables>(operation: TypedDocumentString<Result, Variables>, variables: Variables | undefined): Asked<Result> {
+/** Asks for data, again with other variables or another turn, or when one goes to the place where one is. Without variables nothing is asked. */
+export function useAsk<Result, Variables>(
+  operation: TypedDocumentString<Result, Variables> | ((variables: Variables) => Promise<Result>),
+  variables: Variables | undefined,
+  turn = 0,
+): Asked<Result> {
   const visit = visits.value;
   const [round, setRound] = useState(0);
   const [state, setState] = useState<{ key: string; visit: number; data?: Result; failure?: Failure }>({ key: '', visit });
@@ -45,12 +49,13 @@ export function useAsk<Result, Variables>(operation: TypedDocumentString<Result,
   useEffect(() => {
     if (variables === undefined) return;
     const asking = new AbortController();
-    ask(operation, variables, { signal: asking.signal }).then(
+    const asked = typeof operation === 'function' ? operation(variables) : ask(operation, variables, { signal: asking.signal });
+    asked.then(
       (data) => !asking.signal.aborted && setState({ key, visit, data }),
       (error) => !asking.signal.aborted && setState((last) => ({ ...(last.key === key && last), key, visit, failure: failureOf(error) })),
     );
     return () => asking.abort();
-  }, [operation, key, visit, round]);
+  }, [operation, key, visit, round, turn]);
   const isCurrent = state.key === key;
   return {
     data: variables && state.data,

@@ -1,38 +1,22 @@
-import { ask } from '../api.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { ask, type Failure, follow, type Link } from '../api.ts';
 import {
   type TransactionPartsFragment as Transaction,
   type TransactionCollection,
   type TransactionCountsQuery,
+  type TransactionCountsQueryVariables,
   type TransactionFilter,
-  type TransactionStatus,
   TransactionsDocument,
+  TransactionUpdatesDocument,
 } from '../generated/graphql.ts';
-import { html } from '../html.ts';
 import { zone } from '../remembered.ts';
 import { nodesOf } from './list.ts';
-import { Badge, words } from './text.ts';
+import { words } from './text.ts';
 
 export type { Transaction };
 
-/** What each status is called, and whether that is good. */
-export const STATUSES: Record<TransactionStatus, readonly [text: string, tone: 'good' | 'bad' | 'busy']> = {
-  STARTED: ['Started', 'busy'],
-  IN_PROGRESS: ['In progress', 'busy'],
-  PENDING_RECEIPT: ['Waiting for a receipt', 'busy'],
-  DONE: ['Done', 'good'],
-  ERROR: ['Failed', 'bad'],
-};
-
-/** The statuses after which another one is expected. */
-export const OPEN = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT'] as const satisfies readonly TransactionStatus[];
-
 /** Whether transactions of a collection are done without waiting for a receipt. */
-const skipsReceipt = (collection: TransactionCollection) => collection === 'USER_TRANSACTIONS';
-
-/** Returns the statuses that a transaction of a collection goes through. */
-export function stepsOf(collection: TransactionCollection): TransactionStatus[] {
-  return [...OPEN.filter((status) => status !== 'PENDING_RECEIPT' || !skipsReceipt(collection)), 'DONE'];
-}
+export const skipsReceipt = (collection: TransactionCollection) => collection === 'USER_TRANSACTIONS';
 
 /** Returns what a transaction waits for; undefined where its status is final. */
 export function waitsFor({ status, collection }: Pick<Transaction, 'status' | 'collection'>): string | undefined {
@@ -43,42 +27,39 @@ export function waitsFor({ status, collection }: Pick<Transaction, 'status' | 'c
   return skipsReceipt(collection) ? 'the chain processor to send it and confirm it' : 'the chain processor to send it to the network';
 }
 
-export function StatusBadge({ status }: { status: TransactionStatus | null | undefined }) {
-  const [text, tone] = status ? STATUSES[status] : ['Not started', ''];
-  return html`<${Badge} tone=${tone}>${text}<//>`;
-}
-
 /** Returns the type of a transaction in words. */
 export function typeWords({ type, typeName }: Pick<Transaction, 'type' | 'typeName'>): string {
   return typeName ? words(typeName) : `Type ${type}`;
 }
 
-/** The parts of a list of transactions that are counted. */
-export type Part = 'ALL' | TransactionStatus | 'STUCK' | 'CONFLICT' | 'FLAGGED';
+/** A part of a list that is counted. */
+export type Part = keyof TransactionCountsQuery;
 
-/** Returns the filters by which `TransactionCounts` counts the parts of a list. */
-export function filtersOfParts(filter: TransactionFilter) {
-  const updatedUntil = [filter.updatedUntil ?? '9', stuckUntil()].sort()[0] ?? null;
-  const of = (status: TransactionStatus) => ({ ...filter, status });
-  const stuck = (status: TransactionStatus) => ({ ...filter, status, updatedUntil });
+/** Returns the filters by which `TransactionCounts` counts the parts of a list: by status, those stuck over an hour, and what is odd. */
+export function filtersOfParts(filter: TransactionFilter): TransactionCountsQueryVariables {
+  const stuck = { ...filter, updatedUntil: [filter.updatedUntil ?? '9', stuckUntil()].sort()[0] ?? null };
   return {
-    ...{ STARTED: of('STARTED'), IN_PROGRESS: of('IN_PROGRESS'), PENDING_RECEIPT: of('PENDING_RECEIPT'), DONE: of('DONE'), ERROR: of('ERROR') },
-    ...{ CONFLICT: { ...filter, conflict: true }, FLAGGED: { ...filter, flagged: true } },
-    ...{ STUCK_STARTED: stuck('STARTED'), STUCK_IN_PROGRESS: stuck('IN_PROGRESS'), STUCK_PENDING_RECEIPT: stuck('PENDING_RECEIPT') },
+    STARTED: { ...filter, status: 'STARTED' },
+    IN_PROGRESS: { ...filter, status: 'IN_PROGRESS' },
+    PENDING_RECEIPT: { ...filter, status: 'PENDING_RECEIPT' },
+    DONE: { ...filter, status: 'DONE' },
+    ERROR: { ...filter, status: 'ERROR' },
+    CONFLICT: { ...filter, conflict: true },
+    FLAGGED: { ...filter, flagged: true },
+    STUCK_STARTED: { ...stuck, status: 'STARTED' },
+    STUCK_IN_PROGRESS: { ...stuck, status: 'IN_PROGRESS' },
+    STUCK_PENDING_RECEIPT: { ...stuck, status: 'PENDING_RECEIPT' },
   };
 }
 
-/** Returns how many are in a part, in words; undefined while that is unknown. */
-export function countOf(counts: TransactionCountsQuery | undefined, part: Part): string | undefined {
-  if (!counts || part === 'ALL') return undefined;
-  if (part !== 'STUCK') return countText(counts[part].totalCount);
-  const stuck = OPEN.map((status) => counts[`STUCK_${status}`].totalCount);
-  return countText(stuck.includes(null) ? null : stuck.reduce<number>((sum, count) => sum + (count ?? 0), 0));
-}
+/** The parts that wait without an update for over an hour. */
+export const STUCK = ['STUCK_STARTED', 'STUCK_IN_PROGRESS', 'STUCK_PENDING_RECEIPT'] as const;
 
-/** Returns a number of transactions, which is null beyond 1,000. */
-function countText(count: number | null | undefined): string | undefined {
-  return count === null ? '1,000+' : count?.toLocaleString('en');
+/** Returns how many are in all of some parts; undefined while that is unknown. A part counts null beyond 1,000. */
+export function countOf(counts: TransactionCountsQuery | undefined, parts: readonly Part[]): string | undefined {
+  if (!counts || parts.length === 0) return undefined;
+  const found = parts.map((part) => counts[part].totalCount);
+  return found.includes(null) ? '1,000+' : found.reduce<number>((sum, count) => sum + (count ?? 0), 0).toLocaleString('en');
 }
 
 /** Returns the start of the present day, in the zone that the person has chosen. */
@@ -87,32 +68,96 @@ export function midnight(): string {
   return new Date(zone.value === 'utc' ? date.setUTCHours(0, 0, 0, 0) : date.setHours(0, 0, 0, 0)).toISOString();
 }
 
-/** Returns the time before which the last update of a transaction must be for it to count as stuck: an hour ago, in whole minutes. */
+/** Returns the time of an hour ago, in whole minutes. */
 const stuckUntil = () => new Date((Math.floor(Date.now() / 60_000) - 60) * 60_000).toISOString();
 
 const byUpdate = (a: Transaction, b: Transaction) => ((a.updatedAt ?? '') < (b.updatedAt ?? '') ? -1 : 1);
 const READ = 100;
 
 /**
- * Returns those transactions of a filter whose last update is the longest ago. Lists are in the order of registration:
- * the last of those found limits the next question, until one page has all that are left.
+ * Lists are in the order of registration: the last update of those found limits the next question, until one page has
+ * all that are left.
  */
-export async function longestAgo(filter: TransactionFilter, count: number): Promise<Transaction[]> {
-  let until = filter.updatedUntil ?? null;
-  for (;;) {
-    const { transactions } = await ask(TransactionsDocument, { filter: { ...filter, updatedUntil: until }, first: READ });
-    const found = nodesOf(transactions).sort(byUpdate).slice(0, count);
-    const last = found.at(-1)?.updatedAt;
-    if (!transactions.pageInfo.hasNextPage || !last) return found;
-    const next = new Date(new Date(last).getTime() + 1).toISOString();
-    if (until !== null && next >= until) return found;
-    until = next;
-  }
+async function oldestOf(filter: TransactionFilter, count: number): Promise<Transaction[]> {
+  const { transactions } = await ask(TransactionsDocument, { filter, first: READ });
+  const found = nodesOf(transactions).sort(byUpdate).slice(0, count);
+  const last = found.at(-1)?.updatedAt;
+  if (!transactions.pageInfo.hasNextPage || !last) return found;
+  const updatedUntil = new Date(Date.parse(last) + 1).toISOString();
+  return updatedUntil < (filter.updatedUntil ?? '9') ? oldestOf({ ...filter, updatedUntil }, count) : found;
 }
 
-/** Returns transactions that wait without an update for over an hour, the longest first. */
-export async function stuckLongest(filter: TransactionFilter, count: number): Promise<Transaction[]> {
-  const { STUCK_STARTED, STUCK_IN_PROGRESS, STUCK_PENDING_RECEIPT } = filtersOfParts(filter);
-  const found = await Promise.all([STUCK_STARTED, STUCK_IN_PROGRESS, STUCK_PENDING_RECEIPT].map((of) => longestAgo(of, count)));
+/** Returns those transactions of some parts of a list whose last update is the longest ago. */
+export async function longestAgo(filter: TransactionFilter, parts: readonly Part[], count: number): Promise<Transaction[]> {
+  const filters = filtersOfParts(filter);
+  const found = await Promise.all(parts.map((part) => oldestOf(filters[part], count)));
   return found.flat().sort(byUpdate).slice(0, count);
+}
+
+interface Stream {
+  link: Link;
+  failure?: Failure;
+  /** What has happened to it. */
+  notice: string;
+  /** The number of updates since it was opened. */
+  updates: number;
+}
+
+const CONNECTING: Stream = { link: { state: 'connecting' }, notice: '', updates: 0 };
+
+/**
+ * Follows the updates of transactions; anew with another key, and not without one. An interrupted stream continues after
+ * the last update received.
+ * @param onStart called when the stream is open: what is read from then on lacks none of its updates.
+ */
+export function useUpdates(filter: TransactionFilter, key: string | undefined, onStart = () => {}, onUpdate = (_: Transaction) => {}): Stream {
+  const [stream, setStream] = useState(CONNECTING);
+  useEffect(() => {
+    if (key === undefined) return;
+    let after: string | undefined;
+    let wasCut = false;
+    const set = (by: Partial<Stream>) => setStream((now) => ({ ...now, ...by }));
+    setStream(CONNECTING);
+    const start = () =>
+      follow({
+        operation: TransactionUpdatesDocument,
+        variables: () => ({ filter, after: after ?? null }),
+        onLink: (link) => {
+          wasCut ||= link.state === 'waiting';
+          const isLive = link.state === 'live';
+          if (isLive && after === undefined) onStart();
+          set(isLive && wasCut ? { link, notice: 'Reconnected. No updates were missed.' } : { link });
+        },
+        onNext: ({ transactionUpdates: { cursor, transaction } }) => {
+          if (after !== undefined && BigInt(cursor) <= BigInt(after)) return;
+          after = cursor;
+          onUpdate(transaction);
+          setStream((now) => ({ ...now, updates: now.updates + 1 }));
+        },
+        onFailure: (failure) => {
+          if (after === undefined) return set({ failure });
+          after = undefined;
+          set({ notice: 'Missed updates are no longer available. The list was reloaded.' });
+          stop = start();
+        },
+      });
+    let stop = start();
+    return () => stop();
+  }, [key]);
+  return stream;
+}
+
+/** How long numbers stay as they are after an update, and where there is none, in ms. */
+const SOON_MS = 5_000;
+const LATER_MS = 60_000;
+
+/** Returns a number that grows when numbers are to be read again: soon after an update, and each minute. */
+export function useRounds(updates: number): number {
+  const [{ round, seen }, set] = useState({ round: 0, seen: 0 });
+  const hasNew = updates !== seen;
+  useEffect(() => {
+    const timer = setTimeout(() => set({ round: round + 1, seen: updates }), hasNew ? SOON_MS : LATER_MS);
+    return () => clearTimeout(timer);
+  }, [round, hasNew]);
+  return round;
 }

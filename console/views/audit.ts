@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type AuditFilter, AuditNamesDocument, type AuditNamesQuery, AuditRecordsDocument, type AuditRecordsQuery } from '../generated/graphql.ts';
+import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery, FindActorsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Check, Field, inputOf, LOCAL_TIME, localOf, Select, utcOf } from '../kit/form.ts';
+import { Check, Entry, Select } from '../kit/form.ts';
 import { type Column, List, nodesOf, Tabs, usePages } from '../kit/list.ts';
 import { Sheet } from '../kit/overlay.ts';
 import { Answer, Empty, may, Page, useAsk } from '../kit/page.ts';
@@ -27,15 +27,16 @@ function searchOf(query: URLSearchParams): Search {
   return Object.fromEntries(NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Search;
 }
 
-function filterOf({ status, path, range, since, until, own, ...exact }: Search): AuditFilter {
-  const { correlationId, operation, subject, method } = Object.fromEntries(Object.entries(exact).map(([name, text]) => [name, text || null]));
+function filterOf({ status, range, own, ...texts }: Search): AuditFilter {
+  const { path, since, ...exact } = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text || null]));
   const minutes = RANGES.some(({ value }) => value === range) ? Number(range) : 0;
   return {
-    ...{ correlationId, operation, subject, method, pathPrefix: path || null, until: until || null },
-    since: minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : since || null,
+    ...exact,
+    pathPrefix: path ?? null,
+    since: minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : (since ?? null),
     statusClass: /^[1-5]$/.test(status) ? Number(status) : null,
     statusCode: /^\d{3}$/.test(status) ? Number(status) : null,
-    hideReadsOf: own === 'shown' || correlationId || subject ? null : (viewer.value?.subject ?? null),
+    hideReadsOf: own === 'shown' || texts.correlationId || texts.subject ? null : (viewer.value?.subject ?? null),
   };
 }
 
@@ -53,12 +54,6 @@ function StatusCode({ code }: { code: number }) {
 /** The names of supervisors and clients by their ids. */
 type Names = ReadonlyMap<string, string>;
 
-function namesOf(data: AuditNamesQuery | undefined): Names {
-  const supervisors = data ? nodesOf(data.supervisors).map(({ id, username }) => [id, username] as const) : [];
-  const clients = data ? nodesOf(data.clients).flatMap(({ id, clientId, name }) => [[id, name] as const, [clientId, name] as const]) : [];
-  return new Map([...supervisors, ...clients]);
-}
-
 function Who({ id, names }: { id: string | null; names: Names }) {
   return id === null ? html`<span class="muted">not signed in</span>` : html`<${Id} id=${id} name=${names.get(id)} />`;
 }
@@ -73,15 +68,8 @@ function operationWords({ operation, method, path }: AuditRecord): string {
 function touched({ path, requestBody }: AuditRecord): Record<string, string> {
   const [first, second] = path.match(UUIDS) ?? [];
   if (first) return second ? { walletId: first, id: second } : { id: first };
-  try {
-    const { variables = {} } = JSON.parse(requestBody ?? '{}') as { variables?: Record<string, unknown> };
-    return Object.fromEntries(Object.entries(variables).filter(([, value]) => typeof value === 'string' && /^[0-9a-f-]{36}$/i.test(value))) as Record<
-      string,
-      string
-    >;
-  } catch {
-    return {};
-  }
+  const variables = Object.entries((parsed(requestBody) as { variables?: object } | undefined)?.variables ?? {});
+  return Object.fromEntries(variables.filter(([, value]) => typeof value === 'string' && /^[0-9a-f-]{36}$/i.test(value)));
 }
 
 function Touched({ record }: { record: AuditRecord }) {
@@ -98,10 +86,12 @@ export function show() {
 /** The requests of the tenant and their responses: a search, whose values stand in the address. */
 function AuditPage() {
   const search = searchOf(place.value.query);
-  const asked = useAsk(AuditNamesDocument, may('clients:manage') ? {} : undefined);
-  const names = namesOf(asked.data);
+  const { data } = useAsk(FindActorsDocument, may('clients:manage') ? {} : undefined);
+  const clients = data ? nodesOf(data.clients) : [];
+  const people = [...(data ? nodesOf(data.supervisors) : []), ...clients].map((one) => [one.id, 'name' in one ? one.name : one.username] as const);
+  const names: Names = new Map([...people, ...clients.map(({ clientId, name }) => [clientId, name] as const)]);
   return html`<${Page} title="Audit">
-    <${SearchForm} search=${search} names=${asked.data} />
+    <${SearchForm} search=${search} people=${people} />
     <${Records} key=${JSON.stringify(search)} search=${search} names=${names} />
   <//>`;
 }
@@ -111,13 +101,12 @@ function Records({ search, names }: { search: Search; names: Names }) {
   const filter = useMemo(() => filterOf(search), []);
   const asked = usePages(AuditRecordsDocument, { filter });
   const [open, setOpen] = useState<AuditRecord>();
+  const opener = (record: AuditRecord) =>
+    html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${operationWords(record)}</button>`;
   const columns: readonly Column<AuditRecord>[] = [
     { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
     { title: 'Who', cell: ({ subject }) => html`<${Who} id=${subject} names=${names} />` },
-    {
-      title: 'Operation',
-      cell: (record) => html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${operationWords(record)}</button>`,
-    },
+    { title: 'Operation', cell: opener },
     { title: 'Touched', cell: (record) => html`<${Touched} record=${record} />` },
     { title: 'Client', cell: ({ clientId, subject }) => clientId && clientId !== subject && html`<${Who} id=${clientId} names=${names} />` },
     { title: 'Status', cell: ({ statusCode }) => html`<${StatusCode} code=${statusCode} />` },
@@ -125,87 +114,77 @@ function Records({ search, names }: { search: Search; names: Names }) {
   return html`<${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
     const [record, second] = nodesOf(auditRecords);
     if (!record) return html`<${Nothing} search=${search} reload=${asked.reload} />`;
-    if (search.correlationId !== '' && !second) return html`<${RecordFacts} record=${record} names=${names} />`;
-    return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${columns}
-      keyOf=${({ id }: AuditRecord) => id} onOpen=${setOpen} />`;
+    if (search.correlationId !== '' && !second) return Object.values(PARTS).map((part) => part(record, names));
+    return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${columns} onOpen=${setOpen} />`;
   }}<//>
   ${open && html`<${RecordSheet} record=${open} names=${names} onClose=${() => setOpen(undefined)} />`}`;
 }
 
-const PARTS = ['Summary', 'Request', 'Response'] as const;
-
 function RecordSheet({ record, names, onClose }: { record: AuditRecord; names: Names; onClose: () => void }) {
-  const [part, setPart] = useState<string>('Summary');
+  const [part, setPart] = useState('Summary');
   return html`<${Sheet} title=${operationWords(record)} onClose=${onClose}>
-    <${Tabs} label="Part of the record" value=${part} onChange=${setPart} tabs=${PARTS.map((name) => ({ value: name, text: name }))} />
-    <${RecordFacts} record=${record} names=${names} part=${part} />
+    <${Tabs} label="Part of the record" value=${part} onChange=${setPart} tabs=${Object.keys(PARTS).map((name) => ({ value: name, text: name }))} />
+    ${PARTS[part]?.(record, names)}
   <//>`;
 }
 
 /** The inputs of a search, which begin with the values of the address; each change is a search. */
-function SearchForm({ search, names }: { search: Search; names: AuditNamesQuery | undefined }) {
-  const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, ...given }));
+function SearchForm({ search, people }: { search: Search; people: readonly (readonly [id: string, name: string])[] }) {
   const { correlationId, path, operation, subject, method, status, range, since, until, own } = search;
-  const time = (name: 'since' | 'until', label: string) =>
-    html`<${Field} label=${label}>${(described: object) =>
-      html`<input ...${LOCAL_TIME} ...${described} value=${localOf(search[name])} onChange=${(event: Event) => set({ [name]: utcOf(inputOf(event)), range: '' })} />`}<//>`;
-  const people = names
-    ? [...nodesOf(names.supervisors).map(({ id, username }) => [id, username]), ...nodesOf(names.clients).map(({ id, name }) => [id, name])]
-    : [];
-  const searched = correlationId || path || operation;
-  const isMore = method !== '' || since !== '' || until !== '' || status.length > 1;
+  const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, ...given }));
+  const setOne = (name: keyof Search) => (value: string) => set({ [name]: value });
+  const setTime = (name: keyof Search) => (value: string) => set({ [name]: value, range: '' });
+  const setRange = (range: string) => set({ range, since: '', until: '' });
+  const code = status.length > 1 ? status : '';
   return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
-    <${Field} label="Correlation id, path or operation" hint="Such as /v1/wallets or replaceWalletRule">${(described: object) =>
-      html`<input type="search" ...${described} value=${searched} autocomplete="off" spellcheck="false" onChange=${(event: Event) => set(namedBy(inputOf(event).trim()))} />`}<//>
-    ${
-      people.length > 0 &&
-      html`<${Select} label="Who" value=${subject} onChange=${(value: string) => set({ subject: value })} options=${[['', 'Anybody'], ...people]} />`
-    }
+    <${Entry} label="Correlation id, path or operation" hint="Such as /v1/wallets or replaceWalletRule" type="search"
+      value=${correlationId || path || operation} onEnter=${(text: string) => set(namedBy(text))} />
+    ${people.length > 0 && html`<${Select} label="Who" value=${subject} onChange=${setOne('subject')} options=${[['', 'Anybody'], ...people]} />`}
     <${Check} label="Hide my own reads" checked=${own !== 'shown'} onChange=${(isHidden: boolean) => set({ own: isHidden ? '' : 'shown' })} />
     <p class="actions"><a href=${linkTo(['audit'])}>Clear</a></p>
   </form>
-  <div class="actions"><${Tabs} label="Status" value=${status} onChange=${(value: string) => set({ status: value })} tabs=${CLASSES} />
-  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${(value: string) => set({ range: value, since: '', until: '' })} tabs=${RANGES} /></div>
-  <details open=${isMore}><summary>More filters</summary><div class="filters">
-    <${Select} label="Method" value=${method} onChange=${(value: string) => set({ method: value })} options=${[...new Set([...METHODS, method])].map((name) => [name, name || 'All'])} />
-    <${Field} label="Status code">${(described: object) =>
-      html`<input ...${described} inputmode="numeric" pattern="[0-9]{3}" title="Three digits" value=${status.length > 1 ? status : ''} onChange=${(event: Event) => set({ status: inputOf(event) })} />`}<//>
-    ${time('since', 'Received from')} ${time('until', 'Received before')}
+  <div class="actions"><${Tabs} label="Status" value=${status} onChange=${setOne('status')} tabs=${CLASSES} />
+  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${setRange} tabs=${RANGES} /></div>
+  <details open=${[method, since, until, code].some(Boolean)}><summary>More filters</summary><div class="filters">
+    <${Select} label="Method" value=${method} onChange=${setOne('method')} options=${[...new Set([...METHODS, method])].map((name) => [name, name || 'All'])} />
+    <${Entry} label="Status code" inputmode="numeric" pattern="[0-9]{3}" title="Three digits" value=${code} onEnter=${setOne('status')} />
+    <${Entry} label="Received from" isTime value=${since} onEnter=${setTime('since')} />
+    <${Entry} label="Received before" isTime value=${until} onEnter=${setTime('until')} />
   </div></details>`;
 }
 
 /** That nothing was found. A record that a correlation id names may still be on its way: it is looked for again. */
 function Nothing({ search, reload }: { search: Search; reload: () => void }) {
-  const isAwaited = search.correlationId !== '';
+  const { correlationId, operation } = search;
   const [looks, setLooks] = useState(0);
-  const isLooking = isAwaited && looks < LOOKS;
+  const isLooking = correlationId !== '' && looks < LOOKS;
   useEffect(() => {
-    const look = () => {
-      setLooks(looks + 1);
-      reload();
-    };
-    const timer = isLooking ? setTimeout(look, LOOK_MS) : undefined;
+    if (looks > 0) reload();
+    const timer = isLooking ? setTimeout(() => setLooks(looks + 1), LOOK_MS) : undefined;
     return () => clearTimeout(timer);
   }, [looks]);
-  if (!isAwaited) {
-    const asId = html`<a class="button" href=${linkTo(['audit'], { correlationId: search.operation })}>Search for it as a correlation id</a>`;
-    return html`<${Empty} icon="search" ...${{ action: search.operation && asId }}>No request matches.<//>`;
-  }
   if (isLooking)
     return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive. Searching again …</p>`;
-  return html`<${Empty}>No request of this tenant has this correlation id and matches the rest of the search, or its record was deleted.
-    <button type="button" onClick=${() => setLooks(0)}>Search again</button><//>`;
+  if (correlationId)
+    return html`<${Empty} next=${html`<button type="button" onClick=${() => setLooks(0)}>Search again</button>`}>
+      No request of this tenant has this correlation id and matches the rest of the search, or its record was deleted.<//>`;
+  const asId = operation && html`<a class="button" href=${linkTo(['audit'], { correlationId: operation })}>Search for it as a correlation id</a>`;
+  return html`<${Empty} icon="search" next=${asId}>No request matches.<//>`;
 }
 
-/** All that is stored about one request, or a part of it. */
-function RecordFacts({ record, names, part }: { record: AuditRecord; names: Names; part?: string }) {
-  const { method, path, query, statusCode, headers, requestBody, responseBody, correlationId } = record;
-  const given = Object.entries((headers ?? {}) as Record<string, unknown>);
-  const isShown = (name: (typeof PARTS)[number]) => part === undefined || part === name;
-  const reason = given.find(([name]) => name === ':reason')?.[1];
-  return html`${
-    isShown('Summary') &&
-    html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
+/** All that is stored about one request, in parts. */
+const PARTS: Record<string, (record: AuditRecord, names: Names) => unknown> = {
+  Summary: summary,
+  Request: request,
+  Response: ({ responseBody }) => bodyOf('Response body', responseBody),
+};
+
+const headersOf = ({ headers }: AuditRecord) => Object.entries((headers ?? {}) as Record<string, unknown>);
+
+function summary(record: AuditRecord, names: Names) {
+  const { method, path, query, statusCode, correlationId } = record;
+  const reason = headersOf(record).find(([name]) => name === ':reason')?.[1];
+  return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
     ${reason && html`<p class="warning">${String(reason)}</p>`}
     <${Facts} of=${[
       ['Who', html`<${Who} id=${record.subject} names=${names} />`],
@@ -220,18 +199,15 @@ function RecordFacts({ record, names, part }: { record: AuditRecord; names: Name
       ['Correlation id', html`<code>${correlationId}</code> <${Copy} text=${correlationId} />`],
       ['Id', html`<${Id} id=${record.id} />`],
     ]} />
-    <p class="muted">Secrets and personal data are masked as <code>***</code> before they are stored.</p>`
-  }
-  ${
-    isShown('Request') &&
-    html`<${Body} title="Request body" text=${requestBody} />
-    <h2>Request headers</h2>
-    <${Facts} of=${given.map(([name, value]) => [name, html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`])} />`
-  }
-  ${isShown('Response') && html`<${Body} title="Response body" text=${responseBody} />`}`;
+    <p class="muted">Secrets and personal data are masked as <code>***</code> before they are stored.</p>`;
 }
 
-function Body({ title, text }: { title: string; text: string | null }) {
+function request(record: AuditRecord) {
+  const headers = headersOf(record).map(([name, value]) => [name, html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`]);
+  return html`${bodyOf('Request body', record.requestBody)}<h2>Request headers</h2><${Facts} of=${headers} />`;
+}
+
+function bodyOf(title: string, text: string | null) {
   return html`<h2>${title}</h2>
     ${text === null ? html`<p class="muted">Not stored, or empty.</p>` : html`<pre tabindex="0" role="region" aria-label=${title}>${indented(text)}</pre>`}`;
 }
@@ -242,10 +218,15 @@ const MAX_INDENTED = 1_000_000;
 /** Returns JSON with a member a line and numbers as written; any other or longer text unchanged. */
 function indented(text: string): string {
   const exact = (_key: string, value: unknown, context?: { source?: string }) => (typeof value === 'number' ? JSON.rawJSON(context?.source ?? '') : value);
+  const lines = JSON.stringify(parsed(text, exact), null, 2) ?? text;
+  return lines.length > MAX_INDENTED ? text : lines;
+}
+
+/** Returns the value of a JSON text; undefined where it is none. */
+function parsed(text: string | null, reviver?: Parameters<typeof JSON.parse>[1]): unknown {
   try {
-    const lines = JSON.stringify(JSON.parse(text, exact), null, 2);
-    return lines.length > MAX_INDENTED ? text : lines;
+    return JSON.parse(text ?? '', reviver);
   } catch {
-    return text;
+    return undefined;
   }
 }

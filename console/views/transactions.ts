@@ -1,34 +1,32 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, type Failure, failureOf, follow, type Link } from '../api.ts';
+import { useRef, useState } from 'preact/hooks';
+import { ask, type Failure, failureOf } from '../api.ts';
 import {
-  ExplorersDocument,
+  NetworksDocument,
   type TransactionCollection,
   TransactionCountsDocument,
   type TransactionFilter,
   TransactionHistoryDocument,
   type TransactionHistoryQuery,
-  TransactionStateDocument,
   type TransactionStatus,
   TransactionsDocument,
-  TransactionUpdatesDocument,
 } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Field, inputOf, LOCAL_TIME, localOf, Select, utcOf } from '../kit/form.ts';
+import { Entry, Select, utcOf } from '../kit/form.ts';
 import { type Column, CsvDownload, nodesOf, Table, Tabs } from '../kit/list.ts';
 import { Answer, Empty, FailureBox, may, Page, Skeleton, useAsk } from '../kit/page.ts';
-import { Badge, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
+import { Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
 import {
   countOf,
   filtersOfParts,
+  longestAgo,
   midnight,
-  OPEN,
   type Part,
-  STATUSES,
-  StatusBadge,
-  stepsOf,
-  stuckLongest,
+  STUCK,
+  skipsReceipt,
   type Transaction,
   typeWords,
+  useRounds,
+  useUpdates,
   waitsFor,
 } from '../kit/transactions.ts';
 import { go, linkTo, place } from '../router.ts';
@@ -37,9 +35,28 @@ const COLLECTIONS: readonly TransactionCollection[] = [
   ...(['TOKEN_TRANSACTIONS', 'NODE_TRANSACTIONS', 'CURRENCY_TOKEN_TRANSACTIONS'] as const),
   ...(['USER_TRANSACTIONS', 'SECONDARY_MARKET_TRANSACTIONS', 'OTC_TRANSACTIONS'] as const),
 ];
-/** The tabs of the list: a part of it each. */
-const PARTS: readonly (readonly [part: Part, text: string])[] = [
-  ['ALL', 'All'],
+
+/** What each status is called, and whether that is good. */
+const STATUSES: Record<TransactionStatus, readonly [text: string, tone: 'good' | 'bad' | 'busy']> = {
+  STARTED: ['Started', 'busy'],
+  IN_PROGRESS: ['In progress', 'busy'],
+  PENDING_RECEIPT: ['Waiting for a receipt', 'busy'],
+  DONE: ['Done', 'good'],
+  ERROR: ['Failed', 'bad'],
+};
+
+/** The statuses after which another one is expected. */
+const OPEN = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT'] as const satisfies readonly TransactionStatus[];
+
+function StatusBadge({ status }: { status: TransactionStatus | null | undefined }) {
+  const [text, tone] = status ? STATUSES[status] : ['Not started', ''];
+  return html`<${Badge} tone=${tone}>${text}<//>`;
+}
+
+/** The parts of the list, which are its tabs. */
+type Listed = '' | 'STUCK' | TransactionStatus | 'CONFLICT' | 'FLAGGED';
+const PARTS: readonly (readonly [part: Listed, text: string])[] = [
+  ['', 'All'],
   ...OPEN.map((status) => [status, STATUSES[status][0]] as const),
   ['STUCK', 'Stuck over an hour'],
   ['ERROR', 'Failed'],
@@ -47,41 +64,26 @@ const PARTS: readonly (readonly [part: Part, text: string])[] = [
   ['CONFLICT', 'Conflicts'],
   ['FLAGGED', 'Unknown types'],
 ];
+const countedIn = (part: Listed): readonly Part[] => (part === 'STUCK' ? STUCK : part === '' ? [] : [part]);
+
+/** Whether a transaction that has just changed is in a part. */
+function isIn(part: Listed, { status, conflict, typeFlagged }: Transaction): boolean {
+  return part === '' || part === status || (part === 'CONFLICT' && conflict) || (part === 'FLAGGED' && typeFlagged);
+}
 
 const isFinal = (status: TransactionStatus | null | undefined) => status === 'DONE' || status === 'ERROR';
+const typeCell = (row: Transaction) => html`${typeWords(row)} ${row.typeFlagged && html`<${Badge} tone="bad">unknown type<//>`}`;
+const statusCell = ({ status, conflict }: Transaction) => html`<${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}`;
 
-function TypeName({ of }: { of: Transaction }) {
-  return html`${typeWords(of)} ${of.typeFlagged && html`<${Badge} tone="bad">unknown type<//>`}`;
-}
-
-/** Which transactions are listed: a part of those that a filter matches. */
-interface Listed {
-  part: Part;
-  filter: TransactionFilter;
-}
-
-function listedBy(query: URLSearchParams): Listed {
+function filterBy(query: URLSearchParams): TransactionFilter {
   const type = query.get('type') ?? '';
   return {
-    part: PARTS.find(([part]) => part === query.get('status'))?.[0] ?? 'ALL',
-    filter: {
-      collection: COLLECTIONS.find((known) => known === query.get('collection')) ?? null,
-      type: /^\d{1,9}$/.test(type) ? Number(type) : null,
-      idOrHash: query.get('search')?.trim() || null,
-      updatedSince: utcOf(query.get('since') ?? '') || null,
-      updatedUntil: utcOf(query.get('until') ?? '') || null,
-    },
+    collection: COLLECTIONS.find((known) => known === query.get('collection')) ?? null,
+    type: /^\d{1,9}$/.test(type) ? Number(type) : null,
+    idOrHash: query.get('search')?.trim() || null,
+    updatedSince: utcOf(query.get('since') ?? '') || null,
+    updatedUntil: utcOf(query.get('until') ?? '') || null,
   };
-}
-
-/** Returns the filter of a part; the part that is stuck is not read by one filter. */
-const filterOf = ({ part, filter }: Listed): TransactionFilter => (part === 'ALL' || part === 'STUCK' ? filter : filtersOfParts(filter)[part]);
-
-/** Whether a transaction that has just changed is in a part of the list. */
-function isIn(part: Part, { status, conflict, typeFlagged }: Transaction): boolean {
-  if (part === 'STUCK') return false;
-  if (part === 'CONFLICT') return conflict;
-  return part === 'FLAGGED' ? typeFlagged : part === 'ALL' || part === status;
 }
 
 const SHOWN = 50;
@@ -89,145 +91,80 @@ const SHOWN = 50;
 const KEPT = 500;
 
 interface Live {
+  key: string;
   rows: readonly Transaction[];
-  totalCount: number | null | undefined;
-  /** The cursor before the oldest row; undefined where there is none older. */
-  older: string | undefined;
-  /** Whether older rows may have been let go, so that those before them would leave a gap. */
-  isFull: boolean;
-  link: Link;
-  failure: Failure | undefined;
-  /** The number of updates since the view was opened. */
-  updates: number;
-  /** What has happened to the stream. */
-  notice: string;
-  latest: string | undefined;
+  totalCount?: number | null;
+  /** The cursor before the oldest row; undefined where there is none older, null where older rows may have been let go. */
+  older?: string | null | undefined;
+  failure?: Failure | undefined;
+  latest?: string;
 }
 
-const UNREAD = { totalCount: undefined, older: undefined, isFull: false, failure: undefined, latest: undefined };
-const NOTHING: Live = { ...UNREAD, rows: [], link: { state: 'connecting' }, updates: 0, notice: '' };
-
-/** Returns rows with an update in them: its transaction on top, or gone if it has left the filter. */
-function updated(rows: readonly Transaction[], update: Transaction, part: Part): Transaction[] {
+/** Returns rows with an update in them, if it is the newer one: its transaction on top, or gone if it has left the part. */
+function updated(rows: readonly Transaction[], update: Transaction, part: Listed): readonly Transaction[] {
+  if (rows.some(({ id, updatedAt }) => id === update.id && (updatedAt ?? '') > (update.updatedAt ?? ''))) return rows;
   const others = rows.filter(({ id }) => id !== update.id);
-  return isIn(part, update) ? [update, ...others].slice(0, KEPT) : others;
+  return isIn(part, update) ? [update, ...others] : others;
 }
 
-/**
- * Keeps a list of transactions as it is now. The list is read once the stream of updates is open, so that none falls
- * between; an interrupted stream continues after the last update received.
- */
-function useLive(listed: Listed, isPaused: boolean) {
-  const [live, setLive] = useState(NOTHING);
+/** Reads a page of a part, the latest first; of what is stuck those that wait the longest. */
+async function read(part: Listed, filter: TransactionFilter, before: string | undefined) {
+  if (part === 'STUCK') {
+    const found = await longestAgo(filter, STUCK, SHOWN);
+    return { found, totalCount: found.length < SHOWN ? found.length : null, older: undefined };
+  }
+  const { transactions } = await ask(TransactionsDocument, { filter: part ? filtersOfParts(filter)[part] : filter, last: SHOWN, before: before ?? null });
+  const { hasPreviousPage, startCursor } = transactions.pageInfo;
+  return { found: nodesOf(transactions).reverse(), totalCount: transactions.totalCount, older: (hasPreviousPage && startCursor) || undefined };
+}
+
+/** Keeps a list of transactions as it is now. It is read once the stream of updates is open, so that none falls between. */
+function useLive(part: Listed, filter: TransactionFilter, isPaused: boolean) {
   const [round, setRound] = useState(0);
-  /** The latest updates, which are newer than a list that was requested before them. */
-  const changes = useRef(new Map<string, Transaction>());
-  const change = useRef((_: (now: Live) => Partial<Live>) => {});
-  const { part, filter } = listed;
-  const key = JSON.stringify(listed);
-  const list = async (before?: string) => {
-    if (part === 'STUCK') {
-      const stuck = await stuckLongest(filter, SHOWN);
-      return { listed: stuck, totalCount: stuck.length < SHOWN ? stuck.length : null, older: undefined };
-    }
-    const { transactions } = await ask(TransactionsDocument, { filter: filterOf(listed), last: SHOWN, before: before ?? null });
-    const { hasPreviousPage, startCursor } = transactions.pageInfo;
-    return { listed: nodesOf(transactions).reverse(), totalCount: transactions.totalCount, older: (hasPreviousPage && startCursor) || undefined };
-  };
-  useEffect(() => {
-    let isOpen = true;
-    let after: string | undefined;
-    let wasCut = false;
-    change.current = (by) => {
-      if (isOpen)
-        setLive((now) => {
-          const next = { ...now, ...by(now) };
-          return { ...next, isFull: next.isFull || next.rows.length === KEPT };
-        });
-    };
-    const set = change.current;
-    if (isPaused) {
-      set(() => ({ notice: 'Paused. The list stays as it is.' }));
-      return () => {
-        isOpen = false;
-      };
-    }
-    set(() => NOTHING);
-    const came = changes.current;
-    const read = async () => {
-      came.clear();
-      try {
-        const { listed, totalCount, older } = await list();
-        const late = [...came.values()].filter(({ id, updatedAt }) => !listed.some((row) => row.id === id && (row.updatedAt ?? '') > (updatedAt ?? '')));
-        const rows = late.reduce<readonly Transaction[]>((all, update) => updated(all, update, part), listed);
-        set(() => ({ rows, totalCount, older, isFull: false, failure: undefined }));
-      } catch (error) {
-        set(() => ({ failure: failureOf(error) }));
-      }
-    };
-    let stop = () => {};
-    const start = () => {
-      stop = follow({
-        operation: TransactionUpdatesDocument,
-        // The status changes: the server must also report a transaction that leaves the filter.
-        variables: () => ({ filter, after: after ?? null }),
-        onLink: (link) => {
-          if (link.state === 'waiting') wasCut = true;
-          else if (link.state === 'live') {
-            if (after === undefined) void read();
-            if (wasCut) set(() => ({ notice: 'Reconnected. No updates were missed.' }));
-          }
-          set(() => ({ link }));
-        },
-        onNext: ({ transactionUpdates: { cursor, transaction } }) => {
-          if (after !== undefined && BigInt(cursor) <= BigInt(after)) return;
-          after = cursor;
-          came.delete(transaction.id);
-          came.set(transaction.id, transaction);
-          if (came.size > KEPT) came.delete(came.keys().next().value ?? '');
-          set((now) => ({ rows: updated(now.rows, transaction, part), updates: now.updates + 1, latest: transaction.id }));
-        },
-        onFailure: (failure) => {
-          if (after === undefined) return set(() => ({ failure }));
-          // The updates after the last one are no longer available: the list is loaded again.
-          after = undefined;
-          set(() => ({ notice: 'Missed updates are no longer available. The list was reloaded.' }));
-          start();
-        },
+  const key = JSON.stringify([part, filter, round]);
+  const [live, setLive] = useState<Live>({ key, rows: [] });
+  if (live.key !== key) setLive({ key, rows: [] });
+  /** The latest updates since the list was last requested. */
+  const late = useRef<readonly Transaction[]>([]);
+  const set = (by: (now: Live) => Partial<Live>) =>
+    setLive((now) => {
+      if (now.key !== key) return now;
+      const next = { ...now, ...by(now) };
+      return next.rows.length < KEPT ? next : { ...next, rows: next.rows.slice(0, KEPT), older: null };
+    });
+  const load = async (before?: string) => {
+    late.current = [];
+    try {
+      const { found, ...page } = await read(part, filter, before);
+      set((now) => {
+        const kept = before === undefined ? [] : now.rows;
+        const rows = [...kept, ...found.filter(({ id }) => !kept.some((row) => row.id === id))];
+        return { ...page, rows: late.current.reduce<readonly Transaction[]>((all, update) => updated(all, update, part), rows), failure: undefined };
       });
-    };
-    start();
-    return () => {
-      isOpen = false;
-      stop();
-    };
-  }, [key, round, isPaused]);
-  const readOlder = async () => {
-    const { listed, older } = await list(live.older);
-    const isNew = ({ rows }: Live, id: string) => !changes.current.has(id) && !rows.some((row) => row.id === id);
-    change.current((now) => ({ rows: [...now.rows, ...listed.filter(({ id }) => isNew(now, id))].slice(0, KEPT), older }));
+    } catch (error) {
+      set(() => ({ failure: failureOf(error) }));
+    }
   };
-  const retry = () => setRound(round + 1);
-  return { live, readOlder, retry, fail: (error: unknown) => change.current(() => ({ failure: failureOf(error) })) };
+  const onUpdate = (update: Transaction) => {
+    late.current = [...late.current, update].slice(-KEPT);
+    set(({ rows }) => ({ rows: updated(rows, update, part), latest: update.id }));
+  };
+  const stream = useUpdates(filter, isPaused ? undefined : key, load, onUpdate);
+  return { live, stream, load, retry: () => setRound(round + 1) };
 }
 
+/** Returns a column whose cells are texts, in a CSV file too. */
+const textual = (title: string, text: (row: Transaction) => string | null | undefined): Column<Transaction> => ({ title, cell: text, text });
 const COLUMNS: readonly Column<Transaction>[] = [
-  {
-    title: 'Status',
-    cell: (row) => html`<${StatusBadge} status=${row.status} /> ${row.conflict && html`<${Badge} tone="bad">conflict<//>`}`,
-    text: ({ status }) => status && STATUSES[status][0],
-  },
-  { title: 'Type', cell: (row) => html`<${TypeName} of=${row} />`, text: typeWords },
-  { title: 'Collection', cell: ({ collection }) => words(collection), text: ({ collection }) => words(collection) },
+  { title: 'Status', cell: statusCell, text: ({ status }) => status && STATUSES[status][0] },
+  { title: 'Type', cell: typeCell, text: typeWords },
+  textual('Collection', ({ collection }) => words(collection)),
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['transactions', id])} />`, text: ({ id }) => id },
 ];
 const UPDATED: Column<Transaction> = { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
-const WAITS: Column<Transaction> = { title: 'Waits for', cell: waitsFor, text: waitsFor };
-const ERROR: Column<Transaction> = { title: 'Error', cell: ({ error }) => error, text: ({ error }) => error };
-const HASH: Column<Transaction> = { title: 'Hash', cell: () => null, text: ({ transactionHash }) => transactionHash };
-
-/** The least time in ms between two looks at the counts, while updates come in. */
-const COUNT_MS = 5_000;
+const WAITS = textual('Waits for', waitsFor);
+const ERROR = textual('Error', ({ error }) => error);
+const HASH = textual('Hash', ({ transactionHash }) => transactionHash);
 
 export function show(id?: string) {
   return id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`;
@@ -236,88 +173,73 @@ export function show(id?: string) {
 /** The transactions of the tenant as they move. */
 function TransactionsPage() {
   const { query } = place.value;
-  const listed = listedBy(query);
-  const { part, filter } = listed;
+  const filter = filterBy(query);
+  const [part] = PARTS.find(([value]) => value === query.get('status')) ?? ([''] as const);
   const [isPaused, setPaused] = useState(false);
-  const { live, readOlder, retry, fail } = useLive(listed, isPaused);
-  const { rows, totalCount, older, isFull, link, failure, updates, notice, latest } = live;
-  const counted = useAsk(TransactionCountsDocument, filtersOfParts(filter));
-  useEffect(() => {
-    const timer = updates > 0 ? setTimeout(counted.reload, COUNT_MS) : undefined;
-    return () => clearTimeout(timer);
-  }, [Math.min(updates, 1), counted.data]);
+  const { live, stream, load, retry } = useLive(part, filter, isPaused);
+  const { rows, totalCount, older, latest } = live;
+  const { link, updates, notice } = stream;
+  const failure = live.failure ?? stream.failure;
+  const counts = useAsk(TransactionCountsDocument, filtersOfParts(filter), useRounds(updates));
+  const seen = `${counted(updates, 'update')} since this view was opened.`;
   const change = (name: string, value: string) => {
     setPaused(false);
     go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
   };
-  const typed = (name: string, as = (value: string) => value) => ({
-    onChange: (event: Event) => change(name, as(inputOf(event))),
-    autocomplete: 'off',
-  });
-  const isOdd = !!query.get('type') && filter.type === null;
-  const time = (name: 'since' | 'until', label: string) =>
-    html`<${Field} label=${label}>${(described: object) => html`<input ...${LOCAL_TIME} ...${described} value=${localOf(query.get(name) ?? '')} ...${typed(name, utcOf)} />`}<//>`;
+  const entry = (name: string, label: string, attributes: object) =>
+    html`<${Entry} label=${label} value=${query.get(name) ?? ''} onEnter=${(value: string) => change(name, value)} ...${attributes} />`;
+  const issue = query.get('type') && filter.type === null ? 'Enter a whole number. The filter is not applied.' : undefined;
+  const isFiltered = part !== '' || Object.values(filter).some((value) => value !== null);
   const columns = [...COLUMNS, ...(part === 'STUCK' ? [WAITS] : rows.some(({ error }) => error) ? [ERROR] : []), UPDATED];
   const csv = html`<${CsvDownload} name="transactions" columns=${[...columns, HASH]} rows=${() => rows} />`;
   const pause = html`<button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Resume' : 'Pause'}</button>`;
   return html`<${Page} title="Transactions" actions=${html`${pause} ${rows.length > 0 && csv}`}>
     <form class="filters" role="search" aria-label="Transactions" onSubmit=${(event: Event) => event.preventDefault()}>
-      <${Field} label="Id or hash">${(described: object) => html`<input type="search" ...${described} value=${query.get('search') ?? ''} spellcheck="false" ...${typed('search')} />`}<//>
+      ${entry('search', 'Id or hash', { type: 'search' })}
       <${Select} label="Collection" value=${filter.collection ?? ''} onChange=${(value: string) => change('collection', value)}
         options=${[['', 'All'], ...COLLECTIONS.map((name) => [name, words(name)])]} />
-      <${Field} label="Type code" issue=${isOdd ? 'Enter a whole number. The filter is not applied.' : undefined}>${(described: object) =>
-        html`<input ...${described} inputmode="numeric" pattern="[0-9]*" value=${query.get('type') ?? ''} ...${typed('type')} />`}<//>
-      ${time('since', 'Updated from')} ${time('until', 'Updated before')}
+      ${entry('type', 'Type code', { inputmode: 'numeric', pattern: '[0-9]*', issue })}
+      ${entry('since', 'Updated from', { isTime: true })} ${entry('until', 'Updated before', { isTime: true })}
       <p class="actions"><button type="button" onClick=${() => change('since', midnight())}>Today</button><a href=${linkTo(['transactions'])}>Clear</a></p>
     </form>
-    <${Tabs} label="Status" value=${part} onChange=${(value: Part) => change('status', value === 'ALL' ? '' : value)}
-      tabs=${PARTS.map(([value, text]) => ({ value, text, count: countOf(counted.data, value) }))} />
-    <p class="link" role="status">${!isPaused && html`<${LinkBadge} link=${link} />`} ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${notice}</p>
+    <${Tabs} label="Status" value=${part} onChange=${(value: string) => change('status', value)}
+      tabs=${PARTS.map(([value, text]) => ({ value, text, count: countOf(counts.data, countedIn(value)) }))} />
+    <p class="link" role="status">${!isPaused && html`<${LinkBadge} link=${link} />`} ${seen} ${isPaused ? 'Paused. The list stays as it is.' : notice}</p>
     <${FailureBox} failure=${failure} retry=${retry} />
     ${totalCount === undefined && !failure && html`<${Skeleton} />`}
-    ${totalCount !== undefined && rows.length === 0 && html`<${Nothing} of=${listed} />`}
+    ${totalCount !== undefined && rows.length === 0 && html`<${Nothing} isStuck=${part === 'STUCK'} isFiltered=${isFiltered} />`}
     ${
       rows.length > 0 &&
-      html`<${Table} label="Transactions" columns=${columns} rows=${rows} keyOf=${({ id }: Transaction) => id}
-      linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} marked=${({ id }: Transaction) => id === latest} />`
-    }
-    ${
-      rows.length > 0 &&
-      html`<p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount?.toLocaleString('en') ?? 'more'} in total`}</span>
-      ${isFull ? `Showing the latest ${KEPT}. Filter to see more.` : older !== undefined && html`<button type="button" onClick=${() => readOlder().catch(fail)}>Show older ones</button>`}</p>`
+      html`<${Table} label="Transactions" columns=${columns} rows=${rows}
+        linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} marked=${({ id }: Transaction) => id === latest} />
+      <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount?.toLocaleString('en') ?? 'more'} in total`}</span>
+      ${older === null ? `Showing the latest ${KEPT}. Filter to see more.` : older && html`<button type="button" onClick=${() => load(older)}>Show older ones</button>`}</p>`
     }
   <//>`;
 }
 
 /** Why no transaction is listed. */
-function Nothing({ of: { part, filter } }: { of: Listed }) {
-  const isFiltered = part !== 'ALL' || Object.values(filter).some((value) => value !== null);
-  if (part === 'STUCK') return html`<${Empty} icon="check">No transaction waits for over an hour.<//>`;
+function Nothing({ isStuck, isFiltered }: { isStuck: boolean; isFiltered: boolean }) {
+  if (isStuck) return html`<${Empty} icon="check">No transaction waits for over an hour.<//>`;
   if (!isFiltered) return html`<${Empty}>No transactions yet. A transaction appears here after it is registered and its first notification arrives.<//>`;
-  const all = html`<a class="button" href=${linkTo(['transactions'])}>Show all</a>`;
-  return html`<${Empty} icon="search" ...${{ action: all }}>No transactions match.<//>`;
+  return html`<${Empty} icon="search" next=${html`<a class="button" href=${linkTo(['transactions'])}>Show all</a>`}>No transactions match.<//>`;
 }
 
 /** One transaction: where it stands, what it waits for, and how it has come to be what it is. */
 function TransactionPage({ id }: { id: string }) {
-  const asked = useAsk(TransactionHistoryDocument, { id, last: 100, withAsset: may('tokens:read') });
-  const [link, setLink] = useState<Link>({ state: 'connecting' });
-  const [failure, setFailure] = useState<Failure>();
-  const variables = () => ({ id });
-  useEffect(() => follow({ operation: TransactionStateDocument, variables, onNext: asked.reload, onLink: setLink, onFailure: setFailure }), [id]);
+  const asked = useAsk(TransactionHistoryDocument, { id, withAsset: may('tokens:read') });
+  const { link, failure } = useUpdates({ idOrHash: id }, id, asked.reload, asked.reload);
+  const networks = useAsk(NetworksDocument, asked.data?.transaction?.asset ? { first: 100 } : undefined);
   const found = asked.data?.transaction;
-  const explorers = useAsk(ExplorersDocument, found?.asset ? {} : undefined);
-  const network = explorers.data && nodesOf(explorers.data.networks).find((one) => one.id === found?.asset?.networkId);
   return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
-    <${Answer} asked=${asked}>${({ transaction }: NonNullable<typeof asked.data>) => {
+    <${FailureBox} failure=${failure} />
+    <${Answer} asked=${asked}>${({ transaction }: TransactionHistoryQuery) => {
       if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another tenant.<//>`;
-      const { status, conflict, typeFlagged, error, events, gasUsed, asset } = transaction;
-      const changes = nodesOf(events).reverse();
+      const { status, conflict, typeFlagged, error, events, gasUsed, asset, createdAt, updatedAt, transactionHash, contractAddress } = transaction;
+      const network = networks.data && nodesOf(networks.data.networks).find((one) => one.id === asset?.networkId);
       return html`
-        <p class="actions"><${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`} <${Id} id=${transaction.id} /> ${
-          transaction.createdAt && html`<span class="muted">queued <${Time} at=${transaction.createdAt} /></span>`
-        } ${!failure && !isFinal(status) && html`<span class="link" role="status"><${LinkBadge} link=${link} /></span>`}</p>
-        ${failure && html`<${FailureBox} failure=${failure} />`}
+        <p class="actions">${statusCell(transaction)} <${Id} id=${transaction.id} /> ${createdAt && html`<span class="muted">queued <${Time} at=${createdAt} /></span>`}
+        ${!failure && !isFinal(status) && html`<span class="link" role="status"><${LinkBadge} link=${link} /></span>`}</p>
         ${conflict && html`<p class="warning">Conflicting notifications: one says done, another says error. The status shown is from the latest update.</p>`}
         ${typeFlagged && html`<p class="warning">This type code is unknown in the collection of the transaction. It came from a notification or the registration.</p>`}
         <${Timeline} of=${transaction} />
@@ -327,24 +249,24 @@ function TransactionPage({ id }: { id: string }) {
           ['Type code', transaction.type],
           ['Asset', asset?.name],
           ['Network', network?.name],
-          [
-            'Transaction hash',
-            transaction.transactionHash &&
-              html`<${Id} id=${transaction.transactionHash} /> <${Explorer} template=${network?.explorerUrl} hash=${transaction.transactionHash} />`,
-          ],
-          ['Contract address', transaction.contractAddress && html`<${Id} id=${transaction.contractAddress} />`],
+          ['Transaction hash', transactionHash && html`<${Id} id=${transactionHash} /> ${explorerLink(network?.explorerUrl, transactionHash)}`],
+          ['Contract address', contractAddress && html`<${Id} id=${contractAddress} />`],
           ['Gas used', gasUsed === '0' ? '' : gasUsed],
-          ['Last update', transaction.updatedAt && html`<${Time} at=${transaction.updatedAt} isAbsolute />`],
+          ['Last update', updatedAt && html`<${Time} at=${updatedAt} isAbsolute />`],
         ]} />
         <h2>All notifications</h2>
-        ${changes.length === 0 ? html`<${Empty}>No notification has arrived yet.<//>` : html`<${Table} label="All notifications" columns=${EVENT_COLUMNS} rows=${changes} keyOf=${({ cursor }: Change) => cursor} />`}
+        ${
+          events.edges.length === 0
+            ? html`<${Empty}>No notification has arrived yet.<//>`
+            : html`<${Table} label="All notifications" columns=${EVENT_COLUMNS} rows=${nodesOf(events).reverse()} keyOf=${({ cursor }: Change) => cursor} />`
+        }
         ${events.pageInfo.hasPreviousPage && html`<p class="muted">The latest 100 of ${events.totalCount} changes.</p>`}`;
     }}<//>
   <//>`;
 }
 
 /** A link to a transaction in the explorer of its network; nothing where no address is known. */
-function Explorer({ template, hash }: { template: string | null | undefined; hash: string }) {
+function explorerLink(template: string | null | undefined, hash: string) {
   const link = template?.replaceAll('{hash}', encodeURIComponent(hash));
   return link !== undefined && /^https?:/.test(link) && html`<a href=${link} target="_blank" rel="noreferrer">Open in explorer</a>`;
 }
@@ -354,22 +276,25 @@ type Change = Found['events']['edges'][number]['node'];
 
 /** The statuses that a transaction has gone through and those to come, with the time between them. */
 function Timeline({ of }: { of: Found }) {
-  const changes = nodesOf(of.events);
-  const reached = new Map(changes.toReversed().map(({ status, occurredAt }) => [status, occurredAt]));
-  const isOver = isFinal(of.status);
-  const steps = of.status === 'ERROR' ? [...stepsOf(of.collection).slice(0, -1), 'ERROR' as const] : stepsOf(of.collection);
-  // A transaction may skip a status; those that it can still reach are ahead of it.
-  const now = of.status ? steps.indexOf(of.status) : -1;
-  const shown = steps.filter((status, at) => reached.has(status) || (!isOver && at > now));
+  const { status: now, collection } = of;
+  const reached = new Map(
+    nodesOf(of.events)
+      .map(({ status, occurredAt }) => [status, occurredAt] as const)
+      .reverse(),
+  );
+  const steps: TransactionStatus[] = [...OPEN, 'DONE', 'ERROR'];
+  const isAhead = (status: TransactionStatus, at: number) =>
+    !isFinal(now) && status !== 'ERROR' && !(status === 'PENDING_RECEIPT' && skipsReceipt(collection)) && at > (now ? steps.indexOf(now) : -1);
+  const shown = steps.filter((status, at) => reached.has(status) || isAhead(status, at));
   let before: string | undefined;
   return html`<ol class="timeline" aria-label="Progress">
-    <li class=${of.status ? 'past' : 'now'}><b>Registered</b> ${!of.status && html`<span>waits for ${waitsFor(of)}</span>`}</li>
+    <li class=${now ? 'past' : 'now'}><b>Registered</b> ${!now && html`<span>waits for ${waitsFor(of)}</span>`}</li>
     ${shown.map((status) => {
       const at = reached.get(status);
       const lasted = at && before ? lasting(before, at) : undefined;
       before = at ?? before;
-      const state = status === of.status ? (isOver ? STATUSES[status][1] : 'now') : at ? 'past' : '';
-      return html`<li class=${state} aria-current=${status === of.status ? 'step' : undefined}><b>${STATUSES[status][0]}</b>
+      const state = status === now ? (isFinal(now) ? STATUSES[status][1] : 'now') : at ? 'past' : '';
+      return html`<li class=${state} aria-current=${status === now ? 'step' : undefined}><b>${STATUSES[status][0]}</b>
         ${at && html`<${Time} at=${at} isAbsolute />`} ${lasted && html`<span class="muted">after ${lasted}</span>`}
         ${state === 'now' && html`<span>for ${lasting(at ?? '', new Date().toISOString())}; waits for ${waitsFor(of)}</span>`}</li>`;
     })}
