@@ -13,7 +13,8 @@ const STATUSES: Readonly<Record<string, string>> = { 1: 'Active', 2: 'Suspended'
 const TABS = [{ value: '', text: 'All' }, ...Object.entries(STATUSES).map(([value, text]) => ({ value, text }))];
 
 function AccountStatus({ status, deletedAt }: Pick<Account, 'status' | 'deletedAt'>) {
-  return html`<${Badge} tone=${['', 'good', 'busy'][status] ?? ''}>${STATUSES[status] ?? `Status ${status}`}<//> ${deletedAt && html`<${Badge} tone="bad">Deleted<//>`}`;
+  const tone = ['', 'good', 'busy'][status] ?? '';
+  return html`<${Badge} tone=${tone}>${STATUSES[status] ?? `Status ${status}`}<//> ${deletedAt && html`<${Badge} tone="bad">Deleted<//>`}`;
 }
 
 const linkOf = ({ id }: { id: string }) => linkTo(['accounts', id]);
@@ -75,7 +76,11 @@ function AccountPage({ id }: { id: string }) {
       ]} />
         <h2>Wallets</h2>
         <${Needs} permission="wallets:read" to="see its wallets" />
-        ${wallets && html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} linkOf=${walletLink} empty="The account has no wallets." />`}`;
+        ${
+          wallets &&
+          html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS}
+          linkOf=${walletLink} empty="The account has no wallets." />`
+        }`;
     }}<//>
   <//>`;
 }

@@ -191,7 +191,8 @@ export function Sentence({ draft }: { draft: Draft }) {
       userId && html`, one by <b><${Name} source=${users} id=${userId} /></b>`
     }`;
   if (own === 'permissionlessTransferLimitRule') {
-    return html`Up to ${amount(at('maxAmount'))} may be transferred without approval within ${counted(Number(at('timePeriodValue')) || 1, at('timePeriod'))}${approvals}.`;
+    return html`Up to ${amount(at('maxAmount'))} may be transferred without approval
+      within ${counted(Number(at('timePeriodValue')) || 1, at('timePeriod'))}${approvals}.`;
   }
   return html`When <${Conditions} logic=${logic} />, transfer ${amount(at('amount'))} to <b><${Name} source=${wallets} id=${at('targetWalletId')} /></b>${
     at('type') === 'auto_with_approve' && ' once it is approved'

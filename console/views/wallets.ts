@@ -78,7 +78,8 @@ function WalletPage({ id }: { id: string }) {
         <${WriteNeeded} />
         <${Rules} walletId=${id} empty=${html`<${Empty} icon="rules" next=${newRule}>No rules yet. Rules automate or limit transfers from this wallet.<//>`} />
         <div class="head"><h2>Networks</h2>${assign}</div>
-        ${networks.totalCount === 0 ? html`<${Empty} icon="networks">No networks are assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`}
+        ${networks.totalCount === 0 && html`<${Empty} icon="networks">No networks are assigned to the wallet.<//>`}
+        ${networks.totalCount > 0 && html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`}
         ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}`;
     }}<//>
     ${isAssigning && html`<${Assign} walletId=${id} chain=${wallet?.chain} onClose=${() => setAssigning(false)} onDone=${asked.reload} />`}
