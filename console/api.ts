@@ -84,6 +84,18 @@ export function resultOf<Result extends object>(result: Result): Exclude<Result,
   throw new PortcullisError(message, { status: 200, code, issues, permission, correlationId: ANSWERED.get(result) });
 }
 
+/**
+ * Sends a mutation, whose one field is called `result`, and returns what it requested.
+ * @throws PortcullisError when the mutation is refused.
+ */
+export async function mutate<Result extends object, Variables>(
+  operation: TypedDocumentString<{ result: Result }, Variables>,
+  variables: Variables,
+  options?: Parameters<typeof ask>[2],
+): Promise<Exclude<Result, Refused>> {
+  return resultOf((await ask(operation, variables, options)).result);
+}
+
 /** How a stream of events is: `waiting` for the next attempt after one that was cut. */
 export type Link = ConnectionState;
 

@@ -335,7 +335,7 @@ export type ClientsQueryVariables = Exact<{
 }>;
 
 
-export type ClientsQuery = { clients: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }> } };
+export type ClientsQuery = { list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }> } };
 
 export type CreateClientMutationVariables = Exact<{
   input: ClientInput;
@@ -432,7 +432,7 @@ export type StartUserMigrationMutationVariables = Exact<{
 
 export type StartUserMigrationMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
-    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { id: string }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -445,7 +445,7 @@ export type CancelUserMigrationMutationVariables = Exact<{
 
 export type CancelUserMigrationMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
-    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { id: string }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -702,7 +702,7 @@ export type SupervisorsQueryVariables = Exact<{
 }>;
 
 
-export type SupervisorsQuery = { supervisors: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string } }> } };
+export type SupervisorsQuery = { list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string } }> } };
 
 export type CreateSupervisorMutationVariables = Exact<{
   input: SupervisorInput;
@@ -858,7 +858,7 @@ export type EraseUserMutationVariables = Exact<{
 export type EraseUserMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
-    | { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, erasure: { erasedAt: string, records: number, responses: number } | null, kyc: { tokenSentAt: string | null } | null }
+    | { erasure: { records: number, responses: number } | null }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
    };
 
@@ -1159,7 +1159,7 @@ export const AuditRecordsDocument = new TypedDocumentString(`
 }`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($first: Int, $after: String, $last: Int, $before: String) {
-  clients(first: $first, after: $after, last: $last, before: $before) {
+  list: clients(first: $first, after: $after, last: $last, before: $before) {
     totalCount
     pageInfo {
       ...PageParts
@@ -1253,9 +1253,7 @@ fragment Failure on Error {
 export const UpdateClientDocument = new TypedDocumentString(`
     mutation UpdateClient($id: ID!, $input: ClientInput!) {
   result: updateClient(id: $id, input: $input) {
-    ... on Client {
-      ...ClientParts
-    }
+    ...ClientParts
     ...Failure
   }
 }
@@ -1321,9 +1319,7 @@ export const RotateClientSecretDocument = new TypedDocumentString(`
 export const SetClientStatusDocument = new TypedDocumentString(`
     mutation SetClientStatus($id: ID!, $status: ClientStatus!) {
   result: setClientStatus(id: $id, status: $status) {
-    ... on Client {
-      ...ClientParts
-    }
+    ...ClientParts
     ...Failure
   }
 }
@@ -1486,24 +1482,12 @@ export const StartUserMigrationDocument = new TypedDocumentString(`
     mutation StartUserMigration($file: File!, $dryRun: Boolean) {
   result: startUserMigration(file: $file, dryRun: $dryRun) {
     ... on Migration {
-      ...MigrationParts
+      id
     }
     ...Failure
   }
 }
-    fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  dryRun
-  createdBy
-  createdAt
-  finishedAt
-}
-fragment Failure on Error {
+    fragment Failure on Error {
   __typename
   message
   ... on ValidationError {
@@ -1520,24 +1504,12 @@ export const CancelUserMigrationDocument = new TypedDocumentString(`
     mutation CancelUserMigration($id: ID!) {
   result: cancelUserMigration(id: $id) {
     ... on Migration {
-      ...MigrationParts
+      id
     }
     ...Failure
   }
 }
-    fragment MigrationParts on Migration {
-  id
-  status
-  total
-  success
-  skipped
-  failed
-  dryRun
-  createdBy
-  createdAt
-  finishedAt
-}
-fragment Failure on Error {
+    fragment Failure on Error {
   __typename
   message
   ... on ValidationError {
@@ -2192,7 +2164,7 @@ export const ViewerDocument = new TypedDocumentString(`
     `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
 export const SupervisorsDocument = new TypedDocumentString(`
     query Supervisors($first: Int, $after: String, $last: Int, $before: String) {
-  supervisors(first: $first, after: $after, last: $last, before: $before) {
+  list: supervisors(first: $first, after: $after, last: $last, before: $before) {
     totalCount
     pageInfo {
       ...PageParts
@@ -2221,9 +2193,7 @@ fragment SupervisorParts on Supervisor {
 export const CreateSupervisorDocument = new TypedDocumentString(`
     mutation CreateSupervisor($input: SupervisorInput!) {
   result: createSupervisor(input: $input) {
-    ... on Supervisor {
-      ...SupervisorParts
-    }
+    ...SupervisorParts
     ...Failure
   }
 }
@@ -2251,9 +2221,7 @@ fragment SupervisorParts on Supervisor {
 export const SetSupervisorRoleDocument = new TypedDocumentString(`
     mutation SetSupervisorRole($id: ID!, $role: String!) {
   result: setSupervisorRole(id: $id, role: $role) {
-    ... on Supervisor {
-      ...SupervisorParts
-    }
+    ...SupervisorParts
     ...Failure
   }
 }
@@ -2281,9 +2249,7 @@ fragment SupervisorParts on Supervisor {
 export const SetSupervisorPasswordDocument = new TypedDocumentString(`
     mutation SetSupervisorPassword($id: ID!, $password: String!) {
   result: setSupervisorPassword(id: $id, password: $password) {
-    ... on Supervisor {
-      ...SupervisorParts
-    }
+    ...SupervisorParts
     ...Failure
   }
 }
@@ -2311,9 +2277,7 @@ fragment SupervisorParts on Supervisor {
 export const UnlockSupervisorDocument = new TypedDocumentString(`
     mutation UnlockSupervisor($id: ID!) {
   result: unlockSupervisor(id: $id) {
-    ... on Supervisor {
-      ...SupervisorParts
-    }
+    ...SupervisorParts
     ...Failure
   }
 }
@@ -2341,9 +2305,7 @@ fragment SupervisorParts on Supervisor {
 export const SetSupervisorStatusDocument = new TypedDocumentString(`
     mutation SetSupervisorStatus($id: ID!, $status: SupervisorStatus!) {
   result: setSupervisorStatus(id: $id, status: $status) {
-    ... on Supervisor {
-      ...SupervisorParts
-    }
+    ...SupervisorParts
     ...Failure
   }
 }
@@ -2371,9 +2333,7 @@ fragment SupervisorParts on Supervisor {
 export const RevokeSessionsDocument = new TypedDocumentString(`
     mutation RevokeSessions($id: ID!) {
   result: revokeSessions(supervisorId: $id) {
-    ... on Supervisor {
-      ...SupervisorParts
-    }
+    ...SupervisorParts
     ...Failure
   }
 }
@@ -2601,9 +2561,7 @@ export const EraseUserDocument = new TypedDocumentString(`
     mutation EraseUser($id: ID!) {
   result: eraseUser(id: $id) {
     ... on User {
-      ...UserParts
       erasure {
-        erasedAt
         records
         responses
       }
@@ -2623,19 +2581,6 @@ export const EraseUserDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
-}
-fragment UserParts on User {
-  id
-  externalId
-  name
-  surname
-  email
-  address
-  kyc {
-    tokenSentAt
-  }
-  createdAt
-  erasedAt
 }`) as unknown as TypedDocumentString<EraseUserMutation, EraseUserMutationVariables>;
 export const AssignNetworkDocument = new TypedDocumentString(`
     mutation AssignNetwork($walletId: ID!, $networkId: ID!) {

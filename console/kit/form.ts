@@ -2,6 +2,7 @@ import type { ComponentChildren as Content } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Failure, Issue } from '../api.ts';
 import { html } from '../html.ts';
+import { FailureBox, useAction } from './page.ts';
 
 /** The attributes of an input for a local time; its year has four digits. */
 export const LOCAL_TIME = { type: 'datetime-local', step: 1, max: '9999-12-31T23:59:59' };
@@ -82,4 +83,27 @@ export function Select({ label, hint, issue, failure, path, value, options, onCh
 /** Something that is so or not. */
 export function Check({ label, checked, onChange, ...attributes }: { label: Content; checked: boolean; onChange(checked: boolean): void }) {
   return html`<label class="check"><input type="checkbox" ...${attributes} checked=${checked} onChange=${() => onChange(!checked)} />${label}</label>`;
+}
+
+/** What a form sends: its texts, as they are typed, and an input for each of them. */
+export function useForm<Name extends string>(first: Readonly<Record<Name, string>>) {
+  const [given, setGiven] = useState(first);
+  const action = useAction();
+  const input = (name: Name, label: string, more: object = {}) =>
+    html`<${Input} label=${label} name=${name} required value=${given[name]} failure=${action.failure} path=${name}
+      onInput=${(text: string) => setGiven({ ...given, [name]: text })} ...${more} />`;
+  return { given, setGiven, input, action };
+}
+
+type FormInput = ReturnType<typeof useAction> & { verb: string; isReady?: boolean; class?: string; act(): Promise<unknown>; children?: Content };
+
+/** Fields, why the server refused them, and the button that sends them. */
+export function Form({ run, isBusy, failure, verb, isReady = true, class: name = 'stack', act, children }: FormInput) {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (isReady) void run(act);
+  };
+  return html`<form class=${name} onSubmit=${submit}>${children}
+    <${FailureBox} failure=${failure} />
+    <p class="actions end"><button type="submit" class="primary" disabled=${isBusy || !isReady}>${verb}</button></p></form>`;
 }

@@ -15,6 +15,11 @@ export interface Column<Row> {
   text?(row: Row): string | number | null | undefined;
 }
 
+/** Returns the cells of one row, by their headings, as `Facts`. */
+export function factsOf<Row>(columns: readonly Column<Row>[], row: Row): [name: string, value: Content][] {
+  return columns.map(({ title, cell }) => [title, cell(row)]);
+}
+
 interface TableInput<Row> {
   label: string;
   columns: readonly Column<Row>[];
@@ -79,8 +84,11 @@ export function usePages<Result, Variables>(operation: TypedDocumentString<Resul
   return { ...asked, pages };
 }
 
+/** A page of a list, as the API returns it. */
+export type ListOf<Row> = { totalCount: number; pageInfo: PageInfo; edges: readonly { node: Row }[] };
+
 interface ListInput<Row> extends Omit<TableInput<Row>, 'rows'> {
-  of: { totalCount: number; pageInfo: PageInfo; edges: readonly { node: Row }[] };
+  of: ListOf<Row>;
   pages: Pages;
   /** What the rows are called in a sentence; by default as in `label`. */
   noun?: string;

@@ -52,6 +52,13 @@ export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', chil
   <//>`;
 }
 
+/** A button that asks before it acts, and what it asks. */
+export function ConfirmButton(asked: Omit<ConfirmInput, 'onClose'>) {
+  const [isAsking, setAsking] = useState(false);
+  return html`<button type="button" class=${asked.isHarmless ? '' : 'danger'} onClick=${() => setAsking(true)}>${asked.verb}</button>
+    ${isAsking && html`<${Confirm} ...${asked} onClose=${() => setAsking(false)} />`}`;
+}
+
 /** Secrets that are never shown again: only who says that they are stored leaves. */
 export function SecretOnce({ title, secrets, onClose }: { title: string; secrets: readonly (readonly [label: string, value: string])[]; onClose: () => void }) {
   return html`<${Dialog} title=${title} onClose=${() => undefined}>

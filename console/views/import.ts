@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, resultOf } from '../api.ts';
+import { mutate } from '../api.ts';
 import { StartUserMigrationDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Field, inputOf } from '../kit/form.ts';
@@ -41,8 +41,7 @@ export function unreadable(): never {
 /** Sends a file, and goes to its migration. */
 export async function send(file: File, dryRun: boolean, signal?: AbortSignal): Promise<void> {
   await file.slice(0, 1).arrayBuffer().catch(unreadable);
-  const { result } = await ask(StartUserMigrationDocument, { file: null, dryRun }, { file, signal });
-  const { id } = resultOf(result);
+  const { id } = await mutate(StartUserMigrationDocument, { file: null, dryRun }, { file, signal });
   CHOSEN.set(id, file);
   go(linkTo(['migrations', id]));
 }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, resultOf } from '../api.ts';
+import { ask, mutate } from '../api.ts';
 import {
   CancelUserMigrationDocument,
   type MigrationPartsFragment as Migration,
@@ -10,7 +10,7 @@ import {
 } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/list.ts';
-import { Confirm, toast } from '../kit/overlay.ts';
+import { ConfirmButton, toast } from '../kit/overlay.ts';
 import { Answer, type Asked, Empty, FailureBox, may, Needs, Page, useAction } from '../kit/page.ts';
 import { Badge, counted, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
@@ -76,7 +76,7 @@ function MigrationsPage() {
     <${Needs} permission="users:migrate" to="import users" />
     <${Answer} asked=${asked}>${({ migrations }: NonNullable<typeof asked.data>) =>
       html`<${List} label="User migrations" noun="migrations" of=${migrations} pages=${asked.pages} columns=${COLUMNS} keyOf=${({ id }: Migration) => id}
-        linkOf=${({ id }: Migration) => linkTo(['migrations', id])} empty=${html`<${Empty} icon="imports" action=${link}>No user migrations yet. Import users from a spreadsheet.<//>`} />`}<//>
+        linkOf=${({ id }: Migration) => linkTo(['migrations', id])} empty=${html`<${Empty} icon="imports" next=${link}>No user migrations yet. Import users from a spreadsheet.<//>`} />`}<//>
   <//>`;
 }
 
@@ -117,18 +117,23 @@ function MigrationPage({ id }: { id: string }) {
   const current = asked.data?.migration;
   const isRunning = current?.status === 'RUNNING';
   usePolling(asked, isRunning);
-  const [isAsking, setAsking] = useState(false);
   const { run, isBusy, failure } = useAction();
   const cancel = async () => {
-    const { result } = await ask(CancelUserMigrationDocument, { id });
-    resultOf(result);
+    await mutate(CancelUserMigrationDocument, { id });
     asked.reload();
     toast('Migration cancelled.');
   };
   const file = CHOSEN.get(id);
   const mayAct = may('users:migrate');
-  const actions = html`${isRunning && mayAct && html`<button type="button" class="danger" onClick=${() => setAsking(true)}>Cancel migration</button>`}
-    ${!isRunning && current?.dryRun && file && mayAct && html`<button type="button" class="primary" disabled=${isBusy} onClick=${() => run(() => send(file, false))}>Import users</button>`}`;
+  const canImport = file && current?.dryRun && !isRunning;
+  const actions = html`${
+    isRunning &&
+    mayAct &&
+    html`<${ConfirmButton} title="Cancel this migration?" verb="Cancel migration" keep="Continue migration" act=${cancel}>
+      <p>Users already created are kept: ${counted(current.success, 'user')} so far, and any created before it stops.</p>
+      <p>The other rows are not migrated. To migrate them later, import the same file again: rows already migrated are skipped.</p><//>`
+  }
+    ${canImport && mayAct && html`<button type="button" class="primary" disabled=${isBusy} onClick=${() => run(() => send(file, false))}>Import users</button>`}`;
   const title = current?.dryRun ? 'Check without saving' : 'User migration';
   return html`<${Page} title=${title} trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]} actions=${actions}>
     <${Needs} permission="users:migrate" to="cancel a migration or correct its rows" />
@@ -154,13 +159,7 @@ function MigrationPage({ id }: { id: string }) {
           ['Ended', finishedAt && html`<${Time} at=${finishedAt} />`],
           ['Started by', html`<${Id} id=${createdBy} />`],
           ['Id', html`<${Id} id=${id} />`],
-        ]} />
-        ${
-          isAsking &&
-          html`<${Confirm} title="Cancel this migration?" verb="Cancel migration" keep="Continue migration" act=${cancel} onClose=${() => setAsking(false)}>
-          <p>Users already created are kept: ${counted(success, 'user')} so far, and any created before it stops.</p>
-          <p>The other rows are not migrated. To migrate them later, import the same file again: rows already migrated are skipped.</p><//>`
-        }`;
+        ]} />`;
     }}<//>
   <//>`;
 }

@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { ViewerDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Input } from '../kit/form.ts';
-import { FailureBox, Page, useAction } from '../kit/page.ts';
+import { Form, useForm } from '../kit/form.ts';
+import { Page } from '../kit/page.ts';
 import { rememberedClient } from '../remembered.ts';
 import { letIn, linkedClient, notice, signIn, signOut } from '../session.ts';
 
@@ -17,41 +17,32 @@ export function SignIn() {
   const known = linkedClient() || rememberedClient.get();
   const [isApi, setApi] = useState(false);
   const [isAsked, setAsked] = useState(known === '');
-  const [given, setGiven] = useState({ clientId: known, clientSecret: '', username: '', password: '' });
-  const { run, isBusy, failure, setFailure } = useAction();
-  const form = useRef<HTMLFormElement>(null);
+  const { given, setGiven, input, action } = useForm({ clientId: known, clientSecret: '', username: '', password: '' });
+  const box = useRef<HTMLDivElement>(null);
   // After the heading of the page has taken the focus.
-  useEffect(() => form.current?.querySelector('input')?.focus(), [isApi, isAsked]);
-  const submit = (event: Event) => {
-    event.preventDefault();
+  useEffect(() => box.current?.querySelector('input')?.focus(), [isApi, isAsked]);
+  const start = async () => {
     const { clientId, clientSecret, username, password } = given;
-    void run(async () => {
-      await signIn(isApi ? { clientId, clientSecret } : { clientId, username, password });
-      await enter().catch((error: unknown) => {
-        signOut();
-        throw error;
-      });
+    await signIn(isApi ? { clientId, clientSecret } : { clientId, username, password });
+    await enter().catch((error: unknown) => {
+      signOut();
+      throw error;
     });
   };
   const change = () => {
-    setFailure(undefined);
+    action.setFailure(undefined);
     setApi(!isApi);
     setGiven({ ...given, clientId: isApi ? known : '', clientSecret: '', password: '' });
   };
-  const input = (name: keyof typeof given, label: string, more: object) =>
-    html`<${Input} label=${label} name=${name} required value=${given[name]} onInput=${(text: string) => setGiven({ ...given, [name]: text })} ...${more} />`;
-  return html`<div class="sign-in"><${Page} title="Sign in to Portcullis">
+  return html`<div class="sign-in" ref=${box}><${Page} title="Sign in to Portcullis">
     ${notice.value !== '' && html`<p class="failure" role="status">${notice.value}</p>`}
-    <form class="card" ref=${form} onSubmit=${submit}>
+    <${Form} class="card" ...${action} verb=${action.isBusy ? 'Signing in …' : 'Sign in'} act=${start}>
       ${(isApi || isAsked) && input('clientId', 'Client id', { hint: isApi ? undefined : 'From the link to the console of your organisation' })}
       ${
         isApi
           ? input('clientSecret', 'Client secret', { type: 'password' })
           : html`${input('username', 'Username', { autocomplete: 'username' })}${input('password', 'Password', { type: 'password', autocomplete: 'current-password' })}`
-      }
-      <${FailureBox} failure=${failure} />
-      <button type="submit" class="primary" disabled=${isBusy}>${isBusy ? 'Signing in …' : 'Sign in'}</button>
-    </form>
+      }<//>
     <p class="links">
       ${!isApi && !isAsked && html`<button type="button" class="plain" onClick=${() => setAsked(true)}>Use another client id</button>`}
       <button type="button" class="plain" onClick=${change}>${isApi ? 'Sign in as a person' : 'Sign in as an API client'}</button>

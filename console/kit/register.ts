@@ -1,0 +1,53 @@
+import type { ComponentChildren as Content } from 'preact';
+import { useState } from 'preact/hooks';
+import type { TypedDocumentString } from '../generated/graphql.ts';
+import { html } from '../html.ts';
+import type { IconName } from './icons.ts';
+import { type Column, List, type ListOf, usePages } from './list.ts';
+import { SecretOnce, Sheet, toast } from './overlay.ts';
+import { Answer, Empty, Page } from './page.ts';
+import { words } from './text.ts';
+
+/** A row; one that has just got a secret shows it once. */
+type Registered = { id: string; secret?: string };
+
+/** Says what was done, and shows what has come of it in the sheet; without that the sheet closes. */
+export type Done<Row> = (said: string, now?: Row) => void;
+
+interface RegisterInput<Row> {
+  title: string;
+  /** What one of the rows is called in a sentence. */
+  noun: string;
+  icon: IconName;
+  /** Says that there are none. */
+  empty: string;
+  operation: TypedDocumentString<{ list: ListOf<Row> }, object>;
+  nameOf(row: Row): string;
+  /** The columns behind the name. */
+  columns: readonly Column<Row>[];
+  /** Returns what the sheet of a row has in it, or that of a new one. */
+  sheet(row: Row | undefined, done: Done<Row>): Content;
+}
+
+/** A list of what the tenant administers: each row opens in a sheet, and so does a new one. */
+export function Register<Row extends Registered>({ title, noun, icon, empty, operation, nameOf, columns, sheet }: RegisterInput<Row>) {
+  const asked = usePages(operation, {});
+  const [opened, setOpened] = useState<{ row?: Row | undefined }>();
+  const show = (row?: Row) => setOpened({ row });
+  const close = () => setOpened(undefined);
+  const done: Done<Row> = (said, now) => {
+    toast(said);
+    setOpened(now && { row: now });
+    asked.reload();
+  };
+  const name: Column<Row> = { title: 'Name', cell: (row) => html`<button type="button" class="plain" onClick=${() => show(row)}>${nameOf(row)}</button>` };
+  const add = html`<button type="button" class="primary" onClick=${() => show()}>New ${noun}</button>`;
+  const nothing = html`<${Empty} icon=${icon} next=${add}>${empty}<//>`;
+  const { row } = opened ?? {};
+  return html`<${Page} title=${title} actions=${add}>
+    <${Answer} asked=${asked}>${({ list }: { list: ListOf<Row> }) =>
+      html`<${List} label=${title} of=${list} pages=${asked.pages} columns=${[name, ...columns]} keyOf=${({ id }: Row) => id} onOpen=${show} empty=${nothing} />`}<//>
+    ${row?.secret && html`<${SecretOnce} title=${`The secret of ${nameOf(row)}`} secrets=${Object.entries({ [`${words(noun)} id`]: row.id, [`${words(noun)} secret`]: row.secret })} onClose=${close} />`}
+    ${opened && !row?.secret && html`<${Sheet} key=${row?.id} title=${row ? nameOf(row) : `New ${noun}`} onClose=${close}>${sheet(row, done)}<//>`}
+  <//>`;
+}
