@@ -117,10 +117,9 @@ const keyOf = ({ index }: FileRow) => index;
 export function ImportPage() {
   const file = chosen.value;
   useEffect(() => dropFile, []);
-  const steps = ['Choose a file', 'Check it', 'Import'];
   return html`<${Page} title="Import users" trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]}>
     <${Needs} permission="users:migrate" to="import users" />
-    <ol class="steps">${steps.map((step, at) => html`<li aria-current=${at === (file ? 1 : 0) ? 'step' : undefined}>${step}</li>`)}</ol>
+    <ol class="steps">${['Choose a file', 'Check it', 'Import'].map((step, at) => html`<li aria-current=${at === (file ? 1 : 0) ? 'step' : undefined}>${step}</li>`)}</ol>
     ${
       file
         ? html`<${Check} key=${file} file=${file} />`
@@ -166,29 +165,29 @@ function Check({ file }: { file: File }) {
     void run(() => checked(file).then(setFound).catch(unreadable));
     return () => leaving.current.abort();
   }, []);
-  const { fault, columns = [], rows = 0, first = [], problems = [] } = found ?? {};
-  const start = (dryRun: boolean) => () => run(() => send(file, dryRun, leaving.current.signal));
-  const isReady = found && fault === undefined && may('users:migrate') && !isBusy && !isEdited;
-  const shown: Column<FileRow>[] = columns.map((column, at) => ({ title: label(column), cell: ({ fields }) => fields[at] }));
+  const isReady = found?.fault === undefined && found && may('users:migrate') && !isBusy && !isEdited;
+  const start = (text: string, dryRun: boolean, name = '') =>
+    html`<button type="button" class=${name} disabled=${!isReady} onClick=${() => run(() => send(file, dryRun, leaving.current.signal))}>${text}</button>`;
   return html`<section class="card" aria-label="Check">
     <h2>${file.name}</h2>
-    ${!found && !failure && html`<${Skeleton} />`}
-    ${fault !== undefined && html`<div class="failure" role="alert"><p>${fault}</p></div>`}
-    ${
-      found &&
-      fault === undefined &&
-      html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.map((column) => html`<${Badge} tone="good">${column}<//> `)}</p>
-      ${problems.length === 0 ? html`<p><${Badge} tone="good">No problems found<//></p>` : html`<h3>${counted(problems.length, 'row')} to correct</h3>`}
-      ${problems.length > 0 && html`<${Correct} file=${file} columns=${columns} rows=${problems} keepsOthers onEdit=${setEdited} onDone=${check} />`}
-      <h3>First rows</h3>
-      <${Table} label="First rows" rows=${first} keyOf=${keyOf} columns=${[ROW, ...shown]} />`
-    }
+    ${found ? html`<${Found} file=${file} found=${found} onEdit=${() => setEdited(true)} />` : !failure && html`<${Skeleton} />`}
     <${FailureBox} failure=${failure} />
     <p class="actions end"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
-      <button type="button" onClick=${dropFile}>Choose another file</button>
-      <button type="button" disabled=${!isReady} onClick=${start(true)}>Check without saving</button>
-      <button type="button" class="primary" disabled=${!isReady} onClick=${start(false)}>Import users</button></p>
+      <button type="button" onClick=${dropFile}>Choose another file</button> ${start('Check without saving', true)} ${start('Import users', false, 'primary')}</p>
   </section>`;
+}
+
+function Found({ file, found: { columns, rows, first, problems, fault }, onEdit }: { file: File; found: Checked; onEdit(): void }) {
+  if (fault !== undefined) return html`<div class="failure" role="alert"><p>${fault}</p></div>`;
+  const shown: Column<FileRow>[] = columns.map((column, at) => ({ title: label(column), cell: ({ fields }) => fields[at] }));
+  return html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.map((column) => html`<${Badge} tone="good">${column}<//> `)}</p>
+    ${
+      problems.length === 0
+        ? html`<p><${Badge} tone="good">No problems found<//></p>`
+        : html`<h3>${counted(problems.length, 'row')} to correct</h3>
+        <${Correct} file=${file} columns=${columns} rows=${problems} keepsOthers onEdit=${onEdit} onDone=${check} />`
+    }
+    <h3>First rows</h3><${Table} label="First rows" rows=${first} keyOf=${keyOf} columns=${[ROW, ...shown]} />`;
 }
 
 interface CorrectInput {
@@ -196,34 +195,33 @@ interface CorrectInput {
   columns: readonly string[];
   rows: readonly FileRow[];
   /** Whether the other rows of the file are kept too. */
-  keepsOthers?: boolean;
-  /** Called when something is corrected that is not applied yet. */
-  onEdit?(isEdited: boolean): void;
+  keepsOthers: boolean;
+  onEdit?(): void;
   onDone(corrected: File): void;
 }
 
 /** The first rows that are wrong, to be corrected in place; makes a file with them. */
-export function Correct({ file, columns, rows, keepsOthers = false, onEdit, onDone }: CorrectInput) {
+export function Correct({ file, columns, rows, keepsOthers, onEdit, onDone }: CorrectInput) {
   const wanted = rows.slice(0, CORRECTABLE);
-  const [texts, setTexts] = useState<ReadonlyMap<number, string[]>>(
-    new Map(wanted.map(({ index, fields }) => [index, columns.map((_, at) => fields[at] ?? '')])),
-  );
-  const [isEdited, setEdited] = useState(false);
+  const [edited, setEdited] = useState<ReadonlyMap<number, string[]>>(new Map());
   const { run, isBusy, failure } = useAction();
-  const put = (index: number, at: number) => (event: Event) => {
-    setTexts(new Map(texts).set(index, (texts.get(index) ?? []).with(at, inputOf(event))));
-    setEdited(true);
-    onEdit?.(true);
+  const textsOf = ({ index, fields }: FileRow) => edited.get(index) ?? columns.map((_, at) => fields[at] ?? '');
+  const put = (row: FileRow, at: number, text: string) => {
+    setEdited(new Map(edited).set(row.index, textsOf(row).with(at, text)));
+    onEdit?.();
   };
-  const records = () => new Map([...texts].map(([index, fields]) => [index, recordOf(fields)]));
-  const save = (corrected = records()) => copyOf(file, (index) => corrected.get(index) ?? keepsOthers).then(({ copy }) => onDone(copy), unreadable);
+  const save = async () => {
+    const records = new Map(wanted.map((row) => [row.index, recordOf(textsOf(row))]));
+    onDone((await copyOf(file, (index) => records.get(index) ?? keepsOthers).catch(unreadable)).copy);
+  };
   const inputs: Column<FileRow>[] = columns.map((column, at) => ({
     title: label(column),
-    cell: ({ index }) => html`<input aria-label=${`${label(column)} of row ${index}`} value=${texts.get(index)?.[at]} onInput=${put(index, at)} />`,
+    cell: (row) =>
+      html`<input aria-label=${`${label(column)} of row ${row.index}`} value=${textsOf(row)[at]} onInput=${(event: Event) => put(row, at, inputOf(event))} />`,
   }));
   const problem: Column<FileRow> = { title: 'Problem', cell: ({ reason }) => html`<div class="problem">${reason}</div>` };
   return html`<${Table} label="Rows to correct" rows=${wanted} keyOf=${keyOf} columns=${[ROW, problem, ...inputs]} />
     ${rows.length > CORRECTABLE && html`<p class="muted">The first ${CORRECTABLE} of ${counted(rows.length, 'row')}.</p>`}
     <${FailureBox} failure=${failure} />
-    <p class="actions"><button type="button" class="primary" disabled=${isBusy || !isEdited} onClick=${() => run(() => save())}>Apply corrections</button></p>`;
+    <p class="actions"><button type="button" class="primary" disabled=${isBusy || edited.size === 0} onClick=${() => run(save)}>Apply corrections</button></p>`;
 }

@@ -34,14 +34,12 @@ const REASONS: Readonly<Record<string, string>> = {
   duplicate_wallet: 'Wallet address already used',
 };
 const RELOAD_MS = 1_000;
+const ENDS: Readonly<Record<string, string>> = { FAILED: 'It could not continue', CANCELLED: 'It was cancelled' };
 
 /** Returns a reason in words; of a failed row it begins with the line, which the row's number says already. */
 function reasonOf(reason: string | null | undefined): string {
-  const text =
-    reason
-      ?.replace(/^line \d+: /, '')
-      .replace(/^(wallet|external|kyc)_/, '$1 ')
-      .replace(/^kyc/, 'KYC') ?? '';
+  const said = (reason ?? '').replace(/^line \d+: /, '').replace(/^kyc_/, 'KYC ');
+  const text = said.replace(/^(wallet|external)_/, '$1 ');
   return REASONS[reason ?? ''] ?? text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -67,10 +65,7 @@ export function show(id?: string) {
 /** The user migrations of the tenant. */
 function MigrationsPage() {
   const asked = usePages(MigrationsDocument, {});
-  usePolling(
-    asked,
-    asked.data?.migrations.edges.some(({ node }) => node.status === 'RUNNING'),
-  );
+  usePolling(asked, nodesOf(asked.data?.migrations ?? { edges: [] }));
   const link = may('users:migrate') && html`<a class="button primary" href=${linkTo(['migrations', 'new'])}>Import users</a>`;
   return html`<${Page} title="User migrations" actions=${link}>
     <${Needs} permission="users:migrate" to="import users" />
@@ -80,10 +75,10 @@ function MigrationsPage() {
   <//>`;
 }
 
-/** Loads again and again while something runs. */
-function usePolling(asked: Pick<Asked<unknown>, 'data' | 'failure' | 'reload'>, isRunning: boolean | undefined): void {
+/** Loads again and again while one of these runs. */
+function usePolling(asked: Asked<unknown>, of: readonly Migration[]): void {
   useEffect(() => {
-    const timer = isRunning ? setTimeout(asked.reload, RELOAD_MS) : undefined;
+    const timer = of.some(({ status }) => status === 'RUNNING') ? setTimeout(asked.reload, RELOAD_MS) : undefined;
     return () => clearTimeout(timer);
   }, [asked.data, asked.failure]);
 }
@@ -116,7 +111,7 @@ function MigrationPage({ id }: { id: string }) {
   const asked = usePages(isAll ? MigrationRowsDocument : RejectedRowsDocument, { id });
   const current = asked.data?.migration;
   const isRunning = current?.status === 'RUNNING';
-  usePolling(asked, isRunning);
+  usePolling(asked, current ? [current] : []);
   const { run, isBusy, failure } = useAction();
   const cancel = async () => {
     await mutate(CancelUserMigrationDocument, { id });
@@ -149,7 +144,7 @@ function MigrationPage({ id }: { id: string }) {
       return html`
         <p class="link" role="status"><${Status} status=${status} /> ${dryRun && 'No user was created.'}</p>
         <${Outcome} migration=${migration} />
-        ${(status === 'FAILED' || status === 'CANCELLED') && html`<p class="warning">${status === 'FAILED' ? 'It could not continue' : 'It was cancelled'}: users created so far are kept, and later rows have no outcome.</p>`}
+        ${status in ENDS && html`<p class="warning">${ENDS[status]}: users created so far are kept, and later rows have no outcome.</p>`}
         ${!isRunning && rejected > 0 && mayAct && html`<${Corrections} migration=${migration} file=${file} />`}
         <h2>Rows</h2>
         <${Tabs} label="Rows" tabs=${tabs} value=${isAll ? 'all' : ''} onChange=${(rows: string) => go(linkTo(['migrations', id], { rows }), { replaces: true })} />
