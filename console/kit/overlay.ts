@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren as Content } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { html } from '../html.ts';
 import { Icon, type IconName } from './icons.ts';
 import { FailureBox, useAction } from './page.ts';
