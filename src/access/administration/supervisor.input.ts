@@ -29,6 +29,9 @@ export const supervisorInput = objectInput({
 /** The schema of a new password. */
 export const passwordInput = objectInput({ password });
 
+/** The schema of a password to compare, of any length. */
+export const currentPasswordInput = textInput().overwrite(nfc);
+
 /** The schema of a new role. */
 export const roleInput = objectInput({ role });
 

@@ -35,11 +35,11 @@ function requireSameOrigin({ headers }: Request, publicUrl: string): void {
 }
 
 /**
- * Refuses a request that names a client in `Authorization` too: the audit record would get the tenant of that one.
+ * Refuses a request that names a client by HTTP Basic too: the audit record would get the tenant of that one.
  * @throws Refusal `invalid_request`
  */
 function requireClientInBody({ headers }: Request): void {
-  if (headers.authorization === undefined) return;
+  if (!/^basic\b/i.test(headers.authorization ?? '')) return;
   throw invalidRequest([
     { path: 'Authorization', message: 'must be left out: client_id in the body names the client' },
   ]);

@@ -1,6 +1,10 @@
-import { passwordInput, roleInput, supervisorInput } from '../../../access/administration/supervisor.input.ts';
+import {
+  currentPasswordInput,
+  passwordInput,
+  roleInput,
+  supervisorInput,
+} from '../../../access/administration/supervisor.input.ts';
 import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
-import { nfc } from '../../../lib/spelling.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, tenantAndAdministrator } from '../kit/graphql-context.ts';
@@ -31,12 +35,16 @@ function addOwnMutations(builder: Builder, refs: TypeRefs): void {
       authScopes: { token: true },
       errors: errorsOf(`${own} ValidationError: the current password is wrong, or the new one is invalid.`),
       args: {
-        current: t.arg.string({ required: true, description: 'The current password.' }),
+        current: t.arg.string({
+          required: true,
+          description: 'The current password.',
+          validate: { schema: currentPasswordInput },
+        }),
         new: t.arg.string({ ...passwordOptions, validate: { schema: passwordInput.out.shape.password } }),
       },
       resolve: (_root, args, context) =>
         orMember(
-          context.services.supervisorAdministration.changeOwnPassword(callerOf(context), nfc(args.current), args.new),
+          context.services.supervisorAdministration.changeOwnPassword(callerOf(context), args.current, args.new),
         ),
     }),
     endOwnSessions: t.field({
