@@ -53,36 +53,24 @@ function reasonOf(error: unknown): unknown {
   return error instanceof PortcullisError && error.status === 401 ? end() : error;
 }
 
-/** The correlation ids of mutations' answers, by their results, for errors that come as data. */
-const ANSWERED = new WeakMap<object, string>();
+type Options = { file?: File | undefined; signal?: AbortSignal | undefined; onResponse?: (response: Response) => void };
 
 /** Sends an operation, and the file that its variable `file` stands for. Throws `Ended` where nobody is signed in any more. */
 export async function ask<Result, Variables>(
   operation: TypedDocumentString<Result, Variables>,
   variables: Variables,
-  { file, signal }: { file?: File | undefined; signal?: AbortSignal | undefined } = {},
+  { file, signal, onResponse }: Options = {},
 ): Promise<Result> {
-  let correlationId: string | null = null;
-  const client = clientOf((response) => {
-    correlationId = response.headers.get('x-correlation-id');
-  });
   const sent = file ? { ...variables, file } : variables;
-  const data = await client.graphql<Result, unknown>(String(operation), sent, signal && { signal }).catch((error: unknown) => {
-    throw reasonOf(error);
-  });
-  for (const result of Object.values(data as object)) if (result && correlationId !== null) ANSWERED.set(result, correlationId);
-  return data;
+  return clientOf(onResponse)
+    .graphql<Result, unknown>(String(operation), sent, signal && { signal })
+    .catch((error: unknown) => {
+      throw reasonOf(error);
+    });
 }
 
-/** The result of a mutation: the requested object, or an error as data. */
+/** An error that comes as data, in place of the requested object. */
 type Refused = { __typename: string; message: string; issues?: Issue[]; permission?: string };
-
-/** Returns the result of a mutation; throws it where it is an error. */
-export function resultOf<Result extends object>(result: Result): Exclude<Result, Refused> {
-  if (!('message' in result)) return result as Exclude<Result, Refused>;
-  const { __typename: code, message, issues = [], permission } = result as unknown as Refused;
-  throw new PortcullisError(message, { status: 200, code, issues, permission, correlationId: ANSWERED.get(result) });
-}
 
 /**
  * Sends a mutation, whose one field is called `result`, and returns what it requested.
@@ -91,9 +79,16 @@ export function resultOf<Result extends object>(result: Result): Exclude<Result,
 export async function mutate<Result extends object, Variables>(
   operation: TypedDocumentString<{ result: Result }, Variables>,
   variables: Variables,
-  options?: Parameters<typeof ask>[2],
+  options?: Options,
 ): Promise<Exclude<Result, Refused>> {
-  return resultOf((await ask(operation, variables, options)).result);
+  let correlationId: string | undefined;
+  const onResponse = ({ headers }: Response) => {
+    correlationId = headers.get('x-correlation-id') ?? undefined;
+  };
+  const { result } = await ask(operation, variables, { ...options, onResponse });
+  if (!('message' in result)) return result as Exclude<Result, Refused>;
+  const { __typename: code, message, issues = [], permission } = result as unknown as Refused;
+  throw new PortcullisError(message, { status: 200, code, issues, permission, correlationId });
 }
 
 /** How a stream of events is: `waiting` for the next attempt after one that was cut. */

@@ -469,45 +469,33 @@ export type ConcernsQueryVariables = Exact<{
 
 export type ConcernsQuery = { conflicts?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, flagged?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, migrations?: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> }, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, updatedAt: string } }> } };
 
-export type FindWalletsQueryVariables = Exact<{
+export type WalletsQueryVariables = Exact<{
   search?: string | null | undefined;
 }>;
 
 
-export type FindWalletsQuery = { accounts: { edges: Array<{ node: { id: string, name: string, wallets: { edges: Array<{ node: { id: string, chain: string } }> } } }> } };
+export type WalletsQuery = { accounts: { edges: Array<{ node: { id: string, name: string, wallets: { edges: Array<{ node: { id: string, chain: string } }> } } }> } };
 
-export type FindWalletQueryVariables = Exact<{
+export type WalletQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
-export type FindWalletQuery = { wallet: { id: string, chain: string, account: { name: string } } | null };
-
-export type FindUsersQueryVariables = Exact<{
-  search?: string | null | undefined;
-}>;
-
-
-export type FindUsersQuery = { users: { edges: Array<{ node: { id: string, name: string, surname: string, email: string } }> } };
+export type WalletQuery = { wallet: { id: string, chain: string, account: { name: string } } | null };
 
 export type FindUserQueryVariables = Exact<{
-  id: string | number;
+  search?: string | null | undefined;
 }>;
 
 
-export type FindUserQuery = { user: { id: string, name: string, surname: string, email: string } | null };
+export type FindUserQuery = { users: { edges: Array<{ node: { id: string, name: string, surname: string, email: string } }> } };
 
-export type FindNetworksQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type FindNetworksQuery = { networks: { edges: Array<{ node: { id: string, name: string, chain: string } }> } };
-
-export type FindCurrenciesQueryVariables = Exact<{
+export type CurrenciesQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
 
 
-export type FindCurrenciesQuery = { networkCurrencies: { pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, symbol: string, name: string | null, networkId: string } }> } };
+export type CurrenciesQuery = { networkCurrencies: { pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, symbol: string, name: string | null, networkId: string } }> }, networks: { edges: Array<{ node: { id: string, name: string } }> } };
 
 export type FindActorsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -592,7 +580,7 @@ export type WalletRuleQueryVariables = Exact<{
 
 export type WalletRuleQuery = { walletRule: { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null } | null };
 
-export type WalletRuleVersionsQueryVariables = Exact<{
+export type RuleVersionsQueryVariables = Exact<{
   ruleId: string | number;
   first?: number | null | undefined;
   after?: string | null | undefined;
@@ -601,7 +589,7 @@ export type WalletRuleVersionsQueryVariables = Exact<{
 }>;
 
 
-export type WalletRuleVersionsQuery = { walletRuleVersions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { version: number, rule: unknown, status: WalletRuleStatus, deleted: boolean, subject: string, clientId: string | null, correlationId: string | null, at: string } }> } };
+export type RuleVersionsQuery = { walletRuleVersions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { version: number, rule: unknown, status: WalletRuleStatus, deleted: boolean, subject: string, clientId: string | null, correlationId: string | null, at: string } }> } };
 
 export type PreviewWalletRuleQueryVariables = Exact<{
   input: PreviewWalletRuleInput;
@@ -814,21 +802,21 @@ export type TransactionCountsQueryVariables = Exact<{
 
 export type TransactionCountsQuery = { STARTED: { totalCount: number | null }, IN_PROGRESS: { totalCount: number | null }, PENDING_RECEIPT: { totalCount: number | null }, DONE: { totalCount: number | null }, ERROR: { totalCount: number | null }, CONFLICT: { totalCount: number | null }, FLAGGED: { totalCount: number | null }, STUCK_STARTED: { totalCount: number | null }, STUCK_IN_PROGRESS: { totalCount: number | null }, STUCK_PENDING_RECEIPT: { totalCount: number | null } };
 
-export type TransactionHistoryQueryVariables = Exact<{
+export type TransactionQueryVariables = Exact<{
   id: string | number;
   withAsset: boolean;
 }>;
 
 
-export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, asset?: { id: string, name: string, networkId: string } | null, events: { totalCount: number, pageInfo: { hasPreviousPage: boolean }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
+export type TransactionQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, asset?: { id: string, name: string, networkId: string } | null, events: { totalCount: number, pageInfo: { hasPreviousPage: boolean }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
 
-export type TransactionUpdatesSubscriptionVariables = Exact<{
+export type UpdatesSubscriptionVariables = Exact<{
   filter?: TransactionFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type TransactionUpdatesSubscription = { transactionUpdates: { cursor: string, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
+export type UpdatesSubscription = { transactionUpdates: { cursor: string, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
 
 export type UserPartsFragment = { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null };
 
@@ -1582,8 +1570,8 @@ export const ConcernsDocument = new TypedDocumentString(`
   createdAt
   updatedAt
 }`) as unknown as TypedDocumentString<ConcernsQuery, ConcernsQueryVariables>;
-export const FindWalletsDocument = new TypedDocumentString(`
-    query FindWallets($search: String) {
+export const WalletsDocument = new TypedDocumentString(`
+    query Wallets($search: String) {
   accounts(filter: { search: $search }, first: 10) {
     edges {
       node {
@@ -1601,9 +1589,9 @@ export const FindWalletsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<FindWalletsQuery, FindWalletsQueryVariables>;
-export const FindWalletDocument = new TypedDocumentString(`
-    query FindWallet($id: ID!) {
+    `) as unknown as TypedDocumentString<WalletsQuery, WalletsQueryVariables>;
+export const WalletDocument = new TypedDocumentString(`
+    query Wallet($id: ID!) {
   wallet(id: $id) {
     id
     chain
@@ -1612,9 +1600,9 @@ export const FindWalletDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<FindWalletQuery, FindWalletQueryVariables>;
-export const FindUsersDocument = new TypedDocumentString(`
-    query FindUsers($search: String) {
+    `) as unknown as TypedDocumentString<WalletQuery, WalletQueryVariables>;
+export const FindUserDocument = new TypedDocumentString(`
+    query FindUser($search: String) {
   users(filter: { search: $search }, first: 10) {
     edges {
       node {
@@ -1626,32 +1614,9 @@ export const FindUsersDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<FindUsersQuery, FindUsersQueryVariables>;
-export const FindUserDocument = new TypedDocumentString(`
-    query FindUser($id: ID!) {
-  user(id: $id) {
-    id
-    name
-    surname
-    email
-  }
-}
     `) as unknown as TypedDocumentString<FindUserQuery, FindUserQueryVariables>;
-export const FindNetworksDocument = new TypedDocumentString(`
-    query FindNetworks {
-  networks(first: 100) {
-    edges {
-      node {
-        id
-        name
-        chain
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<FindNetworksQuery, FindNetworksQueryVariables>;
-export const FindCurrenciesDocument = new TypedDocumentString(`
-    query FindCurrencies($after: String) {
+export const CurrenciesDocument = new TypedDocumentString(`
+    query Currencies($after: String) {
   networkCurrencies(first: 100, after: $after) {
     pageInfo {
       ...PageParts
@@ -1665,13 +1630,21 @@ export const FindCurrenciesDocument = new TypedDocumentString(`
       }
     }
   }
+  networks(first: 100) {
+    edges {
+      node {
+        id
+        name
+      }
+    }
+  }
 }
     fragment PageParts on PageInfo {
   hasNextPage
   hasPreviousPage
   startCursor
   endCursor
-}`) as unknown as TypedDocumentString<FindCurrenciesQuery, FindCurrenciesQueryVariables>;
+}`) as unknown as TypedDocumentString<CurrenciesQuery, CurrenciesQueryVariables>;
 export const FindActorsDocument = new TypedDocumentString(`
     query FindActors {
   supervisors(first: 100) {
@@ -1905,8 +1878,8 @@ export const WalletRuleDocument = new TypedDocumentString(`
     timePeriodValue
   }
 }`) as unknown as TypedDocumentString<WalletRuleQuery, WalletRuleQueryVariables>;
-export const WalletRuleVersionsDocument = new TypedDocumentString(`
-    query WalletRuleVersions($ruleId: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+export const RuleVersionsDocument = new TypedDocumentString(`
+    query RuleVersions($ruleId: ID!, $first: Int, $after: String, $last: Int, $before: String) {
   walletRuleVersions(
     ruleId: $ruleId
     first: $first
@@ -1937,7 +1910,7 @@ export const WalletRuleVersionsDocument = new TypedDocumentString(`
   hasPreviousPage
   startCursor
   endCursor
-}`) as unknown as TypedDocumentString<WalletRuleVersionsQuery, WalletRuleVersionsQueryVariables>;
+}`) as unknown as TypedDocumentString<RuleVersionsQuery, RuleVersionsQueryVariables>;
 export const PreviewWalletRuleDocument = new TypedDocumentString(`
     query PreviewWalletRule($input: PreviewWalletRuleInput!) {
   previewWalletRule(input: $input) {
@@ -2433,8 +2406,8 @@ export const TransactionCountsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<TransactionCountsQuery, TransactionCountsQueryVariables>;
-export const TransactionHistoryDocument = new TypedDocumentString(`
-    query TransactionHistory($id: ID!, $withAsset: Boolean!) {
+export const TransactionDocument = new TypedDocumentString(`
+    query Transaction($id: ID!, $withAsset: Boolean!) {
   transaction(id: $id) {
     ...TransactionParts
     asset @include(if: $withAsset) {
@@ -2474,9 +2447,9 @@ export const TransactionHistoryDocument = new TypedDocumentString(`
   conflict
   createdAt
   updatedAt
-}`) as unknown as TypedDocumentString<TransactionHistoryQuery, TransactionHistoryQueryVariables>;
-export const TransactionUpdatesDocument = new TypedDocumentString(`
-    subscription TransactionUpdates($filter: TransactionFilter, $after: String) {
+}`) as unknown as TypedDocumentString<TransactionQuery, TransactionQueryVariables>;
+export const UpdatesDocument = new TypedDocumentString(`
+    subscription Updates($filter: TransactionFilter, $after: String) {
   transactionUpdates(filter: $filter, after: $after) {
     cursor
     transaction {
@@ -2498,7 +2471,7 @@ export const TransactionUpdatesDocument = new TypedDocumentString(`
   conflict
   createdAt
   updatedAt
-}`) as unknown as TypedDocumentString<TransactionUpdatesSubscription, TransactionUpdatesSubscriptionVariables>;
+}`) as unknown as TypedDocumentString<UpdatesSubscription, UpdatesSubscriptionVariables>;
 export const UsersDocument = new TypedDocumentString(`
     query Users($filter: UserFilter, $first: Int, $after: String, $last: Int, $before: String) {
   users(

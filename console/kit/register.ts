@@ -46,7 +46,7 @@ export function Register<Row extends Registered>({ title, noun, icon, empty, ope
   const { row } = opened ?? {};
   return html`<${Page} title=${title} actions=${add}>
     <${Answer} asked=${asked}>${({ list }: { list: ListOf<Row> }) =>
-      html`<${List} label=${title} of=${list} pages=${asked.pages} columns=${[name, ...columns]} keyOf=${({ id }: Row) => id} onOpen=${show} empty=${nothing} />`}<//>
+      html`<${List} label=${title} of=${list} pages=${asked.pages} columns=${[name, ...columns]} onOpen=${show} empty=${nothing} />`}<//>
     ${row?.secret && html`<${SecretOnce} title=${`The secret of ${nameOf(row)}`} secrets=${Object.entries({ [`${words(noun)} id`]: row.id, [`${words(noun)} secret`]: row.secret })} onClose=${close} />`}
     ${opened && !row?.secret && html`<${Sheet} key=${row?.id} title=${row ? nameOf(row) : `New ${noun}`} onClose=${close}>${sheet(row, done)}<//>`}
   <//>`;

@@ -1,13 +1,12 @@
 import { ask } from '../api.ts';
 import {
+  CurrenciesDocument,
   FindActorsDocument,
-  FindCurrenciesDocument,
-  type FindCurrenciesQuery,
-  FindNetworksDocument,
   FindUserDocument,
-  FindUsersDocument,
-  FindWalletDocument,
-  FindWalletsDocument,
+  NetworksDocument,
+  UserDocument,
+  WalletDocument,
+  WalletsDocument,
 } from '../generated/graphql.ts';
 import { nodesOf } from './list.ts';
 import { may } from './page.ts';
@@ -15,7 +14,6 @@ import type { Option, Source } from './picker.ts';
 import { shortened } from './text.ts';
 
 const MAX_PAGES = 10;
-type CurrencyNode = FindCurrenciesQuery['networkCurrencies']['edges'][number]['node'];
 
 /** Returns a source of options that are all known. */
 function sourceOf(read: () => Promise<readonly Option[]> | readonly Option[]): Source {
@@ -41,16 +39,16 @@ function searched<Row>(
 /** The wallets of the tenant, by the names of their accounts. */
 export const wallets: Source = searched(
   async (search, signal) => {
-    const found = nodesOf((await ask(FindWalletsDocument, { search }, { signal })).accounts);
+    const found = nodesOf((await ask(WalletsDocument, { search }, { signal })).accounts);
     return found.flatMap((account) => nodesOf(account.wallets).map((wallet) => ({ ...wallet, account })));
   },
-  async (id) => (await ask(FindWalletDocument, { id })).wallet,
+  async (id) => (await ask(WalletDocument, { id })).wallet,
   ({ id, chain, account }) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id) }),
 );
 
 export const users: Source = searched(
-  async (search, signal) => nodesOf((await ask(FindUsersDocument, { search }, { signal })).users),
-  async (id) => (await ask(FindUserDocument, { id })).user,
+  async (search, signal) => nodesOf((await ask(FindUserDocument, { search }, { signal })).users),
+  async (id) => (await ask(UserDocument, { id })).user,
   ({ id, name, surname, email }) => ({ id, text: `${name} ${surname}`.trim() || email || id, detail: email || undefined }),
 );
 
@@ -63,22 +61,20 @@ export const actors: Source = sourceOf(async () => {
 });
 
 export const networks: Source = sourceOf(async () =>
-  nodesOf((await ask(FindNetworksDocument, {})).networks).map(({ id, name, chain }) => ({ id, text: name, detail: chain })),
+  nodesOf((await ask(NetworksDocument, { first: 100 })).networks).map(({ id, name, chain }) => ({ id, text: name, detail: chain })),
 );
 
-export const currencies: Source = sourceOf(async () => {
-  const [all, { networks }] = await Promise.all([readCurrencies(), ask(FindNetworksDocument, {})]);
-  const names = new Map(nodesOf(networks).map(({ id, name }) => [id, name]));
-  return all.map(({ id, symbol, name, networkId: of }) => ({ id, of, text: `${symbol} · ${names.get(of) ?? of}`, detail: name ?? undefined }));
-});
+export const currencies: Source = sourceOf(() => readCurrencies());
 
 /** Returns a source that offers some of its options; it knows all of them. */
 export function offering(source: Source, isOffered: (option: Option) => boolean): Source {
   return { ...source, search: async (...of) => (await source.search(...of)).filter(isOffered) };
 }
 
-async function readCurrencies(after: string | null = null, pages = MAX_PAGES): Promise<CurrencyNode[]> {
-  const { networkCurrencies: page } = await ask(FindCurrenciesDocument, { after });
+async function readCurrencies(after: string | null = null, pages = MAX_PAGES): Promise<Option[]> {
+  const { networkCurrencies: page, networks } = await ask(CurrenciesDocument, { after });
   const { hasNextPage, endCursor } = page.pageInfo;
-  return [...nodesOf(page), ...(hasNextPage && pages > 1 ? await readCurrencies(endCursor ?? null, pages - 1) : [])];
+  const names = new Map(nodesOf(networks).map(({ id, name }) => [id, name]));
+  const found = nodesOf(page).map(({ id, symbol, name, networkId: of }) => ({ id, of, text: `${symbol} · ${names.get(of) ?? of}`, detail: name ?? undefined }));
+  return [...found, ...(hasNextPage && pages > 1 ? await readCurrencies(endCursor ?? null, pages - 1) : [])];
 }

@@ -1,14 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask, type Failure, follow, type Link } from '../api.ts';
-import {
-  type TransactionPartsFragment as Transaction,
-  type TransactionCollection,
-  type TransactionCountsQuery,
-  type TransactionCountsQueryVariables,
-  type TransactionFilter,
-  TransactionsDocument,
-  TransactionUpdatesDocument,
-} from '../generated/graphql.ts';
+import { type TransactionPartsFragment as Transaction, type TransactionFilter, TransactionsDocument, UpdatesDocument } from '../generated/graphql.ts';
 import { zone } from '../remembered.ts';
 import { nodesOf } from './list.ts';
 import { words } from './text.ts';
@@ -16,7 +8,7 @@ import { words } from './text.ts';
 export type { Transaction };
 
 /** Whether transactions of a collection are done without waiting for a receipt. */
-export const skipsReceipt = (collection: TransactionCollection) => collection === 'USER_TRANSACTIONS';
+export const skipsReceipt = (collection: Transaction['collection']) => collection === 'USER_TRANSACTIONS';
 
 /** Returns what a transaction waits for; undefined where its status is final. */
 export function waitsFor({ status, collection }: Pick<Transaction, 'status' | 'collection'>): string | undefined {
@@ -33,10 +25,10 @@ export function typeWords({ type, typeName }: Pick<Transaction, 'type' | 'typeNa
 }
 
 /** A part of a list that is counted. */
-export type Part = keyof TransactionCountsQuery;
+export type Part = keyof ReturnType<typeof filtersOfParts>;
 
 /** Returns the filters by which `TransactionCounts` counts the parts of a list: by status, those stuck over an hour, and what is odd. */
-export function filtersOfParts(filter: TransactionFilter): TransactionCountsQueryVariables {
+export function filtersOfParts(filter: TransactionFilter) {
   const stuck = { ...filter, updatedUntil: [filter.updatedUntil ?? '9', stuckUntil()].sort()[0] ?? null };
   return {
     STARTED: { ...filter, status: 'STARTED' },
@@ -49,14 +41,14 @@ export function filtersOfParts(filter: TransactionFilter): TransactionCountsQuer
     STUCK_STARTED: { ...stuck, status: 'STARTED' },
     STUCK_IN_PROGRESS: { ...stuck, status: 'IN_PROGRESS' },
     STUCK_PENDING_RECEIPT: { ...stuck, status: 'PENDING_RECEIPT' },
-  };
+  } satisfies Readonly<Record<string, TransactionFilter>>;
 }
 
 /** The parts that wait without an update for over an hour. */
 export const STUCK = ['STUCK_STARTED', 'STUCK_IN_PROGRESS', 'STUCK_PENDING_RECEIPT'] as const;
 
 /** Returns how many are in all of some parts; undefined while that is unknown. A part counts null beyond 1,000. */
-export function countOf(counts: TransactionCountsQuery | undefined, parts: readonly Part[]): string | undefined {
+export function countOf(counts: Readonly<Record<Part, { totalCount: number | null }>> | undefined, parts: readonly Part[]): string | undefined {
   if (!counts || parts.length === 0) return undefined;
   const found = parts.map((part) => counts[part].totalCount);
   return found.includes(null) ? '1,000+' : found.reduce<number>((sum, count) => sum + (count ?? 0), 0).toLocaleString('en');
@@ -107,10 +99,10 @@ const CONNECTING: Stream = { link: { state: 'connecting' }, notice: '', updates:
 
 /**
  * Follows the updates of transactions; anew with another key, and not without one. An interrupted stream continues after
- * the last update received.
+ * the last update received. Its `round` grows when numbers are to be read again.
  * @param onStart called when the stream is open: what is read from then on lacks none of its updates.
  */
-export function useUpdates(filter: TransactionFilter, key: string | undefined, onStart = () => {}, onUpdate = (_: Transaction) => {}): Stream {
+export function useUpdates(filter: TransactionFilter, key: string | undefined, onStart = () => {}, onUpdate = (_: Transaction) => {}) {
   const [stream, setStream] = useState(CONNECTING);
   useEffect(() => {
     if (key === undefined) return;
@@ -120,7 +112,7 @@ export function useUpdates(filter: TransactionFilter, key: string | undefined, o
     setStream(CONNECTING);
     const start = () =>
       follow({
-        operation: TransactionUpdatesDocument,
+        operation: UpdatesDocument,
         variables: () => ({ filter, after: after ?? null }),
         onLink: (link) => {
           wasCut ||= link.state === 'waiting';
@@ -144,7 +136,7 @@ export function useUpdates(filter: TransactionFilter, key: string | undefined, o
     let stop = start();
     return () => stop();
   }, [key]);
-  return stream;
+  return { ...stream, round: useRounds(stream.updates) };
 }
 
 /** How long numbers stay as they are after an update, and where there is none, in ms. */
@@ -152,7 +144,7 @@ const SOON_MS = 5_000;
 const LATER_MS = 60_000;
 
 /** Returns a number that grows when numbers are to be read again: soon after an update, and each minute. */
-export function useRounds(updates: number): number {
+function useRounds(updates: number): number {
   const [{ round, seen }, set] = useState({ round: 0, seen: 0 });
   const hasNew = updates !== seen;
   useEffect(() => {

@@ -56,12 +56,7 @@ export function fieldsOf(bytes: Bytes): string[] | undefined {
   const text = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
   if (text.includes('\ufffd') || !new RegExp(`^${FIELD}(?:,${FIELD})*$`).test(text)) return undefined;
   const fields = `${text},`.match(new RegExp(`${FIELD},`, 'g')) ?? [];
-  return fields.map((field) =>
-    field
-      .slice(0, -1)
-      .replace(/^"(.*)"$/s, '$1')
-      .replaceAll('""', '"'),
-  );
+  return fields.map((field) => field.replace(/^"(.*)",$|,$/s, '$1').replaceAll('""', '"'));
 }
 
 /** Returns what is probably meant by a record: its fields, or what stands between its commas. */

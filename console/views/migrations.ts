@@ -1,13 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, mutate } from '../api.ts';
-import {
-  CancelUserMigrationDocument,
-  type MigrationPartsFragment as Migration,
-  MigrationRowsDocument,
-  type MigrationRowsQuery,
-  MigrationsDocument,
-  RejectedRowsDocument,
-} from '../generated/graphql.ts';
+import { CancelUserMigrationDocument, MigrationRowsDocument, type MigrationRowsQuery, MigrationsDocument, RejectedRowsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
@@ -17,7 +10,9 @@ import { go, linkTo, place } from '../router.ts';
 import { copyOf, guessedFieldsOf } from './csv.ts';
 import { CHOSEN, Choose, CORRECTABLE, Correct, check, type FileRow, ImportPage, send, unreadable } from './import.ts';
 
-type Row = NonNullable<MigrationRowsQuery['migration']>['list']['edges'][number]['node'];
+type Found = NonNullable<MigrationRowsQuery['migration']>;
+type Migration = Omit<Found, 'list'>;
+type Row = Found['list']['edges'][number]['node'];
 
 const TONES: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   RUNNING: 'busy',
@@ -70,7 +65,7 @@ function MigrationsPage() {
   return html`<${Page} title="User migrations" actions=${link}>
     <${Needs} permission="users:migrate" to="import users" />
     <${Answer} asked=${asked}>${({ migrations }: NonNullable<typeof asked.data>) =>
-      html`<${List} label="User migrations" noun="migrations" of=${migrations} pages=${asked.pages} columns=${COLUMNS} keyOf=${({ id }: Migration) => id}
+      html`<${List} label="User migrations" noun="migrations" of=${migrations} pages=${asked.pages} columns=${COLUMNS}
         linkOf=${({ id }: Migration) => linkTo(['migrations', id])} empty=${html`<${Empty} icon="imports" next=${link}>No user migrations yet. Import users from a spreadsheet.<//>`} />`}<//>
   <//>`;
 }

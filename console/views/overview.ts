@@ -1,30 +1,12 @@
 import type { ComponentChildren as Content } from 'preact';
 import { ask } from '../api.ts';
-import {
-  ConcernsDocument,
-  TransactionCountsDocument,
-  TransactionStatsDocument,
-  type TransactionStatsQuery,
-  type TransactionStatus,
-} from '../generated/graphql.ts';
+import { ConcernsDocument, TransactionCountsDocument, TransactionStatsDocument, type TransactionStatsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Chart } from '../kit/chart.ts';
 import { nodesOf } from '../kit/list.ts';
 import { Answer, Empty, FailureBox, may, Page, Skeleton, useAsk } from '../kit/page.ts';
 import { Badge, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
-import {
-  countOf,
-  filtersOfParts,
-  longestAgo,
-  midnight,
-  type Part,
-  STUCK,
-  type Transaction,
-  typeWords,
-  useRounds,
-  useUpdates,
-  waitsFor,
-} from '../kit/transactions.ts';
+import { countOf, filtersOfParts, longestAgo, midnight, type Part, STUCK, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
 import { linkTo } from '../router.ts';
 
 const HOUR_MS = 3_600_000;
@@ -40,8 +22,7 @@ export function show() {
 /** What stands out today; each part only for who may read it. */
 function Overview() {
   const isReader = may('transactions:read');
-  const { link, failure, updates } = useUpdates({}, isReader ? 'all' : undefined);
-  const round = useRounds(updates);
+  const { link, failure, round } = useUpdates({}, isReader ? 'all' : undefined);
   return html`<${Page} title="Overview" actions=${isReader && !failure && html`<span class="link" role="status"><${LinkBadge} link=${link} /></span>`}>
     <${FailureBox} failure=${failure} />
     ${isReader && html`<${Tiles} round=${round} />`}
@@ -85,7 +66,7 @@ function ByHour({ round }: { round: number }) {
   const end = (Math.floor(Date.now() / HOUR_MS) + 1) * HOUR_MS;
   const times = Array.from({ length: HOURS }, (_, at) => new Date(end - (HOURS - at) * HOUR_MS).toISOString());
   const asked = useAsk(TransactionStatsDocument, { since: times[0] ?? '', until: new Date(end).toISOString() }, round);
-  const values = (stats: readonly Stat[], is: (status: TransactionStatus) => boolean) =>
+  const values = (stats: readonly Stat[], is: (status: Stat['status']) => boolean) =>
     times.map((time) => stats.reduce((sum, { at, status, count }) => sum + (at === time && is(status) ? count : 0), 0));
   return html`<section class="card"><${Answer} asked=${asked}>${({ transactionStats: stats }: TransactionStatsQuery) => html`<${Chart}
     label="Transactions by hour of their last update" times=${times} series=${[

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, failureOf, resultOf } from '../api.ts';
+import { ask, failureOf, mutate } from '../api.ts';
 import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Input, issueAt, Select } from '../kit/form.ts';
@@ -65,10 +65,9 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     const input = ruleInput(draft);
     setSent(input);
     try {
-      const { result } = rule
-        ? await ask(ReplaceWalletRuleDocument, { walletId, id: rule.id, input, ifVersion: version ?? null })
-        : await ask(CreateWalletRuleDocument, { walletId, input });
-      const stored = resultOf(result) as Rule;
+      const stored = rule
+        ? await mutate(ReplaceWalletRuleDocument, { walletId, id: rule.id, input, ifVersion: version ?? null })
+        : await mutate(CreateWalletRuleDocument, { walletId, input });
       if (!rule) guardLeaving(undefined);
       take(stored);
       toast(rule ? `Saved as version ${stored.version}.` : 'Rule created. It is active.');

@@ -1,13 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import {
-  type PreviewFacts,
-  PreviewWalletDocument,
-  type PreviewWalletQuery,
-  PreviewWalletRuleDocument,
-  type PreviewWalletRuleInput,
-  type PreviewWalletRuleQuery,
-  WalletConditionsDocument,
-} from '../generated/graphql.ts';
+import { PreviewWalletDocument, PreviewWalletRuleDocument, type PreviewWalletRuleQuery, WalletConditionsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Input, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
 import { nodesOf, Tabs } from '../kit/list.ts';
@@ -37,7 +29,7 @@ function needsOf(logics: readonly Logic[]): Need[] {
 const logicsOf = (draft: Draft): Logic[] => (ownPart(draft) === 'autoTransferRule' ? [draft.logic] : []);
 
 /** Returns the facts as the API takes them; what is not typed yet is left out. */
-function factsInput(needs: readonly Need[], { values, transfers }: Facts, networkCurrencyId: string): PreviewFacts {
+function factsInput(needs: readonly Need[], { values, transfers }: Facts, networkCurrencyId: string) {
   const balances = needs.map(({ key, ...need }) => ({ ...need, value: values[key]?.trim() ?? '' }));
   const given = transfers.filter(({ amount, at }) => amount !== '' && utcOf(at) !== '');
   return {
@@ -46,25 +38,24 @@ function factsInput(needs: readonly Need[], { values, transfers }: Facts, networ
   };
 }
 
-/** Returns a text once it stays the same for a while; until then the last one that did. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
+/** Returns a value once it stays the same for a while; until then the last one that did. */
+function useSettled<Value>(value: Value): Value {
+  const [settled, setSettled] = useState(value);
   useEffect(() => {
-    const timer = setTimeout(setSettled, TYPING_MS, text);
+    const timer = setTimeout(setSettled, TYPING_MS, value);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [JSON.stringify(value)]);
   return settled;
 }
 
 /** Evaluates a complete draft when typing pauses. Returns nothing for the result of an earlier draft. */
 export function usePreview(draft: Draft, facts: Facts): Preview {
   const rule = ruleInput(draft);
-  const text = JSON.stringify({ rule, ...factsInput(needsOf(logicsOf(draft)), facts, String(rule.networkCurrencyId)) });
-  const settled = useSettled(text);
-  const input = JSON.parse(settled) as PreviewWalletRuleInput;
+  const typed = { rule, ...factsInput(needsOf(logicsOf(draft)), facts, String(rule.networkCurrencyId)) };
+  const input = useSettled(typed);
   const isComplete = !JSON.stringify({ ...input.rule, name: 'any' }).includes(':""');
   const asked = useAsk(PreviewWalletRuleDocument, isComplete ? { input } : undefined);
-  return settled === text && !asked.isLoading ? asked : { ...asked, isLoading: true, data: undefined, failure: undefined };
+  return JSON.stringify(input) === JSON.stringify(typed) && !asked.isLoading ? asked : { ...asked, isLoading: true, data: undefined, failure: undefined };
 }
 
 /** Returns a path of an explanation as issues have it: `auto_transfer_rule.rule_logic.and[1]`. */
@@ -123,20 +114,15 @@ function Balance({ field, networkCurrencyId, ...given }: { field: string; networ
 }
 
 /** What the other active rules of the wallet would do, the highest priority first. */
-function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: string | undefined; facts: PreviewFacts }) {
-  const settled = useSettled(JSON.stringify(facts));
-  const asked = useAsk(PreviewWalletDocument, { walletId, facts: JSON.parse(settled) as PreviewFacts });
-  return html`<h3>Other active rules of the wallet</h3><${Answer} asked=${asked}>${({ previewWallet }: PreviewWalletQuery) => {
+function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: string | undefined; facts: ReturnType<typeof factsInput> }) {
+  const asked = useAsk(PreviewWalletDocument, { walletId, facts: useSettled(facts) });
+  return html`<h3>Other active rules of the wallet</h3><${Answer} asked=${asked}>${({ previewWallet }: NonNullable<typeof asked.data>) => {
     const rules = previewWallet.rules.filter((rule) => rule.ruleId !== ruleId);
     if (rules.length === 0) return html`<p class="muted">The wallet has no other active rule.</p>`;
     return html`<ul class="explained" aria-label="Other active rules of the wallet">${rules.map(
-      ({
-        ruleId,
-        name,
-        fires,
-        unmet: why,
-      }) => html`<li key=${ruleId}><b>${name || ruleId}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : 'would not fire'}<//>
-        ${why && html`${' '}<small>${fieldName(why.field)}</small><${Verdict} of=${why} />`}</li>`,
+      ({ ruleId, name, fires, unmet }) =>
+        html`<li key=${ruleId}><b>${name || ruleId}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : 'would not fire'}<//>
+        ${unmet && html`${' '}<small>${fieldName(unmet.field)}</small><${Verdict} of=${unmet} />`}</li>`,
     )}</ul>`;
   }}<//>`;
 }

@@ -1,13 +1,6 @@
 import { useState } from 'preact/hooks';
-import { ask, resultOf } from '../api.ts';
-import {
-  type RulePartsFragment as Rule,
-  SetWalletRuleStatusDocument,
-  WalletPartsDocument,
-  WalletRuleDocument,
-  WalletRuleVersionsDocument,
-  type WalletRuleVersionsQuery,
-} from '../generated/graphql.ts';
+import { mutate } from '../api.ts';
+import { RuleVersionsDocument, type RuleVersionsQuery, SetWalletRuleStatusDocument, WalletPartsDocument, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Input, LOCAL_TIME, localOf, Select, utcOf } from '../kit/form.ts';
 import { type Column, List, nodesOf, usePages } from '../kit/list.ts';
@@ -69,7 +62,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
   const isActive = rule?.status === 'ACTIVE';
   const verb = isActive ? 'Disable' : 'Activate';
   const setStatus = async () => {
-    setChanged(resultOf((await ask(SetWalletRuleStatusDocument, { id, status: isActive ? 'DISABLED' : 'ACTIVE' })).result) as Rule);
+    setChanged(await mutate(SetWalletRuleStatusDocument, { id, status: isActive ? 'DISABLED' : 'ACTIVE' }));
     toast(isActive ? 'Rule disabled.' : 'Rule activated.');
   };
   return html`<${Page} title=${rule?.name || 'Rule'} trail=${trail}
@@ -90,14 +83,15 @@ const CONSEQUENCE = {
   Activate: 'The rule fires whenever its conditions are true. You cannot undo transfers that it makes.',
 };
 
-type Version = WalletRuleVersionsQuery['walletRuleVersions']['edges'][number]['node'];
+type Rule = NonNullable<EditorInput['rule']>;
+type Version = RuleVersionsQuery['walletRuleVersions']['edges'][number]['node'];
 
 function History({ ruleId }: { ruleId: string }) {
-  const asked = usePages(WalletRuleVersionsDocument, { ruleId });
+  const asked = usePages(RuleVersionsDocument, { ruleId });
   const after = asked.data?.walletRuleVersions.pageInfo.endCursor ?? null;
-  const older = useAsk(WalletRuleVersionsDocument, { ruleId, first: after === null ? 0 : 1, after });
+  const older = useAsk(RuleVersionsDocument, { ruleId, first: after === null ? 0 : 1, after });
   return html`<h2>Version history</h2>
-    <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: WalletRuleVersionsQuery) => {
+    <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: RuleVersionsQuery) => {
       const known = [...nodesOf(versions), ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
       const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
       const changes = { title: 'Changes', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };

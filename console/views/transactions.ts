@@ -1,43 +1,24 @@
 import { useRef, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf } from '../api.ts';
-import {
-  NetworksDocument,
-  type TransactionCollection,
-  TransactionCountsDocument,
-  type TransactionFilter,
-  TransactionHistoryDocument,
-  type TransactionHistoryQuery,
-  type TransactionStatus,
-  TransactionsDocument,
-} from '../generated/graphql.ts';
+import { NetworksDocument, TransactionCountsDocument, TransactionDocument, type TransactionQuery, TransactionsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Entry, Select, utcOf } from '../kit/form.ts';
 import { type Column, CsvDownload, nodesOf, Table, Tabs } from '../kit/list.ts';
 import { Answer, Empty, FailureBox, may, Page, Skeleton, useAsk } from '../kit/page.ts';
 import { Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
-import {
-  countOf,
-  filtersOfParts,
-  longestAgo,
-  midnight,
-  type Part,
-  STUCK,
-  skipsReceipt,
-  type Transaction,
-  typeWords,
-  useRounds,
-  useUpdates,
-  waitsFor,
-} from '../kit/transactions.ts';
+import { countOf, filtersOfParts, longestAgo, midnight, STUCK, skipsReceipt, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
 import { go, linkTo, place } from '../router.ts';
 
-const COLLECTIONS: readonly TransactionCollection[] = [
+type Filter = Parameters<typeof filtersOfParts>[0];
+type Status = NonNullable<Transaction['status']>;
+
+const COLLECTIONS: readonly Transaction['collection'][] = [
   ...(['TOKEN_TRANSACTIONS', 'NODE_TRANSACTIONS', 'CURRENCY_TOKEN_TRANSACTIONS'] as const),
   ...(['USER_TRANSACTIONS', 'SECONDARY_MARKET_TRANSACTIONS', 'OTC_TRANSACTIONS'] as const),
 ];
 
 /** What each status is called, and whether that is good. */
-const STATUSES: Record<TransactionStatus, readonly [text: string, tone: 'good' | 'bad' | 'busy']> = {
+const STATUSES: Record<Status, readonly [text: string, tone: 'good' | 'bad' | 'busy']> = {
   STARTED: ['Started', 'busy'],
   IN_PROGRESS: ['In progress', 'busy'],
   PENDING_RECEIPT: ['Waiting for a receipt', 'busy'],
@@ -46,15 +27,15 @@ const STATUSES: Record<TransactionStatus, readonly [text: string, tone: 'good' |
 };
 
 /** The statuses after which another one is expected. */
-const OPEN = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT'] as const satisfies readonly TransactionStatus[];
+const OPEN = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT'] as const satisfies readonly Status[];
 
-function StatusBadge({ status }: { status: TransactionStatus | null | undefined }) {
+function StatusBadge({ status }: { status: Status | null | undefined }) {
   const [text, tone] = status ? STATUSES[status] : ['Not started', ''];
   return html`<${Badge} tone=${tone}>${text}<//>`;
 }
 
 /** The parts of the list, which are its tabs. */
-type Listed = '' | 'STUCK' | TransactionStatus | 'CONFLICT' | 'FLAGGED';
+type Listed = '' | 'STUCK' | Status | 'CONFLICT' | 'FLAGGED';
 const PARTS: readonly (readonly [part: Listed, text: string])[] = [
   ['', 'All'],
   ...OPEN.map((status) => [status, STATUSES[status][0]] as const),
@@ -64,18 +45,18 @@ const PARTS: readonly (readonly [part: Listed, text: string])[] = [
   ['CONFLICT', 'Conflicts'],
   ['FLAGGED', 'Unknown types'],
 ];
-const countedIn = (part: Listed): readonly Part[] => (part === 'STUCK' ? STUCK : part === '' ? [] : [part]);
+const countedIn = (part: Listed) => (part === 'STUCK' ? STUCK : part === '' ? [] : [part]);
 
 /** Whether a transaction that has just changed is in a part. */
 function isIn(part: Listed, { status, conflict, typeFlagged }: Transaction): boolean {
   return part === '' || part === status || (part === 'CONFLICT' && conflict) || (part === 'FLAGGED' && typeFlagged);
 }
 
-const isFinal = (status: TransactionStatus | null | undefined) => status === 'DONE' || status === 'ERROR';
+const isFinal = (status: Status | null | undefined) => status === 'DONE' || status === 'ERROR';
 const typeCell = (row: Transaction) => html`${typeWords(row)} ${row.typeFlagged && html`<${Badge} tone="bad">unknown type<//>`}`;
 const statusCell = ({ status, conflict }: Transaction) => html`<${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}`;
 
-function filterBy(query: URLSearchParams): TransactionFilter {
+function filterBy(query: URLSearchParams): Filter {
   const type = query.get('type') ?? '';
   return {
     collection: COLLECTIONS.find((known) => known === query.get('collection')) ?? null,
@@ -108,7 +89,7 @@ function updated(rows: readonly Transaction[], update: Transaction, part: Listed
 }
 
 /** Reads a page of a part, the latest first; of what is stuck those that wait the longest. */
-async function read(part: Listed, filter: TransactionFilter, before: string | undefined) {
+async function read(part: Listed, filter: Filter, before: string | undefined) {
   if (part === 'STUCK') {
     const found = await longestAgo(filter, STUCK, SHOWN);
     return { found, totalCount: found.length < SHOWN ? found.length : null, older: undefined };
@@ -119,7 +100,7 @@ async function read(part: Listed, filter: TransactionFilter, before: string | un
 }
 
 /** Keeps a list of transactions as it is now. It is read once the stream of updates is open, so that none falls between. */
-function useLive(part: Listed, filter: TransactionFilter, isPaused: boolean) {
+function useLive(part: Listed, filter: Filter, isPaused: boolean) {
   const [round, setRound] = useState(0);
   const key = JSON.stringify([part, filter, round]);
   const [live, setLive] = useState<Live>({ key, rows: [] });
@@ -178,9 +159,9 @@ function TransactionsPage() {
   const [isPaused, setPaused] = useState(false);
   const { live, stream, load, retry } = useLive(part, filter, isPaused);
   const { rows, totalCount, older, latest } = live;
-  const { link, updates, notice } = stream;
+  const { link, updates, notice, round } = stream;
   const failure = live.failure ?? stream.failure;
-  const counts = useAsk(TransactionCountsDocument, filtersOfParts(filter), useRounds(updates));
+  const counts = useAsk(TransactionCountsDocument, filtersOfParts(filter), round);
   const seen = `${counted(updates, 'update')} since this view was opened.`;
   const change = (name: string, value: string) => {
     setPaused(false);
@@ -227,13 +208,13 @@ function Nothing({ isStuck, isFiltered }: { isStuck: boolean; isFiltered: boolea
 
 /** One transaction: where it stands, what it waits for, and how it has come to be what it is. */
 function TransactionPage({ id }: { id: string }) {
-  const asked = useAsk(TransactionHistoryDocument, { id, withAsset: may('tokens:read') });
+  const asked = useAsk(TransactionDocument, { id, withAsset: may('tokens:read') });
   const { link, failure } = useUpdates({ idOrHash: id }, id, asked.reload, asked.reload);
   const networks = useAsk(NetworksDocument, asked.data?.transaction?.asset ? { first: 100 } : undefined);
   const found = asked.data?.transaction;
   return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
     <${FailureBox} failure=${failure} />
-    <${Answer} asked=${asked}>${({ transaction }: TransactionHistoryQuery) => {
+    <${Answer} asked=${asked}>${({ transaction }: TransactionQuery) => {
       if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another tenant.<//>`;
       const { status, conflict, typeFlagged, error, events, gasUsed, asset, createdAt, updatedAt, transactionHash, contractAddress } = transaction;
       const network = networks.data && nodesOf(networks.data.networks).find((one) => one.id === asset?.networkId);
@@ -271,19 +252,16 @@ function explorerLink(template: string | null | undefined, hash: string) {
   return link !== undefined && /^https?:/.test(link) && html`<a href=${link} target="_blank" rel="noreferrer">Open in explorer</a>`;
 }
 
-type Found = NonNullable<TransactionHistoryQuery['transaction']>;
+type Found = NonNullable<TransactionQuery['transaction']>;
 type Change = Found['events']['edges'][number]['node'];
 
 /** The statuses that a transaction has gone through and those to come, with the time between them. */
 function Timeline({ of }: { of: Found }) {
   const { status: now, collection } = of;
-  const reached = new Map(
-    nodesOf(of.events)
-      .map(({ status, occurredAt }) => [status, occurredAt] as const)
-      .reverse(),
-  );
-  const steps: TransactionStatus[] = [...OPEN, 'DONE', 'ERROR'];
-  const isAhead = (status: TransactionStatus, at: number) =>
+  const latestFirst = nodesOf(of.events).reverse();
+  const reached = new Map(latestFirst.map(({ status, occurredAt }) => [status, occurredAt]));
+  const steps: Status[] = [...OPEN, 'DONE', 'ERROR'];
+  const isAhead = (status: Status, at: number) =>
     !isFinal(now) && status !== 'ERROR' && !(status === 'PENDING_RECEIPT' && skipsReceipt(collection)) && at > (now ? steps.indexOf(now) : -1);
   const shown = steps.filter((status, at) => reached.has(status) || isAhead(status, at));
   let before: string | undefined;

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
-import { EraseUserDocument, type UserPartsFragment as User, UserDocument, type UserQuery, UsersDocument, type UsersQuery } from '../generated/graphql.ts';
+import { EraseUserDocument, type UserPartsFragment as User, UserDocument, type UserQuery, UsersDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Input } from '../kit/form.ts';
-import { type Column, factsOf, List, usePages } from '../kit/list.ts';
+import { type Column, factsOf, Listing } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
 import { Answer, Empty, may, Needs, Page, useAsk } from '../kit/page.ts';
 import { UUID } from '../kit/picker.ts';
@@ -31,16 +31,15 @@ export function show(id?: string) {
 /** The users of the tenant; an id that is pasted into the search leads to its user. */
 function UsersPage() {
   const search = place.value.query.get('search') ?? '';
-  const asked = usePages(UsersDocument, { filter: { search: search.trim() || null } });
+  const variables = { filter: { search: search.trim() || null } };
   const find = (text: string) => (UUID.test(text.trim()) ? go(linkTo(['users', text.trim()])) : go(linkTo(['users'], { search: text }), { replaces: true }));
   const link = may('users:migrate') && html`<a class="button" href=${linkTo(['migrations', 'new'])}>Import users</a>`;
   return html`<${Page} title="Users" actions=${link}>
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       <${Input} label="Search" type="search" maxlength="1000" placeholder="Name, email, external id, wallet or id" value=${search} onInput=${find} />
     </form>
-    <${Answer} asked=${asked}>${({ users }: UsersQuery) =>
-      html`<${List} label="Users" of=${users} pages=${asked.pages} columns=${COLUMNS} keyOf=${({ id }: User) => id} linkOf=${({ id }: User) => linkTo(['users', id])}
-        empty=${search ? 'No user matches.' : html`<${Empty} icon="users" next=${link}>No users yet. Import them from a spreadsheet.<//>`} />`}<//>
+    <${Listing} label="Users" operation=${UsersDocument} columns=${COLUMNS} linkOf=${({ id }: User) => linkTo(['users', id])} variables=${variables}
+      empty=${search ? 'No user matches.' : html`<${Empty} icon="users" next=${link}>No users yet. Import them from a spreadsheet.<//>`} />
   <//>`;
 }
 

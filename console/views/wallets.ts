@@ -1,14 +1,7 @@
 import type { ComponentChildren as Content } from 'preact';
 import { useState } from 'preact/hooks';
-import { ask, resultOf } from '../api.ts';
-import {
-  AssignNetworkDocument,
-  RulesDocument,
-  type RulesQuery,
-  WalletPartsDocument,
-  type WalletPartsQuery,
-  type WalletRuleStatus,
-} from '../generated/graphql.ts';
+import { mutate } from '../api.ts';
+import { AssignNetworkDocument, RulesDocument, type RulesQuery, WalletPartsDocument, type WalletPartsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { type Column, Listing, nodesOf, Table } from '../kit/list.ts';
 import { Dialog, toast } from '../kit/overlay.ts';
@@ -51,7 +44,7 @@ export function trailOf(wallet: Pick<Wallet, 'account'> | null | undefined): Cru
   return [{ text: 'Accounts', link: linkTo(['accounts']) }, ...accounts];
 }
 
-export const RuleStatus = ({ status }: { status: WalletRuleStatus }) => html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>`;
+export const RuleStatus = ({ status }: Pick<Rule, 'status'>) => html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>`;
 export const WriteNeeded = () => html`<${Needs} permission="wallet-rules:write" to="change rules" />`;
 
 export function show(id?: string, ...others: string[]) {
@@ -91,7 +84,7 @@ function Assign({ walletId, chain, onClose, onDone }: { walletId: string; chain:
   const name = useName(known, networkId) ?? 'The network';
   const { run, isBusy, failure } = useAction();
   const assign = async () => {
-    resultOf((await ask(AssignNetworkDocument, { walletId, networkId })).result);
+    await mutate(AssignNetworkDocument, { walletId, networkId });
     toast(`${name} is assigned to the wallet.`);
     onClose();
     onDone();
