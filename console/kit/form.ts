@@ -65,9 +65,15 @@ type EntryInput = FieldInput & { value: string; isTime?: boolean; onEnter(value:
 
 /** A line of text or a time, in UTC, that counts once it is entered as a whole. */
 export function Entry({ label, hint, issue, value, isTime = false, onEnter, ...attributes }: EntryInput) {
-  const enter = (event: Event) => onEnter(isTime ? utcOf(inputOf(event)) : inputOf(event).trim());
+  // What is typed and not yet entered stays when the view around it changes.
+  const [typed, setTyped] = useState<string>();
+  const enter = (event: Event) => {
+    setTyped(undefined);
+    onEnter(isTime ? utcOf(inputOf(event)) : inputOf(event).trim());
+  };
   return html`<${Field} ...${{ label, hint, issue }}>${(described: object) =>
-    html`<input autocomplete="off" spellcheck="false" ...${isTime && LOCAL_TIME} ...${attributes} ...${described} value=${isTime ? localOf(value) : value} onChange=${enter} />`}<//>`;
+    html`<input autocomplete="off" spellcheck="false" ...${isTime && LOCAL_TIME} ...${attributes} ...${described}
+      value=${typed ?? (isTime ? localOf(value) : value)} onInput=${(event: Event) => setTyped(inputOf(event))} onChange=${enter} />`}<//>`;
 }
 
 type SelectInput = FieldInput & { value: string; options: readonly (readonly [value: string, text: string])[]; onChange(value: string): void };

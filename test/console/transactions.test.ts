@@ -135,6 +135,21 @@ describeReal('chromium', 'the transactions of the console', () => {
     expectQuiet(open, relay.url);
   });
 
+  it('come while somebody types a filter, and leave what is typed', async () => {
+    const [id = ''] = await registered(p, 1);
+    const page = await beginAt(open, p.demo, '#/transactions');
+    await isLive(page);
+    const search = page.getByLabel('Id or hash');
+    await search.pressSequentially(id.slice(0, 5));
+    await notify(p, id, 2);
+    await row(page, id).waitFor();
+    expect(await search.inputValue()).toBe(id.slice(0, 5));
+    await search.pressSequentially(id.slice(5));
+    await page.keyboard.press('Enter');
+    await expect.poll(() => idsOf(page), SOON).toEqual([id]);
+    expect(await search.inputValue()).toBe(id);
+  });
+
   it('are without a gap after the stream was cut, which is shown; none comes twice', async () => {
     const all = await registered(p, 8);
     const page = await beginAt(open, p.demo, '#/transactions');
