@@ -68,7 +68,7 @@ function ClientSheet({ client, done }: { client: Shown; done: Done<Shown> }) {
       !isConsole &&
       html`<${ConfirmButton} title=${`Rotate the secret of ${name}?`} verb="Rotate the secret" isHarmless=${overlap !== '0'} act=${rotate}>
         <p>The client gets another secret, which is shown once.</p>
-        <${Select} label="The present secret stops working" value=${overlap} options=${OVERLAPS} onChange=${setOverlap} /><//>`
+        <${Select} label="The current secret stops working" value=${overlap} options=${OVERLAPS} onChange=${setOverlap} /><//>`
     }
     ${
       status === 'ACTIVE'
@@ -123,7 +123,7 @@ function ClientForm({ client, done }: { client?: Shown; done: Done<Shown> }) {
     ${
       !draft.isConsole &&
       html`<fieldset><legend>May get</legend>${Object.entries(GRANTS).map(([grant, label]) => oneOf('grantTypes', grant, label))}</fieldset>
-      <fieldset><legend>Permissions of its own tokens</legend>${permissions.map((name) => oneOf('scopes', name, html`<code>${name}</code>`))}</fieldset>
+      <fieldset><legend>Permissions of tokens that the client requests for itself</legend>${permissions.map((name) => oneOf('scopes', name, html`<code>${name}</code>`))}</fieldset>
       <details><summary>Tokens, addresses and limits</summary><div class="stack">
         <${Check} label="Tokens expire" checked=${expiry.enabled} onChange=${(enabled: boolean) => put({ tokenExpiry: { ...expiry, enabled } })} />
         ${number('tokenExpiry.duration', 'Lifetime of its tokens in seconds', expiry.duration, (value) => ({ tokenExpiry: { ...expiry, duration: value ?? 0 } }))}

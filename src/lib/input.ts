@@ -90,7 +90,7 @@ export function sameName(name: string, names: readonly string[]): string | undef
   );
 }
 
-/** Returns the transformation of a schema by `read`. What that returns undefined for has an issue with this message. */
+/** Returns a transformation for a schema. A value for which `read` returns undefined is an issue with this message. */
 export function readAs<Given, Value>(read: (given: Given) => Value | undefined, message: string) {
   return (given: Given, context: z.core.$RefinementCtx<Given>): Value => {
     const value = read(given);

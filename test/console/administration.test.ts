@@ -63,7 +63,7 @@ describeReal('chromium', 'administration in the console', () => {
     await page.getByRole('button', { name: 'Acme ERP', exact: true }).click();
     await sheet.getByRole('button', { name: 'Rotate the secret' }).click();
     const confirm = page.getByRole('dialog', { name: 'Rotate the secret of Acme ERP?' });
-    await confirm.getByLabel('The present secret stops working').selectOption('In 1 hour');
+    await confirm.getByLabel('The current secret stops working').selectOption('In 1 hour');
     await confirm.getByRole('button', { name: 'Rotate the secret' }).click();
     const second = await secretOf();
     expect([await grantStatus(p, first), await grantStatus(p, second)]).toEqual([200, 200]);

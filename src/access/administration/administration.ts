@@ -70,7 +70,7 @@ export interface Administrator {
   ownClientId: string | undefined;
 }
 
-/** The operator on the command line, who may do everything; also a supervisor in changes of the own account. */
+/** The operator on the command line, who may do everything; also a supervisor who changes their own account. */
 export const OPERATOR: Administrator = { holds: () => true, ownClientId: undefined };
 
 /** Returns a principal as an administrator. */

@@ -41,8 +41,8 @@ export function lockName(username: string): string {
 }
 
 /**
- * Where a login came from: null for the token endpoint; for the console an address, whose failures lock a username for
- * this address only.
+ * Where a password was sent: null at the token endpoint; at the console the address that sent it; for a change of one's
+ * own password the session. Failures from an address or a session lock the username for that one only.
  */
 export type LoginOrigin = string | null;
 

@@ -13,7 +13,10 @@ interface ThrottleDependencies {
   nowMs(): number;
 }
 
-/** Limits guessing of client secrets, and of passwords at the console. While the cache is down each process counts for itself. */
+/**
+ * Limits guessing of client secrets, and of passwords at the console. While the cache is down each process counts for
+ * itself.
+ */
 export class Throttle {
   /** The counter of wrong client secrets by outcome; to be registered with the metrics of the process. */
   readonly wrongSecrets = counterBy('outcome', ['refused', 'throttled'], {
@@ -40,10 +43,10 @@ export class Throttle {
   }
 
   /**
-   * Refuses a caller who has failed too often to try again, even with the right secret.
+   * Rejects a caller that has failed too often, even with the right secret.
    * @throws Refusal `rate_limit_exceeded` after twenty failures within a minute.
    */
-  async requireChance(address: string, clientId: string | undefined): Promise<void> {
+  async requireAttemptsLeft(address: string, clientId: string | undefined): Promise<void> {
     const { count, resetInSeconds } = await this.#count(keyOf(address, clientId), 0);
     if (count >= MAX_FAILURES) throw new Refusal('rate_limit_exceeded', { retryAfterSeconds: resetInSeconds });
   }

@@ -9,7 +9,7 @@ import type { SupervisorRecord, Supervisors } from './supervisors.service.ts';
 
 /** The greatest number of logins of one username that wait for the mutex. */
 const MAX_WAITING = 64;
-/** The greatest number of logins of the console that are in the queue of passwords, so that most of it is left. */
+/** The maximum number of console logins in the hashing queue, so that most of it is left for the token endpoint. */
 const MAX_CONSOLE = 8;
 
 interface PasswordCheckDependencies {
@@ -22,7 +22,7 @@ interface PasswordCheckDependencies {
 export class PasswordCheck {
   readonly #deps: PasswordCheckDependencies;
   readonly #guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
-  /** Anyone may sign in to the console without a client secret: this must not fill the queue of the token endpoint. */
+  /** Console logins need no client secret, so anyone can send them: they must not fill the hashing queue. */
   readonly #console = new Semaphore({ permits: MAX_CONSOLE, maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
 
   constructor(deps: PasswordCheckDependencies) {

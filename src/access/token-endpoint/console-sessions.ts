@@ -11,7 +11,7 @@ import type { Grant } from './grants.ts';
 
 interface ConsoleSessionsDependencies {
   directory: Pick<AccessDirectory, 'client'>;
-  throttle: Pick<Throttle, 'requireChance' | 'failed'>;
+  throttle: Pick<Throttle, 'requireAttemptsLeft' | 'failed'>;
   password: Pick<Grant, 'handle'>;
   refresh: Pick<Grant, 'handle'>;
   refreshTokens: Pick<RefreshTokens, 'claimsOf'>;
@@ -31,7 +31,7 @@ export class ConsoleSessions {
   }
 
   /**
-   * Signs a supervisor in, and ends the sessions of the refresh tokens that its browser has.
+   * Signs a supervisor in, and ends the sessions whose refresh tokens the browser has.
    * @throws Refusal `invalid_client`, `invalid_grant`, `rate_limit_exceeded` after twenty failures from the address
    * within a minute; `service_unavailable` while the cache accepts no session, or when too many sign-ins wait.
    */
@@ -44,7 +44,7 @@ export class ConsoleSessions {
     const address = callerAddress(realIp);
     // Each failure is counted before the next attempt from the address, so that concurrent ones get no more chances.
     return this.#attempts.run(address, async () => {
-      await throttle.requireChance(address, 'console');
+      await throttle.requireAttemptsLeft(address, 'console');
       const client = await this.#find(clientId);
       const granted = client && (await grant.handle({ grant_type: 'password', username, password }, client, address));
       if (granted) {
@@ -57,7 +57,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Redeems the refresh token of a session. Several count as none, since a server on a sibling domain may have added one.
+   * Redeems the refresh token of a session. Several count as none, because a server on a sibling domain may have added
+   * one.
    * @throws Refusal `invalid_client`, `invalid_grant`; `service_unavailable` while the cache accepts no session.
    */
   async renew(clientId: string, refreshTokens: readonly string[]): Promise<TokenResponse> {

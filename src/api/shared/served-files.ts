@@ -76,12 +76,12 @@ function tagOf(coding: string, bytes: Buffer): string {
   return `"${createHash('sha256').update(coding).update(bytes).digest('base64url')}"`;
 }
 
-/** An `Accept-Encoding` that takes gzip (RFC 9110, section 12.5.3). */
+/** An `Accept-Encoding` that accepts gzip (RFC 9110, section 12.5.3). */
 const ZIPPED = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
 
 /**
- * Sends a file, compressed to who takes that, or 304 to a client that has the current version. All responses share its
- * bytes. The files are public, so the audit record contains only their length.
+ * Sends a file, compressed for clients that accept gzip, or 304 to a client that has the current version. All responses
+ * share its bytes. The files are public, so the audit record contains only their length.
  */
 export function sendFile({ req, res, audit }: Exchange, file: ServedFile): void {
   const { type, cacheControl, policy } = file;

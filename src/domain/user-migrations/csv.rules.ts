@@ -16,8 +16,8 @@ export interface ByteRange {
 }
 
 /**
- * The fields of a CSV record, without the quotes around them, its end and the start of the next one, as byte offsets; or what is wrong with it, as a
- * text for the file's sender.
+ * The fields of a CSV record without the quotes around them, its end and the start of the next one, as byte offsets; or
+ * what is wrong with it, as a text for the file's sender.
  */
 type QuotedRecord = { ranges: ByteRange[]; end: number; next: number } | { fault: string };
 
