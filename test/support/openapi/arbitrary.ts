@@ -102,7 +102,15 @@ function both(first: Schema, second: Schema): Schema {
   const required = [...(first.required ?? []), ...(second.required ?? [])];
   const narrowed = Object.entries(second.properties ?? {}).map(([name, schema]) => [
     name,
-    { ...first.properties?.[name], ...schema },
+    narrowedBy((first.properties?.[name] ?? {}) as Schema, schema as Schema),
   ]);
   return { ...first, properties: { ...first.properties, ...Object.fromEntries(narrowed) }, required };
+}
+
+/** What two schemas of one member say, with the patterns of both. */
+function narrowedBy(first: Schema, second: Schema): Schema {
+  const patterns = [first.pattern, second.pattern].filter((pattern) => pattern !== undefined);
+  if (patterns.length < 2) return { ...first, ...second };
+  const pattern = `^${patterns.map((one) => `(?=[\\s\\S]*(?:${one}))`).join('')}`;
+  return { ...first, ...second, pattern };
 }
