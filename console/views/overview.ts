@@ -37,7 +37,7 @@ const age = ({ updatedAt }: Transaction) => lasting(updatedAt ?? '', new Date().
 
 function tiles({ since }: { since: string }) {
   const filters = { ...filtersOfParts({}), ERROR: { status: 'ERROR' as const, updatedSince: since } };
-  return Promise.all([ask(TransactionCountsDocument, filters), longestAgo({}, ['STARTED', 'IN_PROGRESS'], 1)]);
+  return Promise.all([ask(TransactionCountsDocument, filters), longestAgo({}, ['IN_PROGRESS'], 1)]);
 }
 
 /** Four numbers, each a link to the list of what it counts. */
@@ -45,16 +45,15 @@ function Tiles({ round }: { round: number }) {
   const since = midnight();
   const asked = useAsk(tiles, { since }, round);
   return html`<${Answer} asked=${asked} skeleton=${html`<${Skeleton} rows=${2} />`}>${([counts, [oldest]]: Awaited<ReturnType<typeof tiles>>) => {
-    const tile = (label: string, note: string, parts: Part[], query: Record<string, string> = {}) =>
-      html`<a class="tile" href=${linkTo(['transactions'], { status: parts[0], ...query })}><span>${label}</span><b>${countOf(counts, parts)}</b>
+    const tile = (label: string, note: string, part: Part, query: Record<string, string> = {}) =>
+      html`<a class="tile" href=${linkTo(['transactions'], { status: part, ...query })}><span>${label}</span><b>${countOf(counts, [part])}</b>
         <span class="muted">${note}</span></a>`;
-    // A list has one status: that of the transaction whose age is shown.
-    const status = oldest?.status ?? 'IN_PROGRESS';
+    const started = counts.STARTED.totalCount === 0 ? '' : `, and ${countOf(counts, ['STARTED'])} started`;
     return html`<div class="tiles">
-      ${tile('In progress', oldest ? `the oldest for ${age(oldest)}` : 'none waits', ['STARTED', 'IN_PROGRESS'], { status })}
-      ${tile('Failed today', 'since midnight', ['ERROR'], { since })}
-      ${tile('Waiting for a receipt', 'sent to the network', ['PENDING_RECEIPT'])}
-      ${tile('Conflicts', 'reported as done and as failed', ['CONFLICT'])}
+      ${tile('In progress', `${oldest ? `the oldest for ${age(oldest)}` : 'none waits'}${started}`, 'IN_PROGRESS')}
+      ${tile('Failed today', 'since midnight', 'ERROR', { since })}
+      ${tile('Waiting for a receipt', 'sent to the network', 'PENDING_RECEIPT')}
+      ${tile('Conflicts', 'reported as done and as failed', 'CONFLICT')}
     </div>`;
   }}<//>`;
 }

@@ -47,6 +47,11 @@ describeReal('chromium', 'the overview', () => {
     await progress.getByText('waits for the chain processor to prepare and sign it').waitFor();
     expect(await progress.getByRole('listitem').count()).toBe(4);
     await beginAt(open, p.demo, '#/overview');
+    const tile = page.getByRole('link', { name: 'In progress' });
+    await expect.poll(() => tile.innerText(), SOON).toMatch(/\n2\nthe oldest for 1 h 30 min, and 1 started$/);
+    await tile.click();
+    await expect.poll(() => idsOf(page), SOON).toHaveLength(2);
+    await beginAt(open, p.demo, '#/overview');
     await page.getByRole('link', { name: 'All that are stuck' }).click();
     await expect.poll(() => idsOf(page), SOON).toHaveLength(2);
     expect((await idsOf(page))[0]).toBe(stuck);
