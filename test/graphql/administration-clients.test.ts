@@ -178,6 +178,45 @@ describe('the secret of a client', () => {
     expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
   });
 
+  it('D3-06: shows in every answer until when the previous one works, and then no more', async () => {
+    const [rotated, other] = [await createdClient(p, token), await createdClient(p, token)];
+    const shown = async () => {
+      const { client } = await operate(p, token, ClientDocument, { id: rotated.client.id });
+      const { clients } = await operate(p, token, ClientsDocument, { first: 100 });
+      const listed = clients.edges.filter(({ node }) => [rotated.client.id, other.client.id].includes(node.id));
+      return [client, ...listed.map(({ node }) => node)].map((found) => found?.previousSecretExpiresAt);
+    };
+    expect(rotated.client.previousSecretExpiresAt).toBeNull();
+    expect(await shown()).toEqual([null, null, null]);
+    const sentMs = Date.now() + clock.skewMs;
+    const { result } = await operate(p, token, RotateClientSecretDocument, {
+      id: rotated.client.id,
+      overlapSeconds: 60,
+    });
+    if (result.__typename !== 'CreatedClient') throw new Error(JSON.stringify(result));
+    const until = result.client.previousSecretExpiresAt ?? '';
+    expect(Date.parse(until) - 60_000).toBeGreaterThanOrEqual(sentMs);
+    expect(Date.parse(until) - 60_000).toBeLessThanOrEqual(Date.now() + clock.skewMs);
+    expect(await shown()).toEqual([until, until, null]);
+    clock.skewMs += 60_000;
+    expect(await withSecret(rotated.client.id, rotated.credentials.client_secret)).toBe(401);
+    expect(await shown()).toEqual([null, null, null]);
+  });
+
+  it('D3-06: each rotation of one request shows its own previous one', async () => {
+    const { client } = await createdClient(p, token);
+    const rotation = (name: string, seconds: number) =>
+      `${name}: rotateClientSecret(id: "${client.id}", overlapSeconds: ${seconds}) {
+        ... on CreatedClient { client { previousSecretExpiresAt } } }`;
+    const query = `mutation { ${rotation('first', 60)} ${rotation('second', 120)} ${rotation('third', 0)} }`;
+    const { json } = await p.call('POST', '/graphql', { token, json: { query } });
+    const [first, second, third] = ['first', 'second', 'third'].map(
+      (name) => json.data[name].client.previousSecretExpiresAt,
+    );
+    expect(Date.parse(second)).toBeGreaterThan(Date.parse(first));
+    expect(third).toBeNull();
+  });
+
   it('D3-06: an overlap of null is none', async () => {
     const { client, credentials } = await createdClient(p, token);
     await rotatedSecret(p, token, client.id, null);

@@ -207,10 +207,10 @@ describe('statements', () => {
     return names.includes('ruleId') ? `ruleId: "${wallet.rules.edges[0].node.id}", ` : '';
   };
 
-  /** One for each list and each total, one for all accounts of wallets, and one for all locks of supervisors. */
+  /** One for each list and each total, one for all accounts of wallets, all locks of supervisors, all previous secrets of clients. */
   const STATEMENTS: Record<string, number> = {
     ...{ 'Query.accounts': 12, 'Query.wallets': 15, 'Query.walletRules': 5, 'Query.networks': 2, 'Query.users': 2 },
-    ...{ 'Query.migrations': 6, 'Query.transactions': 5, 'Query.assets': 2, 'Query.clients': 2 },
+    ...{ 'Query.migrations': 6, 'Query.transactions': 5, 'Query.assets': 2, 'Query.clients': 3 },
     ...{ 'Query.supervisors': 3, 'Query.auditRecords': 2, 'Query.walletRuleVersions': 3, 'Query.networkCurrencies': 2 },
   };
 

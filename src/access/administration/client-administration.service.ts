@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isUuid } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
+import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { invalidInput, notFound } from '../../platform/errors.ts';
@@ -99,6 +100,24 @@ export class ClientAdministration {
       const secret = await this.#addSecret(before);
       return { client: await this.#update(before, {}), secret };
     });
+  }
+
+  /**
+   * Returns for each client, in order, when its previous secret expires, as PostgreSQL's text in UTC; null if it has none
+   * that is valid. It takes one statement, however many the clients.
+   */
+  async previousSecretExpiries(nodeId: string, ids: readonly string[]): Promise<(string | null)[]> {
+    const { db, nowMs } = this.#deps;
+    // Of two valid secrets only the previous one expires.
+    const previous = await db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('client_secrets')
+        .select(['client_id', 'expires_at'])
+        .where((eb) => isOneOf(eb, 'client_id', ids))
+        .where('expires_at', '>', new Date(nowMs()).toISOString()),
+    );
+    const expiries = new Map(previous.map((secret) => [secret.client_id, secret.expires_at]));
+    return ids.map((id) => expiries.get(id) ?? null);
   }
 
   /**

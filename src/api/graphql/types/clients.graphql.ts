@@ -5,6 +5,7 @@ import { type Builder, connectionOf, implement, inputOf, needs } from '../kit/bu
 import { parsedArgument } from '../kit/camel-input.ts';
 import { tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
+import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
@@ -14,6 +15,11 @@ function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_h
 
 /** Adds the type of clients, with its queries and mutations. */
 export function addClients(builder: Builder, refs: TypeRefs): void {
+  // Not cached, so that a rotation that follows another one returns the current expiry.
+  const previousSecrets = loaderPerOperation<string | null>(
+    (ids, { services, principal }) => services.clientAdministration.previousSecretExpiries(principal.nodeId, ids),
+    { cache: false },
+  );
   const tokenExpiry = builder.objectRef<ClientRow>('TokenExpiry').implement({
     description: "The lifetime of a client's tokens.",
     fields: (t) => ({
@@ -74,6 +80,12 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       type: refs.clientStatus,
       description: 'Whether the client can get and use tokens.',
       resolve: (row) => row.status,
+    }),
+    previousSecretExpiresAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the secret before the present one stops working; null if there is none.',
+      resolve: ({ id }, _args, context) => previousSecrets(context).load(id),
     }),
   }));
   addClientMutations(builder, refs);
