@@ -17,12 +17,9 @@ export function Dialog({ title, onClose, children, class: name = '' }: DialogInp
     dialog.current?.showModal();
     return () => before instanceof HTMLElement && before.focus();
   }, []);
-  const cancel = (event: Event) => {
-    if (event.target !== dialog.current) return;
-    event.preventDefault();
-    onClose();
-  };
-  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onCancel=${cancel}><h2 id=${id}>${title}</h2>${children}</dialog>`;
+  // No dialog can refuse the second Escape in a row: one that stays opens again.
+  const closed = () => [onClose(), setTimeout(() => dialog.current?.showModal())];
+  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onClose=${closed}><h2 id=${id}>${title}</h2>${children}</dialog>`;
 }
 
 /** A dialog at the right side, for one thing of the view. */
