@@ -58,7 +58,7 @@ type InputInput = FieldInput & { value: string; onInput(value: string): void; [a
 /** A line of text. */
 export function Input({ label, hint, issue, failure, path, value, onInput, ...attributes }: InputInput) {
   return html`<${Field} ...${{ label, hint, issue, failure, path }}>${(described: object) =>
-    html`<input autocomplete="off" spellcheck="false" ...${attributes} ...${described} value=${value} onInput=${(event: Event) => onInput(inputOf(event))} />`}<//>`;
+    html`<input autocomplete="off" spellcheck=${false} ...${attributes} ...${described} value=${value} onInput=${(event: Event) => onInput(inputOf(event))} />`}<//>`;
 }
 
 type EntryInput = FieldInput & { value: string; isTime?: boolean; onEnter(value: string): void; [attribute: string]: unknown };
@@ -72,7 +72,7 @@ export function Entry({ label, hint, issue, value, isTime = false, onEnter, ...a
     onEnter(isTime ? utcOf(inputOf(event)) : inputOf(event).trim());
   };
   return html`<${Field} ...${{ label, hint, issue }}>${(described: object) =>
-    html`<input autocomplete="off" spellcheck="false" ...${isTime && LOCAL_TIME} ...${attributes} ...${described}
+    html`<input autocomplete="off" spellcheck=${false} ...${isTime && LOCAL_TIME} ...${attributes} ...${described}
       value=${typed ?? (isTime ? localOf(value) : value)} onInput=${(event: Event) => setTyped(inputOf(event))} onChange=${enter} />`}<//>`;
 }
 
@@ -97,7 +97,7 @@ export function useForm<Name extends string>(first: Readonly<Record<Name, string
   const action = useAction();
   const input = (name: Name, label: string, more: object = {}) =>
     html`<${Input} label=${label} name=${name} required value=${given[name]} failure=${action.failure} path=${name}
-      onInput=${(text: string) => setGiven({ ...given, [name]: text })} ...${more} />`;
+      onInput=${(text: string) => setGiven((now) => ({ ...now, [name]: text }))} ...${more} />`;
   return { given, setGiven, input, action };
 }
 

@@ -101,7 +101,7 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
       described: object,
     ) => html`<input ...${attributes} ...${described}
       role="combobox" aria-autocomplete="list" aria-expanded=${isShown} aria-controls=${list} aria-activedescendant=${isShown ? `${list}-${active}` : undefined}
-      autocomplete="off" spellcheck="false" title=${known && value} value=${known?.text ?? value}
+      autocomplete="off" spellcheck=${false} title=${known && value} value=${known?.text ?? value}
       onInput=${type} onKeyDown=${press} onClick=${() => setOpen(true)} onFocus=${({ target }: Event) => (target as HTMLInputElement).select()} />`}<//>
     <ul role="listbox" id=${list} aria-label=${label} hidden=${!isShown}>${options.map(
       (option, at) => html`<li role="option" id=${`${list}-${at}`} key=${option.id} aria-selected=${at === active}

@@ -40,7 +40,7 @@ export function SignIn() {
       ${(isApi || isAsked) && input('clientId', 'Client id', { hint: isApi ? undefined : 'From the link to the console of your organisation' })}
       ${
         isApi
-          ? input('clientSecret', 'Client secret', { type: 'password' })
+          ? input('clientSecret', 'Client secret', { type: 'password', autocomplete: 'new-password' })
           : html`${input('username', 'Username', { autocomplete: 'username' })}${input('password', 'Password', { type: 'password', autocomplete: 'current-password' })}`
       }<//>
     <p class="links">

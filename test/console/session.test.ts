@@ -226,6 +226,18 @@ describeReal('chromium', 'the session of the console', () => {
     await page.reload();
   });
 
+  it('begins with what a password manager fills in at once', async () => {
+    const { supervisor, console_client_id: clientId } = p.demo;
+    const page = await anew();
+    await page.evaluate(`for (const [name, text] of Object.entries(${JSON.stringify({ clientId, ...supervisor })})) {
+      const input = document.querySelector('input[name=' + name + ']');
+      input.value = text;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+    }`);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await accountOf(page).waitFor();
+  });
+
   it('does not begin with a wrong id, secret or password: the page says so, and takes the right one', async () => {
     const page = await anew();
     const { client, supervisor, console_client_id } = p.demo;
