@@ -33,10 +33,11 @@ export function Layout() {
 function Loaded({ view, parts }: { view: View; parts: string[] }) {
   const [module, setModule] = useState<ViewModule>();
   const { run, failure } = useAction();
-  const load = () => void run(async () => setModule(await view.load()));
-  useEffect(load, []);
+  useEffect(() => void run(async () => setModule(await view.load())), []);
+  // Firefox does not request a module again that could not be loaded, until the page is reloaded.
+  const again = () => void run(() => view.load().then(setModule, () => fetch('').then(() => location.reload())));
   if (module) return module.show(...parts) ?? html`<${NotFound} />`;
-  return html`<${Page} title=${view.title}>${failure ? html`<${FailureBox} failure=${failure} retry=${load} />` : html`<${Skeleton} />`}<//>`;
+  return html`<${Page} title=${view.title}>${failure ? html`<${FailureBox} failure=${failure} retry=${again} />` : html`<${Skeleton} />`}<//>`;
 }
 
 function Brand() {

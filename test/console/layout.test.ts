@@ -38,6 +38,15 @@ describeReal('chromium', 'the layout of the console', () => {
     expect(await shown(own.page)).toContain('you do not have the permission audit:read');
   });
 
+  it('loads a view again whose module the browser takes for missing', async () => {
+    const page = await beginAt(open, p.demo, '#/accounts');
+    const missing = '**/views/profile.ts';
+    await page.route(missing, (route) => route.abort(), { times: 2 });
+    await page.evaluate("location.hash = '#/profile'");
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Change the password' }).waitFor();
+  });
+
   it('opens the navigation by a button on a phone, and closes it with the choice of a view', async () => {
     const page = await beginAt(open, p.demo, '#/accounts');
     await page.setViewportSize({ width: 390, height: 844 });
