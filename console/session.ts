@@ -165,10 +165,9 @@ export function end(): Ended {
   return new Ended(notice.value);
 }
 
-// Another tab has signed out.
-continuedClient.onRemoved(() => {
-  if (isPerson()) end();
-});
+// Another tab has signed out; a page that the browser keeps for Back is not told until it is shown again.
+continuedClient.onRemoved(() => isPerson() && end());
+addEventListener('pageshow', ({ persisted }) => persisted && isPerson() && continuedClient.get() === '' && end());
 
 class Refused extends Error {}
 

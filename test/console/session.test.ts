@@ -155,6 +155,14 @@ describeReal('chromium', 'the session of the console', () => {
     await other.getByText('Your session was revoked or has expired').waitFor();
   });
 
+  it('D3-40: has ended in a page that the browser kept for Back while another tab signed out', async () => {
+    const page = await anew();
+    await signIn(page, p.demo);
+    await page.evaluate(`localStorage.removeItem('portcullis.session');
+      dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));`);
+    await page.getByText('Your session was revoked or has expired').waitFor();
+  });
+
   it('D3-40: ends in a tab, and there alone, when somebody else has signed in in another', async () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
