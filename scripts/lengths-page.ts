@@ -23,11 +23,12 @@ const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Le
     surname: ['surname of a user', '`surname`', ROW],
     // Some characters are two in lower case.
     address: undefined,
+    erased_by: undefined,
   },
   wallet_rules: { name: ['name of a rule', '`name`', REFUSED] },
   wallet_rule_versions: {
     name: undefined,
-    subject: ['who changed a rule, or started a migration', '`sub` of the token', CUT],
+    subject: ['who changed a rule, started a migration, or erased a user', '`sub` of the token', CUT],
     client_id: ['client by which a rule was changed', '`client_id` of the token', CUT],
     correlation_id: ['correlation id of the request, in bytes', '`X-Correlation-ID`', REFUSED],
   },

@@ -10,7 +10,7 @@ export const MAX_LENGTHS = {
   revoked_tokens: { token_id: 255 },
   supervisors: { username: 255 },
   transaction_ids: { id: 128 },
-  users: { email: 512, external_id: 512, name: 1_024, surname: 1_024, address: 256 },
+  users: { email: 512, external_id: 512, name: 1_024, surname: 1_024, address: 256, erased_by: 1_024 },
   wallet_rule_versions: { name: 1_024, subject: 1_024, client_id: 1_024, correlation_id: 1_024 },
   wallet_rules: { name: 1_024 },
 } as const;

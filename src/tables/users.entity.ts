@@ -20,6 +20,11 @@ export const User = defineEntity({
     kycTokenTxHash: p.text().nullable(),
     /** When the personal data was last erased. */
     erasedAt: p.datetime(6).$type<string>().nullable(),
+    /** The numbers of audit records and stored responses that all erasures of the user have erased. */
+    erasedRecords: p.integer().nullable(),
+    erasedResponses: p.integer().nullable(),
+    /** The `sub` of the token that last erased the user; null for the command line. */
+    erasedBy: p.text().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
   uniques: [

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
-import { EraseUserDocument, MigrationsDocument, UserDocument } from '../graphql/generated/graphql.ts';
-import { MISSING, operate } from '../support/graphql/administration.ts';
+import { EraseUserDocument, MigrationsDocument, UserDocument, UsersDocument } from '../graphql/generated/graphql.ts';
+import { loginOfDemo, MISSING, operate } from '../support/graphql/administration.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
 import { type Portcullis, startEmbedded, startPortcullis } from '../support/harness.ts';
@@ -360,11 +360,49 @@ describe('erasing a user', () => {
     expect(permissionsOfRole('admin')).toContain('users:erase');
   });
 
+  it('D7-09: the receipt is kept with the user, with who erased it, and counts what is erased once more', async () => {
+    const { user } = person();
+    const { json } = await migrate.one(user, { 'idempotency-key': randomUUID() });
+    const read = async () => (await operate(p, token, UserDocument, { id: json.id })).user;
+    expect(await read()).toMatchObject({ erasedAt: null, erasure: null });
+    const first = await erase(json.id);
+    if (first.__typename !== 'User') throw new Error(JSON.stringify(first));
+    expect(first.erasure).toMatchObject({ responses: 1, by: p.demo.client.client_id, erasedAt: first.erasedAt });
+    const records = first.erasure?.records ?? 0;
+    expect(records).toBeGreaterThanOrEqual(2);
+    expect((await read())?.erasure).toEqual(first.erasure);
+    const { users } = await operate(p, token, UsersDocument, { last: 1 });
+    expect(users.edges[0]?.node).toMatchObject({ id: json.id, erasure: first.erasure });
+    const { access_token: ofSupervisor } = await loginOfDemo(p);
+    const again = await erase(json.id, ofSupervisor);
+    if (again.__typename !== 'User') throw new Error(JSON.stringify(again));
+    const me = await p.call('POST', '/graphql', { token: ofSupervisor, json: { query: '{ me { subject } }' } });
+    expect(again.erasure).toMatchObject({ responses: 1, by: me.json.data.me.subject, erasedAt: again.erasedAt });
+    expect(again.erasure?.records).toBeGreaterThan(records);
+    expect((await read())?.erasure).toEqual(again.erasure);
+  });
+
+  it('D7-09: a user whom an earlier version has erased has no receipt', async () => {
+    const { json } = await migrate.one(person().user);
+    const erased_at = new Date().toISOString();
+    await rows(p).run((k) => k.updateTable('users').set({ erased_at }).where('id', '=', json.id));
+    const { user } = await operate(p, token, UserDocument, { id: json.id });
+    expect(user).toMatchObject({ erasedAt: erased_at, erasure: null });
+  });
+
+  it('D7-09: a subject of any length is kept, cut, with the receipt', async () => {
+    const { json } = await migrate.one(person().user);
+    const { current } = p.service.context.secrets.jwt.legacy;
+    const claims = { token_use: undefined, sub: 's'.repeat(1_100), scope: 'users:read users:erase' };
+    const erased = await erase(json.id, signed(p, apiClaims(p, claims), { secret: current }));
+    expect(erased).toMatchObject({ __typename: 'User', erasure: { by: 's'.repeat(1_024) } });
+  });
+
   it('D7-09: once more changes nothing; the identifiers are free for another user', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
     const first = await erase(json.id);
-    expect(await erase(json.id)).toEqual({ ...first, erasedAt: expect.any(String) });
+    expect(await erase(json.id)).toEqual({ ...first, erasedAt: expect.any(String), erasure: expect.any(Object) });
     expect(await erase((await migrate.one({ ...person().user })).json.id)).toMatchObject({ __typename: 'User' });
     const again = await migrate.one(user);
     expect(again.status).toBe(201);

@@ -1,4 +1,4 @@
-import { isoFromPg } from '../../lib/instants.ts';
+import { isoFromPgOrNull } from '../../lib/instants.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
 import { nodeOf, openDomain, orCommandError } from '../kit/open-services.ts';
@@ -18,9 +18,9 @@ export const usersErase: CommandBody = {
     const { userErasure, database } = await openDomain(input, { advice });
     const absent = `there is no user ${id}`;
     const nodeId = await nodeOf(database.db, 'users', id, absent);
-    const user = await orCommandError(absent, userErasure.erase(nodeId, id));
-    const { records, responses } = user.erasure;
-    const erased_at = isoFromPg(user.erasure.erasedAt);
+    const user = await orCommandError(absent, userErasure.erase(nodeId, id, null));
+    const { erased_records: records, erased_responses: responses } = user;
+    const erased_at = isoFromPgOrNull(user.erased_at);
     return input.answer(
       { id: user.id, erased: true, erased_at, records, responses },
       `Erased user ${user.id} at ${erased_at}: ${records} audit records, ${responses} stored responses.\n`,

@@ -152,6 +152,9 @@ export function newUserOf(
     kyc_token_sent_at: row.kyc_sent ? at : null,
     kyc_token_tx_hash: null,
     erased_at: null,
+    erased_records: null,
+    erased_responses: null,
+    erased_by: null,
     created_at: `${at.slice(0, -1)}${String(micros).padStart(3, '0')}Z`,
   };
 }

@@ -1,12 +1,28 @@
-import type { ErasedUser, ErasureReceipt } from '../../../domain/users/user-erasure.service.ts';
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import { callerOf } from '../kit/graphql-context.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
 const idOptions = { required: true, description: "The user's UUID." } as const;
+
+/** What the erasures of a user have done, by GraphQL names. */
+interface ErasureReceipt {
+  /** PostgreSQL's text in UTC. */
+  erasedAt: string;
+  records: number;
+  responses: number;
+  by: string | null;
+}
+
+/** Returns the receipt; null for a user who was not erased, or whose erasure was not counted to its end. */
+function receiptOf(row: UserRow): ErasureReceipt | null {
+  const { erased_at: erasedAt, erased_records: records, erased_responses: responses, erased_by: by } = row;
+  if (erasedAt === null || records === null || responses === null) return null;
+  return { erasedAt, records, responses, by };
+}
 
 /** Adds the type of users, the queries for them and the mutation that erases a user. */
 export function addUsers(builder: Builder, refs: TypeRefs): void {
@@ -46,16 +62,20 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     }),
   }));
   const receipt = implement(builder.objectRef<ErasureReceipt>('ErasureReceipt'), 'The receipt of an erasure.', {
-    erasedAt: ['DateTime', 'When the user was erased.'],
-    records: ['Int', 'The number of audit records whose bodies and query string were removed.'],
-    responses: ['Int', 'The number of stored idempotent responses that were erased.'],
+    erasedAt: ['DateTime', 'When the user was last erased.'],
+    records: [
+      'Int',
+      'The number of audit records whose bodies and query string were removed, by all erasures of the user.',
+    ],
+    responses: ['Int', 'The number of stored idempotent responses that were erased, likewise.'],
+    by: ['String?', 'The `sub` of the token that last erased the user; null for the command line.'],
   });
   builder.objectField(refs.user, 'erasure', (t) =>
     t.field({
       type: receipt,
       nullable: true,
-      description: 'The receipt in the result of `eraseUser`; null elsewhere.',
-      resolve: (row) => ('erasure' in row ? (row as ErasedUser).erasure : null),
+      description: 'The receipt of its erasure; null if it was not erased, or by an earlier version.',
+      resolve: receiptOf,
     }),
   );
   builder.mutationField('eraseUser', (t) =>
@@ -69,7 +89,10 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
         'The user with blank personal data, and the receipt; or NotFoundError: there is no such user; ForbiddenError: the caller lacks users:erase; ValidationError: reserved for later versions.',
       ),
       args: { id: t.arg.id(idOptions) },
-      resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
+      resolve: (_root, { id }, context) => {
+        const { nodeId, subject } = callerOf(context);
+        return orMember(context.services.userErasure.erase(nodeId, id, subject));
+      },
     }),
   );
   const filter = builder.inputType('UserFilter', {
