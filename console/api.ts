@@ -18,7 +18,6 @@ export interface Failure {
   code?: string;
 }
 
-/** Returns any error as a failure to show. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof PortcullisError) {
     const { status, code, permission, correlationId } = error;
@@ -32,7 +31,6 @@ export function failureOf(error: unknown): Failure {
   return { message: error instanceof Error ? error.message : String(error), issues: [] };
 }
 
-/** Returns a client for the requests of the present session. */
 function clientOf(onResponse?: (response: Response) => void): Portcullis {
   const who = viewer.value;
   const token = async (rejected?: string) => {

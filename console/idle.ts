@@ -52,7 +52,6 @@ function Countdown({ toMs }: { toMs: number }) {
   return html`You will be signed out, because the console was not used. <span aria-hidden="true">${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}</span>`;
 }
 
-/** Begins to watch whether the console is used. */
 export function watchUse(): void {
   for (const type of USES) addEventListener(type, use, { capture: true, passive: true });
   tabs.onmessage = noteUse;

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.ts';
 import { Icon } from './kit/icons.ts';
-import { Menu, Toasts } from './kit/overlay.ts';
+import { Toasts } from './kit/overlay.ts';
 import { FailureBox, Guarded, Page, Skeleton, useAction } from './kit/page.ts';
 import { Id } from './kit/text.ts';
 import { theme, zone } from './remembered.ts';
@@ -79,15 +79,21 @@ function Account() {
       signOut();
       go('#/', { replaces: true });
     });
-  return html`<${Menu} label=${[username ?? (tokenUse === 'api' ? 'API client' : 'Supervisor'), tenantName].filter(Boolean).join(' · ')} name="Account" icon="person">
+  // Choosing a button or a link of the menu closes it.
+  const chosen = ({ target, currentTarget }: Event) =>
+    target instanceof Element && target.closest('a, .menu > button') && (currentTarget as HTMLElement).hidePopover();
+  const name = [username ?? (tokenUse === 'api' ? 'API client' : 'Supervisor'), tenantName].filter(Boolean).join(' · ');
+  return html`<button type="button" class="opener" popovertarget="account" aria-haspopup="true" title="Account">
+    <${Icon} name="person" /><span>${name}</span><${Icon} name="chevron" /></button>
+  <div class="menu" id="account" popover onClick=${chosen}>
     <dl><div><dt>Subject</dt><dd><${Id} id=${subject} /></dd></div>
       <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
       <div><dt>Tenant</dt><dd><${Id} id=${nodeId} /></dd></div></dl>
-    ${viewAt(['profile']) && html`<a href=${linkTo(['profile'])}>My password and sessions</a>`}
+    <a href=${linkTo(['profile'])}>My password and sessions</a>
     ${choice('Times', zone, { local: 'Local', utc: 'UTC' })}
     ${choice('Theme', theme, { system: 'System', light: 'Light', dark: 'Dark' })}
     <button type="button" onClick=${out}>Sign out</button>
-  <//>`;
+  </div>`;
 }
 
 function NotFound() {

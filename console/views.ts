@@ -30,7 +30,7 @@ export const GROUPS: Readonly<Record<string, readonly View[]>> = {
   Directory: [
     { path: 'accounts', title: 'Accounts', icon: 'accounts', needs: ['accounts:read'], load: () => import('./views/accounts.ts') },
     { path: 'users', title: 'Users', icon: 'users', needs: ['users:read'], load: () => import('./views/users.ts') },
-    { path: 'migrations', title: 'Migrations', icon: 'imports', needs: ['users:read'], load: () => import('./views/migrations.ts') },
+    { path: 'migrations', title: 'User migrations', icon: 'imports', needs: ['users:read'], load: () => import('./views/migrations.ts') },
     { path: 'assets', title: 'Assets', icon: 'assets', needs: ['tokens:read'], load: () => reference('AssetsPage') },
     { path: 'networks', title: 'Networks', icon: 'networks', needs: ['wallets:read'], load: () => reference('NetworksPage') },
   ],
@@ -44,7 +44,7 @@ export const GROUPS: Readonly<Record<string, readonly View[]>> = {
 /** Views without an item in the navigation. */
 const OTHERS: readonly View[] = [
   { path: 'wallets', title: 'Wallet', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/wallets.ts') },
-  { path: 'wallets/rules', title: 'Rule', needs: ['wallets:read', 'wallet-rules:read'], under: 'accounts', load: () => import('./views/rules.ts') },
+  { path: 'wallets/rules', title: 'Rule', needs: ['wallets:read', 'wallet-rules:read'], under: 'rules', load: () => import('./views/rules.ts') },
   { path: 'profile', title: 'My password and sessions', needs: [], load: () => import('./views/profile.ts') },
 ];
 

@@ -325,7 +325,7 @@ export type AuditRecordsQueryVariables = Exact<{
 
 export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean, subject: string | null, clientId: string | null, operation: string | null } }> } };
 
-export type ClientPartsFragment = { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null };
+export type ClientPartsFragment = { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, previousSecretExpiresAt: string | null, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null };
 
 export type ClientsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -335,7 +335,7 @@ export type ClientsQueryVariables = Exact<{
 }>;
 
 
-export type ClientsQuery = { list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }> } };
+export type ClientsQuery = { list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, previousSecretExpiresAt: string | null, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }> } };
 
 export type CreateClientMutationVariables = Exact<{
   input: ClientInput;
@@ -343,7 +343,7 @@ export type CreateClientMutationVariables = Exact<{
 
 
 export type CreateClientMutation = { result:
-    | { clientSecret: string, client: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }
+    | { clientSecret: string, client: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, previousSecretExpiresAt: string | null, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -356,7 +356,7 @@ export type UpdateClientMutationVariables = Exact<{
 
 
 export type UpdateClientMutation = { result:
-    | { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null }
+    | { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, previousSecretExpiresAt: string | null, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null }
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -369,7 +369,7 @@ export type RotateClientSecretMutationVariables = Exact<{
 
 
 export type RotateClientSecretMutation = { result:
-    | { clientSecret: string }
+    | { clientSecret: string, client: { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, previousSecretExpiresAt: string | null, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null } }
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -382,7 +382,7 @@ export type SetClientStatusMutationVariables = Exact<{
 
 
 export type SetClientStatusMutation = { result:
-    | { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null }
+    | { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, previousSecretExpiresAt: string | null, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null }
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -467,7 +467,7 @@ export type ConcernsQueryVariables = Exact<{
 }>;
 
 
-export type ConcernsQuery = { conflicts?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, flagged?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, migrations?: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> }, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, updatedAt: string } }> } };
+export type ConcernsQuery = { conflicts?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, flagged?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, migrations?: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> }, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, version: number, updatedAt: string } }> } };
 
 export type WalletsQueryVariables = Exact<{
   search?: string | null | undefined;
@@ -483,13 +483,6 @@ export type WalletQueryVariables = Exact<{
 
 export type WalletQuery = { wallet: { id: string, chain: string, account: { name: string } } | null };
 
-export type FindUserQueryVariables = Exact<{
-  search?: string | null | undefined;
-}>;
-
-
-export type FindUserQuery = { users: { edges: Array<{ node: { id: string, name: string, surname: string, email: string } }> } };
-
 export type CurrenciesQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
@@ -500,7 +493,7 @@ export type CurrenciesQuery = { networkCurrencies: { pageInfo: { hasNextPage: bo
 export type FindActorsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type FindActorsQuery = { supervisors: { edges: Array<{ node: { id: string, username: string } }> }, clients: { edges: Array<{ node: { id: string, clientId: string, name: string } }> } };
+export type FindActorsQuery = { supervisors: { edges: Array<{ node: { id: string, username: string } }> }, clients: { edges: Array<{ node: { id: string, name: string } }> } };
 
 export type ChangeOwnPasswordMutationVariables = Exact<{
   current: string;
@@ -818,7 +811,7 @@ export type UpdatesSubscriptionVariables = Exact<{
 
 export type UpdatesSubscription = { transactionUpdates: { cursor: string, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
 
-export type UserPartsFragment = { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null };
+export type UserPartsFragment = { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null } | null };
 
 export type UsersQueryVariables = Exact<{
   filter?: UserFilter | null | undefined;
@@ -829,14 +822,14 @@ export type UsersQueryVariables = Exact<{
 }>;
 
 
-export type UsersQuery = { users: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null } }> } };
+export type UsersQuery = { users: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null } | null } }> } };
 
 export type UserQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
-export type UserQuery = { user: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null } | null };
+export type UserQuery = { user: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null } | null } | null };
 
 export type EraseUserMutationVariables = Exact<{
   id: string | number;
@@ -846,7 +839,7 @@ export type EraseUserMutationVariables = Exact<{
 export type EraseUserMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
-    | { erasure: { records: number, responses: number } | null }
+    | { id: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
    };
 
@@ -905,6 +898,7 @@ export const ClientPartsFragmentDoc = new TypedDocumentString(`
   status
   lastUsedAt
   createdAt
+  previousSecretExpiresAt
 }
     `, {"fragmentName":"ClientParts"}) as unknown as TypedDocumentString<ClientPartsFragment, unknown>;
 export const MigrationPartsFragmentDoc = new TypedDocumentString(`
@@ -1039,6 +1033,11 @@ export const UserPartsFragmentDoc = new TypedDocumentString(`
   }
   createdAt
   erasedAt
+  erasure {
+    records
+    responses
+    by
+  }
 }
     `, {"fragmentName":"UserParts"}) as unknown as TypedDocumentString<UserPartsFragment, unknown>;
 export const AccountsDocument = new TypedDocumentString(`
@@ -1182,6 +1181,7 @@ export const ClientsDocument = new TypedDocumentString(`
   status
   lastUsedAt
   createdAt
+  previousSecretExpiresAt
 }
 fragment PageParts on PageInfo {
   hasNextPage
@@ -1224,6 +1224,7 @@ export const CreateClientDocument = new TypedDocumentString(`
   status
   lastUsedAt
   createdAt
+  previousSecretExpiresAt
 }
 fragment Failure on Error {
   __typename
@@ -1268,6 +1269,7 @@ export const UpdateClientDocument = new TypedDocumentString(`
   status
   lastUsedAt
   createdAt
+  previousSecretExpiresAt
 }
 fragment Failure on Error {
   __typename
@@ -1287,11 +1289,39 @@ export const RotateClientSecretDocument = new TypedDocumentString(`
   result: rotateClientSecret(id: $id, overlapSeconds: $overlapSeconds) {
     ... on CreatedClient {
       clientSecret
+      client {
+        ...ClientParts
+      }
     }
     ...Failure
   }
 }
-    fragment Failure on Error {
+    fragment ClientParts on Client {
+  id
+  name
+  grantTypes
+  scopes
+  tokenExpiry {
+    enabled
+    duration
+  }
+  allowedIps
+  requireCertificate
+  certFingerprint
+  rateLimit {
+    requestsPerSecond
+    requestsPerMinute
+    requestsPerHour
+  }
+  monthlyLimit
+  refreshReuseDetection
+  isConsole
+  status
+  lastUsedAt
+  createdAt
+  previousSecretExpiresAt
+}
+fragment Failure on Error {
   __typename
   message
   ... on ValidationError {
@@ -1334,6 +1364,7 @@ export const SetClientStatusDocument = new TypedDocumentString(`
   status
   lastUsedAt
   createdAt
+  previousSecretExpiresAt
 }
 fragment Failure on Error {
   __typename
@@ -1550,6 +1581,7 @@ export const ConcernsDocument = new TypedDocumentString(`
         id
         walletId
         name
+        version
         updatedAt
       }
     }
@@ -1601,20 +1633,6 @@ export const WalletDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<WalletQuery, WalletQueryVariables>;
-export const FindUserDocument = new TypedDocumentString(`
-    query FindUser($search: String) {
-  users(filter: { search: $search }, first: 10) {
-    edges {
-      node {
-        id
-        name
-        surname
-        email
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<FindUserQuery, FindUserQueryVariables>;
 export const CurrenciesDocument = new TypedDocumentString(`
     query Currencies($after: String) {
   networkCurrencies(first: 100, after: $after) {
@@ -1659,7 +1677,6 @@ export const FindActorsDocument = new TypedDocumentString(`
     edges {
       node {
         id
-        clientId
         name
       }
     }
@@ -1964,9 +1981,7 @@ export const WalletConditionsDocument = new TypedDocumentString(`
 export const CreateWalletRuleDocument = new TypedDocumentString(`
     mutation CreateWalletRule($walletId: ID!, $input: WalletRuleInput!) {
   result: createWalletRule(walletId: $walletId, input: $input) {
-    ... on WalletRule {
-      ...RuleParts
-    }
+    ...RuleParts
     ...Failure
   }
 }
@@ -2021,9 +2036,7 @@ export const ReplaceWalletRuleDocument = new TypedDocumentString(`
     input: $input
     ifVersion: $ifVersion
   ) {
-    ... on WalletRule {
-      ...RuleParts
-    }
+    ...RuleParts
     ...Failure
   }
 }
@@ -2073,9 +2086,7 @@ fragment Failure on Error {
 export const SetWalletRuleStatusDocument = new TypedDocumentString(`
     mutation SetWalletRuleStatus($id: ID!, $status: WalletRuleStatus!) {
   result: setWalletRuleStatus(id: $id, status: $status) {
-    ... on WalletRule {
-      ...RuleParts
-    }
+    ...RuleParts
     ...Failure
   }
 }
@@ -2510,6 +2521,11 @@ fragment UserParts on User {
   }
   createdAt
   erasedAt
+  erasure {
+    records
+    responses
+    by
+  }
 }`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
 export const UserDocument = new TypedDocumentString(`
     query User($id: ID!) {
@@ -2529,15 +2545,17 @@ export const UserDocument = new TypedDocumentString(`
   }
   createdAt
   erasedAt
+  erasure {
+    records
+    responses
+    by
+  }
 }`) as unknown as TypedDocumentString<UserQuery, UserQueryVariables>;
 export const EraseUserDocument = new TypedDocumentString(`
     mutation EraseUser($id: ID!) {
   result: eraseUser(id: $id) {
     ... on User {
-      erasure {
-        records
-        responses
-      }
+      id
     }
     ...Failure
   }

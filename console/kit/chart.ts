@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Options } from 'uplot';
 import { html } from '../html.ts';
 import { theme, zone } from '../remembered.ts';
+import { Table } from './list.ts';
 
 interface Series {
   label: string;
@@ -17,30 +18,22 @@ interface ChartInput {
   series: readonly Series[];
 }
 
+type Bucket = { id: number; time: string };
+
 const HEIGHT = 200;
-const DAY_S = 86_400;
-const dark = matchMedia('(prefers-color-scheme: dark)');
 
 /** Returns the labels of times in seconds, in the zone that the person has chosen. */
 function labels(seconds: readonly number[]): string[] {
-  const isDaily = (seconds[1] ?? 0) - (seconds[0] ?? 0) >= DAY_S;
-  const style = isDaily ? ({ day: 'numeric', month: 'short' } as const) : ({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const);
-  const format = new Intl.DateTimeFormat('en-GB', { ...style, ...(zone.value === 'utc' && { timeZone: 'UTC' }) });
+  const format = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', ...(zone.value === 'utc' && { timeZone: 'UTC' }) });
   return seconds.map((at) => format.format(at * 1_000));
 }
 
 /** Columns by time, stacked, with the numbers of the one that is pointed at; a table has the same. */
 export function Chart({ label, times, series }: ChartInput) {
   const box = useRef<HTMLDivElement>(null);
-  const [at, setAt] = useState<number | null>();
-  const [shades, setShades] = useState(0);
+  const [at, setAt] = useState<number>();
   const seconds = times.map((time) => new Date(time).getTime() / 1_000);
   const sums = series.map((_, upTo) => times.map((_, at) => series.slice(0, upTo + 1).reduce((sum, { values }) => sum + (values[at] ?? 0), 0)));
-  useEffect(() => {
-    const change = () => setShades((count) => count + 1);
-    dark.addEventListener('change', change);
-    return () => dark.removeEventListener('change', change);
-  }, []);
   useEffect(() => {
     const { current } = box;
     let isLeft = false;
@@ -73,7 +66,7 @@ export function Chart({ label, times, series }: ChartInput) {
             points: { show: false },
           })),
         ] as Options['series'],
-        hooks: { setCursor: [({ cursor }) => setAt(cursor.idx)] },
+        hooks: { setCursor: [({ cursor }) => setAt(cursor.idx ?? undefined)] },
       };
       const plot = new Plot(options, [seconds, ...sums.toReversed()], current);
       const fit = new ResizeObserver(() => plot.setSize({ width: current.clientWidth, height: HEIGHT }));
@@ -87,17 +80,15 @@ export function Chart({ label, times, series }: ChartInput) {
       isLeft = true;
       leave();
     };
-  }, [JSON.stringify([times, series]), theme.value, zone.value, shades]);
-  const shown = (values: readonly number[]) => (at === null || at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at]);
+  }, [JSON.stringify([times, series]), theme.value, zone.value]);
+  const shown = (values: readonly number[]) => (at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at]);
   return html`<figure class="chart" aria-label=${label}>
-    <figcaption><b>${label}</b> ${at !== null && at !== undefined && html`<span class="muted">${labels(seconds)[at]}</span>`}
+    <figcaption><b>${label}</b> ${at !== undefined && html`<span class="muted">${labels(seconds)[at]}</span>`}
       ${series.map(({ label, tone, values }) => html`<span><i class=${`swatch ${tone}`}></i>${label} <b>${shown(values)}</b></span>`)}</figcaption>
     <div class="plot" ref=${box} aria-hidden="true"></div>
-    <details><summary>Show as a table</summary><div class="table"><table aria-label=${label}>
-      <thead><tr><th scope="col">From</th>${series.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}</tr></thead>
-      <tbody>${labels(seconds).map(
-        (time, at) =>
-          html`<tr><td data-title="From">${time}</td>${series.map(({ label, values }) => html`<td class="number" data-title=${label}>${values[at]}</td>`)}</tr>`,
-      )}</tbody></table></div></details>
+    <details><summary>Show as a table</summary><${Table} label=${label} rows=${labels(seconds).map((time, id) => ({ id, time }))} columns=${[
+      { title: 'From', cell: ({ time }: Bucket) => time },
+      ...series.map(({ label, values }) => ({ title: label, isNumber: true, cell: ({ id }: Bucket) => values[id] })),
+    ]} /></details>
   </figure>`;
 }

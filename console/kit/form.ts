@@ -19,7 +19,6 @@ export function utcOf(at: string | number): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString();
 }
 
-/** Returns the value of the input that an event comes from. */
 export function inputOf(event: Event): string {
   return (event.target as HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement).value;
 }
@@ -29,11 +28,9 @@ export function issueAt(issues: readonly Issue[], path: string): string | undefi
   return issues.find((issue) => issue.path.join('.') === path)?.message;
 }
 
-/** What every field takes. */
 export interface FieldInput {
   label: string;
   hint?: string | undefined;
-  /** What is wrong with the value. */
   issue?: string | undefined;
   /** Why the form was refused, and where the value stands in its input: an issue there is shown until one types. */
   failure?: Failure | undefined;
@@ -55,7 +52,6 @@ export function Field({ label, hint, failure, path = '', issue, children }: Fiel
 
 type InputInput = FieldInput & { value: string; onInput(value: string): void; [attribute: string]: unknown };
 
-/** A line of text. */
 export function Input({ label, hint, issue, failure, path, value, onInput, ...attributes }: InputInput) {
   return html`<${Field} ...${{ label, hint, issue, failure, path }}>${(described: object) =>
     html`<input autocomplete="off" spellcheck=${false} ...${attributes} ...${described} value=${value} onInput=${(event: Event) => onInput(inputOf(event))} />`}<//>`;
@@ -78,7 +74,6 @@ export function Entry({ label, hint, issue, value, isTime = false, onEnter, ...a
 
 type SelectInput = FieldInput & { value: string; options: readonly (readonly [value: string, text: string])[]; onChange(value: string): void };
 
-/** One of a few values. */
 export function Select({ label, hint, issue, failure, path, value, options, onChange, ...attributes }: SelectInput) {
   return html`<${Field} ...${{ label, hint, issue, failure, path }}>${(described: object) =>
     html`<select ...${attributes} ...${described} value=${value} onChange=${(event: Event) => onChange(inputOf(event))}>${options.map(
@@ -86,7 +81,6 @@ export function Select({ label, hint, issue, failure, path, value, options, onCh
     )}</select>`}<//>`;
 }
 
-/** Something that is so or not. */
 export function Check({ label, checked, onChange, ...attributes }: { label: Content; checked: boolean; onChange(checked: boolean): void }) {
   return html`<label class="check"><input type="checkbox" ...${attributes} checked=${checked} onChange=${() => onChange(!checked)} />${label}</label>`;
 }

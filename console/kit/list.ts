@@ -3,16 +3,13 @@ import { useState } from 'preact/hooks';
 import type { PagePartsFragment as PageInfo, TypedDocumentString } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { go } from '../router.ts';
-import { Icon } from './icons.ts';
-import { Answer, Empty, useAction, useAsk } from './page.ts';
+import { Answer, Empty, useAsk } from './page.ts';
 
 /** A column of a table: its heading, and the cell of a row. */
 export interface Column<Row> {
   title: string;
   cell(row: Row): Content;
   isNumber?: boolean;
-  /** The cell in a CSV file, which has the columns with a text only. */
-  text?(row: Row): string | number | null | undefined;
 }
 
 /** Returns the cells of one row, by their headings, as `Facts`. */
@@ -30,7 +27,6 @@ interface TableInput<Row> {
   linkOf?(row: Row): string;
   /** What a click anywhere on a row does; for the keyboard there is a button in a cell. */
   onOpen?(row: Row): void;
-  /** Whether a row has just changed. */
   marked?(row: Row): boolean;
 }
 
@@ -103,7 +99,7 @@ export function List<Row extends object>({ of, pages, label, noun = label.toLowe
   const range = edges.length === 0 ? '' : `${from} to ${from + edges.length - 1} of `;
   // A button that is disabled as a whole would lose the focus with each page.
   const button = (text: string, to: 'next' | 'previous', isThere: boolean) =>
-    html`<button type="button" disabled=${!isThere} aria-disabled=${pages.isLoading} onClick=${() => pages.isLoading || pages.turn(to, pageInfo)}>${text}</button>`;
+    html`<button type="button" aria-disabled=${pages.isLoading || !isThere} onClick=${() => !pages.isLoading && isThere && pages.turn(to, pageInfo)}>${text}</button>`;
   const nothing = typeof empty === 'string' ? html`<${Empty}>${empty}<//>` : empty;
   const isPaged = pages.number > 1 || pageInfo.hasNextPage;
   return html`${edges.length === 0 ? nothing : html`<${Table} ...${table} label=${label} rows=${nodesOf(of)} />`}
@@ -128,59 +124,23 @@ export function Listing<Row extends object, Variables>({ operation, variables = 
   return html`<${Answer} asked=${asked}>${(data: Listed<Row>) => Object.values(data).map((of) => html`<${List} ...${list} of=${of} pages=${asked.pages} />`)}<//>`;
 }
 
-/** Returns the nodes of a list. */
 export function nodesOf<Node>(connection: { edges: readonly { node: Node }[] }): Node[] {
   return connection.edges.map(({ node }) => node);
 }
 
-interface TabsInput {
-  label: string;
-  tabs: readonly { value: string; text: string; count?: number | string | undefined }[];
-  value: string;
-  onChange(value: string): void;
-}
+type Tab = readonly [value: string, text: string, count?: number | string | undefined];
+type TabsInput = { label: string; tabs: readonly Tab[]; value: string; onChange(value: string): void };
 
 /** One of a few parts of a list or a thing, with how many stand in each. */
 export function Tabs({ label, tabs, value, onChange }: TabsInput) {
   return html`<div class="tabs" role="group" aria-label=${label}>${tabs.map(
-    (tab) =>
-      html`<button type="button" aria-pressed=${tab.value === value} onClick=${() => onChange(tab.value)}>${tab.text}${
-        tab.count !== undefined && html` <small>${tab.count}</small>`
-      }</button>`,
+    ([tab, text, count]) =>
+      html`<button type="button" aria-pressed=${tab === value} onClick=${() => onChange(tab)}>${text}${count !== undefined && html` <small>${count}</small>`}</button>`,
   )}</div>`;
 }
 
-/** Returns a cell of a CSV file, which no spreadsheet takes for a formula. */
-export function csvCell(value: string | number | null | undefined): string {
-  const text = String(value ?? '');
-  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** Saves a file as a download. */
 export function saveFile(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
   Object.assign(document.createElement('a'), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
-}
-
-interface CsvInput<Row> {
-  /** The name of the file, without `.csv`. */
-  name: string;
-  columns: readonly Column<Row>[];
-  rows(): Promise<readonly Row[]> | readonly Row[];
-}
-
-/** A button that downloads rows as a CSV file. */
-export function CsvDownload<Row>({ name, columns, rows }: CsvInput<Row>) {
-  const { run, isBusy, failure } = useAction();
-  const save = async () => {
-    const written = columns.filter(({ text }) => text);
-    const lines = [written.map(({ title }) => title), ...(await rows()).map((row) => written.map(({ text }) => text?.(row)))];
-    const file = new Blob([lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('')], { type: 'text/csv' });
-    saveFile(file, `${name}.csv`);
-  };
-  return html`<button type="button" disabled=${isBusy} onClick=${() => run(save)}><${Icon} name="download" />Download CSV</button>${
-    failure && html` <span class="issue" role="alert">${failure.message}</span>`
-  }`;
 }

@@ -2,9 +2,8 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren as Content } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { html } from '../html.ts';
-import { Icon, type IconName } from './icons.ts';
+import { Icon } from './icons.ts';
 import { FailureBox, useAction } from './page.ts';
-import { Copy } from './text.ts';
 
 type DialogInput = { title: string; onClose: () => void; children?: Content };
 
@@ -19,7 +18,7 @@ export function Dialog({ title, onClose, children, class: name = '' }: DialogInp
   }, []);
   // No dialog can refuse the second Escape in a row: one that stays opens again.
   const closed = () => [onClose(), setTimeout(() => dialog.current?.showModal())];
-  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onClose=${closed}><h2 id=${id}>${title}</h2>${children}</dialog>`;
+  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onClose=${closed}><h2 id=${id} tabindex="-1">${title}</h2>${children}</dialog>`;
 }
 
 /** A dialog at the right side, for one thing of the view. */
@@ -29,7 +28,6 @@ export function Sheet({ title, onClose, children }: DialogInput) {
 }
 
 interface ConfirmInput extends DialogInput {
-  /** What the button that acts says. */
   verb: string;
   /** Whether nothing is lost by it. */
   isHarmless?: boolean;
@@ -41,38 +39,23 @@ interface ConfirmInput extends DialogInput {
 /** Asks before something is done, and names what cannot be undone. A key that is held down does nothing of it. */
 export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', children, act, onClose }: ConfirmInput) {
   const { run, isBusy, failure } = useAction();
-  return html`<${Dialog} title=${title} onClose=${onClose}>
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(() => act().then(onClose));
+  };
+  return html`<${Dialog} title=${title} onClose=${onClose}><form onSubmit=${submit}>
     ${children}
     <${FailureBox} failure=${failure} />
     <p class="actions end"><button type="button" autofocus onClick=${onClose}>${keep}</button>
-      <button type="button" class=${isHarmless ? 'primary' : 'danger'} disabled=${isBusy} onClick=${() => run(() => act().then(onClose))}>${verb}</button></p>
-  <//>`;
+      <button type="submit" class=${isHarmless ? 'primary' : 'danger'} disabled=${isBusy}>${verb}</button></p>
+  </form><//>`;
 }
 
 /** A button that asks before it acts, and what it asks. */
 export function ConfirmButton(asked: Omit<ConfirmInput, 'onClose'>) {
   const [isAsking, setAsking] = useState(false);
-  return html`<button type="button" class=${asked.isHarmless ? '' : 'danger'} onClick=${() => setAsking(true)}>${asked.verb}</button>
+  return html`<button type="button" class=${asked.isHarmless ? '' : 'risky'} onClick=${() => setAsking(true)}>${asked.verb}</button>
     ${isAsking && html`<${Confirm} ...${asked} onClose=${() => setAsking(false)} />`}`;
-}
-
-/** Secrets that are never shown again: only who says that they are stored leaves. */
-export function SecretOnce({ title, secrets, onClose }: { title: string; secrets: readonly (readonly [label: string, value: string])[]; onClose: () => void }) {
-  return html`<${Dialog} title=${title} onClose=${() => undefined}>
-    <p>Store it now: it is not shown again.</p>
-    <dl class="stack">${secrets.map(([label, value]) => html`<div><dt>${label}</dt><dd><code>${value}</code> <${Copy} text=${value} /></dd></div>`)}</dl>
-    <p class="actions end"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></p>
-  <//>`;
-}
-
-/** A button at the foot of the navigation, and the menu above it; choosing a button or a link of it closes it. */
-export function Menu({ label, name, icon, children }: { label: string; name: string; icon: IconName; children?: Content }) {
-  const id = useId();
-  const chosen = ({ target, currentTarget }: Event) =>
-    target instanceof Element && target.closest('a, .menu > button') && (currentTarget as HTMLElement).hidePopover();
-  return html`<button type="button" class="opener" popovertarget=${id} aria-haspopup="true" title=${name}>
-      <${Icon} name=${icon} /><span>${label}</span><${Icon} name="chevron" /></button>
-    <div class="menu" id=${id} popover onClick=${chosen}>${children}</div>`;
 }
 
 interface Toast {

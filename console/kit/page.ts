@@ -24,7 +24,6 @@ export function Page({ title, trail = [], actions, children }: PageInput) {
   </main>`;
 }
 
-/** A step of the way to a view. */
 export type Crumb = { text: string; link: string };
 
 /** What a view shows while its data is on its way, has failed, or is there. */
@@ -84,8 +83,8 @@ export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: F
 }
 
 /** Grey lines in place of what is on its way. */
-export function Skeleton({ rows = 5 }: { rows?: number }) {
-  return html`<div class="loading" role="status"><span class="hidden">Loading …</span>${Array.from({ length: rows }, () => html`<i></i>`)}</div>`;
+export function Skeleton() {
+  return html`<div class="loading" role="status"><span class="hidden">Loading …</span>${Array.from({ length: 5 }, () => html`<i></i>`)}</div>`;
 }
 
 /** Shows what a question has come to: that it loads, why it failed, `children` of the data. */
@@ -93,6 +92,12 @@ export function Answer<Result>({ asked, children }: { asked: Asked<Result>; chil
   const { data, failure, isLoading, reload } = asked;
   if (data === undefined && !failure) return html`<${Skeleton} />`;
   return html`<${FailureBox} failure=${failure} retry=${reload} />${data && html`<div aria-busy=${isLoading}>${children(data)}</div>`}`;
+}
+
+/** Shows the one thing that was asked for by its id, or says that there is none. */
+export function Found<Thing>({ asked, noun, children }: { asked: Asked<object>; noun: string; children: (thing: Thing) => Content }) {
+  const none = html`<${Empty} icon="search">There is no ${noun} with this id, or it belongs to another tenant.<//>`;
+  return html`<${Answer} asked=${asked}>${(data: object) => Object.values(data).map((thing: Thing | null) => (thing ? children(thing) : none))}<//>`;
 }
 
 /** Lets through who has the permissions, and names to others what is missing. */
@@ -111,7 +116,6 @@ export function Needs({ permission, to }: { permission: string; to: string }) {
   return html`<p class="muted">To ${to}, you need the permission <code>${permission}</code>. Ask your administrator for it.</p>`;
 }
 
-/** Whether the person has a permission. */
 export function may(permission: string): boolean {
   return viewer.value?.permissions.includes(permission) ?? false;
 }
@@ -121,16 +125,29 @@ export function Empty({ icon = 'empty', next, children }: { icon?: IconName; nex
   return html`<div class="empty"><${Icon} name=${icon} /><p>${children}</p>${next}</div>`;
 }
 
+/** The time in ms after which a change of the state is on the page. */
+const RENDERED_MS = 50;
+
+/** Gives the focus back to where it was, or where that is gone, to the heading of what is open. */
+function restoreFocus(before: HTMLElement): void {
+  if (document.activeElement === document.body) before.focus();
+  if (document.activeElement === document.body) [...document.querySelectorAll<HTMLElement>('h1, dialog[open] > h2')].at(-1)?.focus();
+}
+
 /** Runs what a button does: once at a time, with its failure to show. */
 export function useAction() {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure>();
   const run = (act: () => Promise<unknown>) => {
+    const before = document.activeElement;
     setBusy(true);
     setFailure(undefined);
     return act()
       .catch((error: unknown) => setFailure(failureOf(error)))
-      .finally(() => setBusy(false));
+      .finally(() => {
+        setBusy(false);
+        setTimeout(restoreFocus, RENDERED_MS, before);
+      });
   };
   return { run, isBusy, failure, setFailure };
 }

@@ -17,7 +17,6 @@ export interface Source {
 /** Its value is the id that is picked; another text where none is. */
 type PickerInput = FieldInput & { value: string; source: Source; onChange(id: string): void; required?: boolean };
 
-/** The text of a UUID. */
 export const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
 const PAUSE_MS = 150;
 

@@ -4,12 +4,12 @@ import type { TypedDocumentString } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import type { IconName } from './icons.ts';
 import { type Column, List, type ListOf, usePages } from './list.ts';
-import { SecretOnce, Sheet, toast } from './overlay.ts';
+import { Dialog, Sheet, toast } from './overlay.ts';
 import { Answer, Empty, Page } from './page.ts';
-import { words } from './text.ts';
+import { Copy, Time, words } from './text.ts';
 
 /** A row; one that has just got a secret shows it once. */
-type Registered = { id: string; secret?: string };
+type Registered = { id: string; secret?: string; previousSecretExpiresAt?: string | null };
 
 /** Says what was done, and shows what has come of it in the sheet; without that the sheet closes. */
 export type Done<Row> = (said: string, now?: Row) => void;
@@ -19,7 +19,6 @@ interface RegisterInput<Row> {
   /** What one of the rows is called in a sentence. */
   noun: string;
   icon: IconName;
-  /** Says that there are none. */
   empty: string;
   operation: TypedDocumentString<{ list: ListOf<Row> }, object>;
   nameOf(row: Row): string;
@@ -47,7 +46,19 @@ export function Register<Row extends Registered>({ title, noun, icon, empty, ope
   return html`<${Page} title=${title} actions=${add}>
     <${Answer} asked=${asked}>${({ list }: { list: ListOf<Row> }) =>
       html`<${List} label=${title} of=${list} pages=${asked.pages} columns=${[name, ...columns]} onOpen=${show} empty=${nothing} />`}<//>
-    ${row?.secret && html`<${SecretOnce} title=${`The secret of ${nameOf(row)}`} secrets=${Object.entries({ [`${words(noun)} id`]: row.id, [`${words(noun)} secret`]: row.secret })} onClose=${close} />`}
+    ${row?.secret && html`<${SecretOnce} title=${`The secret of ${nameOf(row)}`} noun=${words(noun)} of=${row} onClose=${close} />`}
     ${opened && !row?.secret && html`<${Sheet} key=${row?.id} title=${row ? nameOf(row) : `New ${noun}`} onClose=${close}>${sheet(row, done)}<//>`}
+  <//>`;
+}
+
+/** A secret that is never shown again: only who says that it is stored leaves. */
+function SecretOnce({ title, noun, of, onClose }: { title: string; noun: string; of: Registered; onClose: () => void }) {
+  const part = (name: string, text: string) =>
+    html`<div><dt>${noun} ${name}</dt><dd><code>${text}</code> <${Copy} text=${text} label=${`Copy the ${name}`} /></dd></div>`;
+  return html`<${Dialog} title=${title} onClose=${() => undefined}>
+    <p>Store it now: it is not shown again.</p>
+    <dl class="stack">${part('id', of.id)}${part('secret', of.secret ?? '')}</dl>
+    ${of.previousSecretExpiresAt && html`<p>The secret before it works until <${Time} at=${of.previousSecretExpiresAt} isAbsolute />.</p>`}
+    <p class="actions end"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></p>
   <//>`;
 }

@@ -2,12 +2,15 @@ import { ask } from '../api.ts';
 import {
   CurrenciesDocument,
   FindActorsDocument,
-  FindUserDocument,
   NetworksDocument,
+  type UserPartsFragment as User,
   UserDocument,
+  UsersDocument,
   WalletDocument,
+  type WalletQuery,
   WalletsDocument,
 } from '../generated/graphql.ts';
+import { onSignOut } from '../remembered.ts';
 import { nodesOf } from './list.ts';
 import { may } from './page.ts';
 import type { Option, Source } from './picker.ts';
@@ -15,42 +18,47 @@ import { shortened } from './text.ts';
 
 const MAX_PAGES = 10;
 
-/** Returns a source of options that are all known. */
-function sourceOf(read: () => Promise<readonly Option[]> | readonly Option[]): Source {
+/** Returns a source of options that are all read at once; what is asked meanwhile waits for the same answer. */
+function sourceOf(read: () => Promise<readonly Option[]>): Source {
+  let reading: Promise<readonly Option[]> | undefined;
+  const forget = () => {
+    reading = undefined;
+  };
+  onSignOut(forget);
+  const all = () => {
+    reading ??= read().finally(forget);
+    return reading;
+  };
   const isIn = (search: string) => (option: Option) => `${option.text} ${option.detail}`.toLowerCase().includes(search.toLowerCase());
   return {
-    search: async (text) => (await read()).filter(isIn(text)),
-    find: async (id) => (await read()).find((option) => option.id === id),
+    search: async (text) => (await all()).filter(isIn(text)),
+    find: async (id) => (await all()).find((option) => option.id === id),
   };
 }
 
-/** Returns a source of options that two operations read: those that a text finds, and the one with an id. */
-function searched<Row>(
-  search: (...of: Parameters<Source['search']>) => Promise<readonly Row[]>,
-  find: (id: string) => Promise<Row | null | undefined>,
-  optionOf: (row: Row) => Option,
-): Source {
-  return {
-    search: async (...of) => (await search(...of)).map(optionOf),
-    find: async (id) => [await find(id)].flatMap((row) => (row ? optionOf(row) : []))[0],
-  };
-}
+const walletOption = ({ id, chain, account }: NonNullable<WalletQuery['wallet']>) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id) });
 
 /** The wallets of the tenant, by the names of their accounts. */
-export const wallets: Source = searched(
-  async (search, signal) => {
-    const found = nodesOf((await ask(WalletsDocument, { search }, { signal })).accounts);
-    return found.flatMap((account) => nodesOf(account.wallets).map((wallet) => ({ ...wallet, account })));
+export const wallets: Source = {
+  search: async (search, signal) => {
+    const { accounts } = await ask(WalletsDocument, { search }, { signal });
+    return nodesOf(accounts).flatMap((account) => nodesOf(account.wallets).map((wallet) => walletOption({ ...wallet, account })));
   },
-  async (id) => (await ask(WalletDocument, { id })).wallet,
-  ({ id, chain, account }) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id) }),
-);
+  find: async (id) => {
+    const { wallet } = await ask(WalletDocument, { id });
+    return wallet ? walletOption(wallet) : undefined;
+  },
+};
 
-export const users: Source = searched(
-  async (search, signal) => nodesOf((await ask(FindUserDocument, { search }, { signal })).users),
-  async (id) => (await ask(UserDocument, { id })).user,
-  ({ id, name, surname, email }) => ({ id, text: `${name} ${surname}`.trim() || email || id, detail: email || undefined }),
-);
+const userOption = ({ id, name, surname, email }: User) => ({ id, text: `${name} ${surname}`.trim() || email || id, detail: email || undefined });
+
+export const users: Source = {
+  search: async (search, signal) => nodesOf((await ask(UsersDocument, { filter: { search }, first: 10 }, { signal })).users).map(userOption),
+  find: async (id) => {
+    const { user } = await ask(UserDocument, { id });
+    return user ? userOption(user) : undefined;
+  },
+};
 
 /** The supervisors and clients that act for the tenant, where the person may read them. */
 export const actors: Source = sourceOf(async () => {
@@ -65,6 +73,15 @@ export const networks: Source = sourceOf(async () =>
 );
 
 export const currencies: Source = sourceOf(() => readCurrencies());
+
+/** What any id of a rule names. */
+export const anything: Source = {
+  search: async () => [],
+  find: async (id) => {
+    const found = await Promise.allSettled([currencies, networks, wallets, users].map((source) => source.find(id)));
+    return found.flatMap((one) => (one.status === 'fulfilled' ? (one.value ?? []) : []))[0];
+  },
+};
 
 /** Returns a source that offers some of its options; it knows all of them. */
 export function offering(source: Source, isOffered: (option: Option) => boolean): Source {

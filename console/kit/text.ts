@@ -28,13 +28,13 @@ setInterval(() => {
 const utc = (date: Date) => `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** Returns a time in the zone that the person has chosen. */
-export function absolute(at: string): string {
+function absolute(at: string): string {
   const date = new Date(at);
   return zone.value === 'utc' ? utc(date) : LOCAL.format(date);
 }
 
 /** Returns how long ago a time was, or how far ahead it is; in words of the largest unit. */
-export function relative(at: string): string {
+function relative(at: string): string {
   const seconds = (Date.parse(at) - now.value) / SECOND_MS;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
   return unit === 'second' ? 'just now' : RELATIVE.format(Math.trunc(seconds / size), unit).replace('.', '');
@@ -72,11 +72,10 @@ export function Id({ id, link, name }: { id: string | null | undefined; link?: s
   const shown = link === undefined ? text : html`<a href=${link}>${text}</a>`;
   return html`<span class="id" title=${id} onMouseLeave=${() => setCopied(false)}>${shown}${
     isSecureContext &&
-    html`<button type="button" class="quiet" aria-label=${isCopied ? 'Copied' : `Copy ${id}`} onClick=${copy}><${Icon} name=${isCopied ? 'check' : 'copy'} /></button>`
+    html`<button type="button" class="quiet" tabindex=${link && -1} aria-label=${isCopied ? 'Copied' : `Copy ${id}`} onClick=${copy}><${Icon} name=${isCopied ? 'check' : 'copy'} /></button>`
   }</span>`;
 }
 
-/** A button that copies a text. */
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true));
@@ -103,7 +102,6 @@ export function Badge({ tone = '', children }: { tone?: 'good' | 'bad' | 'busy' 
   return html`<span class=${`badge ${tone}`}>${children}</span>`;
 }
 
-/** How a stream of events is. */
 export function LinkBadge({ link }: { link: Link }) {
   if (link.state === 'waiting') return html`<${Badge} tone="bad">Connection lost. Next attempt at ${new Date(link.untilMs).toLocaleTimeString()}<//>`;
   return link.state === 'live' ? html`<${Badge} tone="good">Live<//>` : html`<${Badge} tone="busy">Connecting …<//>`;

@@ -11,15 +11,15 @@ export type { Transaction };
 export const skipsReceipt = (collection: Transaction['collection']) => collection === 'USER_TRANSACTIONS';
 
 /** Returns what a transaction waits for; undefined where its status is final. */
-export function waitsFor({ status, collection }: Pick<Transaction, 'status' | 'collection'>): string | undefined {
+export function waitsFor({ status, collection, transactionHash }: Pick<Transaction, 'status' | 'collection' | 'transactionHash'>): string | undefined {
   if (!status) return 'its first notification from the chain processor';
   if (status === 'STARTED') return 'the chain processor to prepare and sign it';
   if (status === 'PENDING_RECEIPT') return 'the network to confirm it';
   if (status !== 'IN_PROGRESS') return undefined;
+  if (transactionHash) return 'the chain processor to report what became of it on the network';
   return skipsReceipt(collection) ? 'the chain processor to send it and confirm it' : 'the chain processor to send it to the network';
 }
 
-/** Returns the type of a transaction in words. */
 export function typeWords({ type, typeName }: Pick<Transaction, 'type' | 'typeName'>): string {
   return typeName ? words(typeName) : `Type ${type}`;
 }

@@ -1,16 +1,17 @@
 import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Input } from '../kit/form.ts';
-import { type Column, List, Listing, Tabs, usePages } from '../kit/list.ts';
-import { Answer, Empty, may, Needs, Page } from '../kit/page.ts';
+import { type Column, factsOf, List, Listing, Tabs, usePages } from '../kit/list.ts';
+import { Empty, Found, may, Needs, Page } from '../kit/page.ts';
 import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
-type Wallet = NonNullable<NonNullable<AccountWalletsQuery['account']>['wallets']>['edges'][number]['node'];
+type OneAccount = NonNullable<AccountWalletsQuery['account']>;
+type Wallet = NonNullable<OneAccount['wallets']>['edges'][number]['node'];
 
 const STATUSES: Readonly<Record<string, string>> = { 1: 'Active', 2: 'Suspended', 3: 'Closed' };
-const TABS = [{ value: '', text: 'All' }, ...Object.entries(STATUSES).map(([value, text]) => ({ value, text }))];
+const TABS = [['', 'All'], ...Object.entries(STATUSES)];
 
 function AccountStatus({ status, deletedAt }: Pick<Account, 'status' | 'deletedAt'>) {
   const tone = ['', 'good', 'busy'][status] ?? '';
@@ -64,23 +65,17 @@ function AccountPage({ id }: { id: string }) {
   const known = asked.data?.account;
   const trail = [{ text: 'Accounts', link: linkTo(['accounts']) }];
   return html`<${Page} title=${known?.name || 'Account'} trail=${trail} actions=${known && html`<${AccountStatus} ...${known} />`}>
-    <${Answer} asked=${asked}>${({ account }: AccountWalletsQuery) => {
-      if (!account) return html`<${Empty} icon="search">There is no account with this id, or it belongs to another tenant.<//>`;
-      const { wallets } = account;
-      return html`<${Facts} of=${[
-        ['Id', html`<${Id} id=${account.id} />`],
-        ['Type', words(account.type)],
-        ['Created', html`<${Time} at=${account.createdAt} />`],
-        ['Updated', html`<${Time} at=${account.updatedAt} />`],
-        ['Deleted', account.deletedAt && html`<${Time} at=${account.deletedAt} />`],
-      ]} />
-        <h2>Wallets</h2>
-        <${Needs} permission="wallets:read" to="see its wallets" />
-        ${
-          wallets &&
-          html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS}
+    <${Found} asked=${asked} noun="account">${(account: OneAccount) => html`<${Facts} of=${[
+      ...factsOf(COLUMNS.slice(1), account),
+      ['Updated', html`<${Time} at=${account.updatedAt} />`],
+      ['Deleted', account.deletedAt && html`<${Time} at=${account.deletedAt} />`],
+    ]} />
+      <h2>Wallets</h2>
+      <${Needs} permission="wallets:read" to="see its wallets" />
+      ${
+        account.wallets &&
+        html`<${List} label="Wallets" of=${account.wallets} pages=${asked.pages} columns=${WALLET_COLUMNS}
           linkOf=${walletLink} empty="The account has no wallets." />`
-        }`;
-    }}<//>
+      }`}<//>
   <//>`;
 }

@@ -1,10 +1,12 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery, FindActorsDocument } from '../generated/graphql.ts';
+import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Entry, Select } from '../kit/form.ts';
 import { type Column, List, nodesOf, Tabs, usePages } from '../kit/list.ts';
 import { Sheet } from '../kit/overlay.ts';
-import { Answer, Empty, may, Page, useAsk } from '../kit/page.ts';
+import { Answer, Empty, Page } from '../kit/page.ts';
+import { Named, useFound } from '../kit/picker.ts';
+import { actors } from '../kit/sources.ts';
 import { Badge, Copy, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 import { viewer } from '../session.ts';
@@ -12,15 +14,12 @@ import { viewer } from '../session.ts';
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<(typeof NAMES)[number], string>;
 
-const NAMES = ['correlationId', 'path', 'operation', 'subject', 'method', 'status', 'range', 'since', 'until', 'own'] as const;
-const METHODS = ['', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'WS'];
-const tabsOf = (all: string, texts: Record<number, string>) => [{ value: '', text: all }, ...Object.entries(texts).map(([value, text]) => ({ value, text }))];
-const CLASSES = tabsOf('All', { 2: 'Succeeded', 4: 'Rejected (4xx)', 5: 'Failed (5xx)' });
+const NAMES = ['correlationId', 'path', 'operation', 'subject', 'status', 'range', 'since', 'until', 'own'] as const;
+const CLASSES = [['', 'All'], ...Object.entries({ 2: 'Succeeded', 4: 'Rejected (4xx)', 5: 'Failed (5xx)' })];
 /** Quick ranges of time, in minutes. */
-const RANGES = tabsOf('Any time', { 15: '15 min', 60: '1 h', 1440: '24 h' });
-/** The time in ms between looks for a record that is still on its way, and how often it is looked for. */
-const LOOK_MS = 1_500;
-const LOOKS = 6;
+const RANGES = [['', 'Any time'], ...Object.entries({ 15: '15 min', 60: '1 h', 1440: '24 h' })];
+/** The time in ms between looks for a record that is still on its way. */
+const LOOK_MS = 2_000;
 const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 function searchOf(query: URLSearchParams): Search {
@@ -29,7 +28,7 @@ function searchOf(query: URLSearchParams): Search {
 
 function filterOf({ status, range, own, ...texts }: Search): AuditFilter {
   const { path, since, ...exact } = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text || null]));
-  const minutes = RANGES.some(({ value }) => value === range) ? Number(range) : 0;
+  const minutes = RANGES.some(([minutes]) => minutes === range) ? Number(range) : 0;
   return {
     ...exact,
     pathPrefix: path ?? null,
@@ -44,22 +43,34 @@ function filterOf({ status, range, own, ...texts }: Search): AuditFilter {
 function namedBy(text: string): Partial<Search> {
   const none = { correlationId: '', path: '', operation: '' };
   if (text.startsWith('/')) return { ...none, path: text };
-  return /^[a-z]+[A-Z][A-Za-z]*$|^[a-z]+$/.test(text) ? { ...none, operation: text } : { ...none, correlationId: text };
+  // An operation in words, as the list has it.
+  const operation = /^[a-z]+(?: [a-z]+)+$/i.test(text) ? text.toLowerCase().replace(/ (.)/g, (_, letter) => letter.toUpperCase()) : text;
+  return /^[a-z]+[A-Z][A-Za-z]*$|^[a-z]+$/.test(operation) ? { ...none, operation } : { ...none, correlationId: text };
 }
 
 function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
 }
 
-/** The names of supervisors and clients by their ids. */
-type Names = ReadonlyMap<string, string>;
-
-function Who({ id, names }: { id: string | null; names: Names }) {
-  return id === null ? html`<span class="muted">not signed in</span>` : html`<${Id} id=${id} name=${names.get(id)} />`;
+/** Who sent a request, and who a rejected sign-in says that it is. */
+function Who({ record: { subject, requestBody } }: { record: AuditRecord }) {
+  const { username } = (parsed(requestBody) ?? {}) as { username?: unknown };
+  if (subject !== null) return html`<${Named} source=${actors} id=${subject} />`;
+  return html`<span class="muted">${typeof username === 'string' ? `${username}, ` : ''}not signed in</span>`;
 }
+
+/** What requests to these endpoints do. */
+const DONE: Readonly<Record<string, string>> = {
+  'POST /console/session': 'Sign in',
+  'POST /console/session/renew': 'Continue the session',
+  'DELETE /console/session': 'Sign out',
+  'POST /v2/oauth/token': 'Get a token',
+};
 
 /** Returns what was done, in words: the fields of a GraphQL operation, or the method and the path of the endpoint. */
 function operationWords({ operation, method, path }: AuditRecord): string {
+  const done = DONE[`${method} ${path}`];
+  if (done !== undefined) return done;
   if (operation === null) return `${method} ${path}`;
   return operation.startsWith('/') ? `${method} ${operation}` : operation.split(', ').map(words).join(', ');
 }
@@ -86,18 +97,14 @@ export function show() {
 /** The requests of the tenant and their responses: a search, whose values stand in the address. */
 function AuditPage() {
   const search = searchOf(place.value.query);
-  const { data } = useAsk(FindActorsDocument, may('clients:manage') ? {} : undefined);
-  const clients = data ? nodesOf(data.clients) : [];
-  const people = [...(data ? nodesOf(data.supervisors) : []), ...clients].map((one) => [one.id, 'name' in one ? one.name : one.username] as const);
-  const names: Names = new Map([...people, ...clients.map(({ clientId, name }) => [clientId, name] as const)]);
   return html`<${Page} title="Audit">
-    <${SearchForm} search=${search} people=${people} />
-    <${Records} key=${JSON.stringify(search)} search=${search} names=${names} />
+    <${SearchForm} search=${search} />
+    <${Records} key=${JSON.stringify(search)} search=${search} />
   <//>`;
 }
 
 /** What a search has found; one request that its correlation id names, in full. */
-function Records({ search, names }: { search: Search; names: Names }) {
+function Records({ search }: { search: Search }) {
   const filter = useMemo(() => filterOf(search), []);
   const asked = usePages(AuditRecordsDocument, { filter });
   const [open, setOpen] = useState<AuditRecord>();
@@ -105,39 +112,40 @@ function Records({ search, names }: { search: Search; names: Names }) {
     html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${operationWords(record)}</button>`;
   const columns: readonly Column<AuditRecord>[] = [
     { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
-    { title: 'Who', cell: ({ subject }) => html`<${Who} id=${subject} names=${names} />` },
+    { title: 'Who', cell: (record) => html`<${Who} record=${record} />` },
     { title: 'Operation', cell: opener },
     { title: 'Touched', cell: (record) => html`<${Touched} record=${record} />` },
-    { title: 'Client', cell: ({ clientId, subject }) => clientId && clientId !== subject && html`<${Who} id=${clientId} names=${names} />` },
+    { title: 'Client', cell: ({ clientId, subject }) => clientId && clientId !== subject && html`<${Named} source=${actors} id=${clientId} />` },
     { title: 'Status', cell: ({ statusCode }) => html`<${StatusCode} code=${statusCode} />` },
   ];
   return html`<${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
     const [record, second] = nodesOf(auditRecords);
     if (!record) return html`<${Nothing} search=${search} reload=${asked.reload} />`;
-    if (search.correlationId !== '' && !second) return Object.values(PARTS).map((part) => part(record, names));
+    if (search.correlationId !== '' && !second) return Object.values(PARTS).map((part) => part(record));
     return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${columns} onOpen=${setOpen} />`;
   }}<//>
-  ${open && html`<${RecordSheet} record=${open} names=${names} onClose=${() => setOpen(undefined)} />`}`;
+  ${open && html`<${RecordSheet} record=${open} onClose=${() => setOpen(undefined)} />`}`;
 }
 
-function RecordSheet({ record, names, onClose }: { record: AuditRecord; names: Names; onClose: () => void }) {
+function RecordSheet({ record, onClose }: { record: AuditRecord; onClose: () => void }) {
   const [part, setPart] = useState('Summary');
   return html`<${Sheet} title=${operationWords(record)} onClose=${onClose}>
-    <${Tabs} label="Part of the record" value=${part} onChange=${setPart} tabs=${Object.keys(PARTS).map((name) => ({ value: name, text: name }))} />
-    ${PARTS[part]?.(record, names)}
+    <${Tabs} label="Part of the record" value=${part} onChange=${setPart} tabs=${Object.keys(PARTS).map((name) => [name, name])} />
+    ${PARTS[part]?.(record)}
   <//>`;
 }
 
 /** The inputs of a search, which begin with the values of the address; each change is a search. */
-function SearchForm({ search, people }: { search: Search; people: readonly (readonly [id: string, name: string])[] }) {
-  const { correlationId, path, operation, subject, method, status, range, since, until, own } = search;
+function SearchForm({ search }: { search: Search }) {
+  const people = useFound(actors, '').map(({ id, text }) => [id, text] as const);
+  const { correlationId, path, operation, subject, status, range, since, until, own } = search;
   const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, ...given }));
   const setOne = (name: keyof Search) => (value: string) => set({ [name]: value });
   const setTime = (name: keyof Search) => (value: string) => set({ [name]: value, range: '' });
   const setRange = (range: string) => set({ range, since: '', until: '' });
   const code = status.length > 1 ? status : '';
   return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
-    <${Entry} label="Correlation id, path or operation" hint="Such as /v1/wallets or replaceWalletRule" type="search"
+    <${Entry} label="Correlation id, path or operation" placeholder="/v1/wallets, replaceWalletRule" type="search"
       value=${correlationId || path || operation} onEnter=${(text: string) => set(namedBy(text))} />
     ${people.length > 0 && html`<${Select} label="Who" value=${subject} onChange=${setOne('subject')} options=${[['', 'Anybody'], ...people]} />`}
     <${Check} label="Hide my own reads" checked=${own !== 'shown'} onChange=${(isHidden: boolean) => set({ own: isHidden ? '' : 'shown' })} />
@@ -145,8 +153,7 @@ function SearchForm({ search, people }: { search: Search; people: readonly (read
   </form>
   <div class="actions"><${Tabs} label="Status" value=${status} onChange=${setOne('status')} tabs=${CLASSES} />
   <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${setRange} tabs=${RANGES} /></div>
-  <details open=${[method, since, until, code].some(Boolean)}><summary>More filters</summary><div class="filters">
-    <${Select} label="Method" value=${method} onChange=${setOne('method')} options=${[...new Set([...METHODS, method])].map((name) => [name, name || 'All'])} />
+  <details open=${[since, until, code].some(Boolean)}><summary>More filters</summary><div class="filters">
     <${Entry} label="Status code" inputmode="numeric" pattern="[0-9]{3}" title="Three digits" value=${code} onEnter=${setOne('status')} />
     <${Entry} label="Received from" isTime value=${since} onEnter=${setTime('since')} />
     <${Entry} label="Received before" isTime value=${until} onEnter=${setTime('until')} />
@@ -154,26 +161,19 @@ function SearchForm({ search, people }: { search: Search; people: readonly (read
 }
 
 /** That nothing was found. A record that a correlation id names may still be on its way: it is looked for again. */
-function Nothing({ search, reload }: { search: Search; reload: () => void }) {
-  const { correlationId, operation } = search;
-  const [looks, setLooks] = useState(0);
-  const isLooking = correlationId !== '' && looks < LOOKS;
+function Nothing({ search: { correlationId, operation }, reload }: { search: Search; reload: () => void }) {
   useEffect(() => {
-    if (looks > 0) reload();
-    const timer = isLooking ? setTimeout(() => setLooks(looks + 1), LOOK_MS) : undefined;
-    return () => clearTimeout(timer);
-  }, [looks]);
-  if (isLooking)
-    return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive. Searching again …</p>`;
+    const timer = correlationId === '' ? undefined : setInterval(reload, LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
   if (correlationId)
-    return html`<${Empty} next=${html`<button type="button" onClick=${() => setLooks(0)}>Search again</button>`}>
-      No request of this tenant has this correlation id and matches the rest of the search, or its record was deleted.<//>`;
+    return html`<${Empty} icon="search">No request of this tenant with this correlation id matches. A new record takes a few seconds to arrive.<//>`;
   const asId = operation && html`<a class="button" href=${linkTo(['audit'], { correlationId: operation })}>Search for it as a correlation id</a>`;
   return html`<${Empty} icon="search" next=${asId}>No request matches.<//>`;
 }
 
 /** All that is stored about one request, in parts. */
-const PARTS: Record<string, (record: AuditRecord, names: Names) => unknown> = {
+const PARTS: Record<string, (record: AuditRecord) => unknown> = {
   Summary: summary,
   Request: request,
   Response: ({ responseBody }) => bodyOf('Response body', responseBody),
@@ -181,14 +181,14 @@ const PARTS: Record<string, (record: AuditRecord, names: Names) => unknown> = {
 
 const headersOf = ({ headers }: AuditRecord) => Object.entries((headers ?? {}) as Record<string, unknown>);
 
-function summary(record: AuditRecord, names: Names) {
+function summary(record: AuditRecord) {
   const { method, path, query, statusCode, correlationId } = record;
   const reason = headersOf(record).find(([name]) => name === ':reason')?.[1];
   return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
     ${reason && html`<p class="warning">${String(reason)}</p>`}
     <${Facts} of=${[
-      ['Who', html`<${Who} id=${record.subject} names=${names} />`],
-      ['Client', record.clientId && html`<${Who} id=${record.clientId} names=${names} />`],
+      ['Who', html`<${Who} record=${record} />`],
+      ['Client', record.clientId && html`<${Named} source=${actors} id=${record.clientId} />`],
       ['Signed in by', record.subject && (record.isApi ? 'API token' : 'login')],
       ['Operation', operationWords(record)],
       ['Touched', html`<${Touched} record=${record} />`],

@@ -48,22 +48,22 @@ export function show(id?: string) {
 }
 
 function ClientSheet({ client, done }: { client: Shown; done: Done<Shown> }) {
-  const { id, name, status, createdAt, isConsole } = client;
+  const { id, name, status, createdAt, isConsole, previousSecretExpiresAt: until } = client;
   const [overlap, setOverlap] = useState('3600');
   const { run, isBusy, failure } = useAction();
   const rotate = async () => {
-    const { clientSecret } = await mutate(RotateClientSecretDocument, { id, overlapSeconds: Number(overlap) });
-    done(`${name} has another secret.`, { ...client, secret: clientSecret });
+    const { client: rotated, clientSecret: secret } = await mutate(RotateClientSecretDocument, { id, overlapSeconds: Number(overlap) });
+    done(`The secret of ${name} is rotated.`, { ...rotated, secret });
   };
   const disable = async () => done(`${name} is disabled.`, await mutate(SetClientStatusDocument, { id, status: 'DISABLED' }));
   const enable = async () => done(`${name} is active.`, await mutate(SetClientStatusDocument, { id, status: 'ACTIVE' }));
   return html`<${Facts} of=${[
     ...factsOf(COLUMNS, client),
     ['Created', html`<${Time} at=${createdAt} />`],
+    ['The secret before works until', until && html`<${Time} at=${until} isAbsolute />`],
     ['Link for people', isConsole ? html`<${Copy} text=${new URL(`?client=${id}`, document.baseURI).href} label="Copy the link" />` : ''],
   ]} />
-    <${ClientForm} client=${client} done=${done} />
-    <${FailureBox} failure=${failure} /><p class="actions end">
+    <${FailureBox} failure=${failure} /><p class="actions">
     ${
       !isConsole &&
       html`<${ConfirmButton} title=${`Rotate the secret of ${name}?`} verb="Rotate the secret" isHarmless=${overlap !== '0'} act=${rotate}>
@@ -75,7 +75,8 @@ function ClientSheet({ client, done }: { client: Shown; done: Done<Shown> }) {
         ? html`<${ConfirmButton} title=${`Disable ${name}?`} verb="Disable the client" act=${disable}>
           <p>Its tokens, and all sessions of people who signed in through it, end now. Enabling it later does not bring them back.</p><//>`
         : html`<button type="button" disabled=${isBusy} onClick=${() => run(enable)}>Enable the client</button>`
-    }</p>`;
+    }</p>
+    <h2>Settings</h2><${ClientForm} client=${client} done=${done} />`;
 }
 
 const NEW = {
@@ -87,11 +88,18 @@ const NEW = {
 } satisfies ClientInput;
 
 /** Returns what a client was made with. */
-function inputOf({ id: _id, status: _status, lastUsedAt: _used, createdAt: _created, secret: _secret, ...input }: Shown): ClientInput {
+function inputOf({
+  id: _id,
+  status: _status,
+  lastUsedAt: _used,
+  createdAt: _created,
+  previousSecretExpiresAt: _until,
+  secret: _secret,
+  ...input
+}: Shown): ClientInput {
   return input;
 }
 
-/** Creates a client, or replaces one. */
 function ClientForm({ client, done }: { client?: Shown; done: Done<Shown> }) {
   const [draft, setDraft] = useState<ClientInput>(client ? inputOf(client) : NEW);
   const [addresses, setAddresses] = useState(client?.allowedIps.join(', ') ?? '');

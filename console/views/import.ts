@@ -6,7 +6,7 @@ import { html } from '../html.ts';
 import { Field, inputOf } from '../kit/form.ts';
 import { type Column, saveFile, Table } from '../kit/list.ts';
 import { FailureBox, may, Needs, Page, Skeleton, useAction } from '../kit/page.ts';
-import { Badge, counted, words } from '../kit/text.ts';
+import { counted, words } from '../kit/text.ts';
 import { onSignOut } from '../remembered.ts';
 import { go, linkTo } from '../router.ts';
 import { copyOf, fieldsOf, guessedFieldsOf, recordOf, recordsOf } from './csv.ts';
@@ -172,18 +172,18 @@ function Check({ file }: { file: File }) {
     <h2>${file.name}</h2>
     ${found ? html`<${Found} file=${file} found=${found} onEdit=${() => setEdited(true)} />` : !failure && html`<${Skeleton} />`}
     <${FailureBox} failure=${failure} />
-    <p class="actions end"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
-      <button type="button" onClick=${dropFile}>Choose another file</button> ${start('Check without saving', true)} ${start('Import users', false, 'primary')}</p>
+    <p class="actions end sticky"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
+      <button type="button" onClick=${dropFile}>Choose another file</button> ${start('Import without a check', false)} ${start('Check without saving', true, 'primary')}</p>
   </section>`;
 }
 
 function Found({ file, found: { columns, rows, first, problems, fault }, onEdit }: { file: File; found: Checked; onEdit(): void }) {
   if (fault !== undefined) return html`<div class="failure" role="alert"><p>${fault}</p></div>`;
   const shown: Column<FileRow>[] = columns.map((column, at) => ({ title: label(column), cell: ({ fields }) => fields[at] }));
-  return html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.map((column) => html`<${Badge} tone="good">${column}<//> `)}</p>
+  return html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.join(', ')}</p>
     ${
       problems.length === 0
-        ? html`<p><${Badge} tone="good">No problems found<//></p>`
+        ? html`<p>The file has no problems. Whether its users exist already is known after a check without saving.</p>`
         : html`<h3>${counted(problems.length, 'row')} to correct</h3>
         <${Correct} file=${file} columns=${columns} rows=${problems} keepsOthers onEdit=${onEdit} onDone=${check} />`
     }

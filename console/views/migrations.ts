@@ -4,15 +4,17 @@ import { CancelUserMigrationDocument, MigrationRowsDocument, type MigrationRowsQ
 import { html } from '../html.ts';
 import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
-import { Answer, type Asked, Empty, FailureBox, may, Needs, Page, useAction } from '../kit/page.ts';
+import { Answer, type Asked, Empty, FailureBox, Found, may, Needs, Page, useAction } from '../kit/page.ts';
+import { Named } from '../kit/picker.ts';
+import { actors } from '../kit/sources.ts';
 import { Badge, counted, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 import { copyOf, guessedFieldsOf } from './csv.ts';
 import { CHOSEN, Choose, CORRECTABLE, Correct, check, type FileRow, ImportPage, send, unreadable } from './import.ts';
 
-type Found = NonNullable<MigrationRowsQuery['migration']>;
-type Migration = Omit<Found, 'list'>;
-type Row = Found['list']['edges'][number]['node'];
+type MigrationAndRows = NonNullable<MigrationRowsQuery['migration']>;
+type Migration = Omit<MigrationAndRows, 'list'>;
+type Row = MigrationAndRows['list']['edges'][number]['node'];
 
 const TONES: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   RUNNING: 'busy',
@@ -38,7 +40,6 @@ function reasonOf(reason: string | null | undefined): string {
   return REASONS[reason ?? ''] ?? text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The status of a migration, or of a row of one. */
 function Status({ status, dryRun }: { status: string; dryRun?: boolean }) {
   return html`<${Badge} tone=${TONES[status] ?? ''}>${dryRun && status === 'created' ? 'Would be created' : words(status)}<//>`;
 }
@@ -57,7 +58,6 @@ export function show(id?: string) {
   return id === undefined ? html`<${MigrationsPage} />` : html`<${MigrationPage} key=${id} id=${id} />`;
 }
 
-/** The user migrations of the tenant. */
 function MigrationsPage() {
   const asked = usePages(MigrationsDocument, {});
   usePolling(asked, nodesOf(asked.data?.migrations ?? { edges: [] }));
@@ -100,7 +100,6 @@ const rowColumns = (dryRun: boolean): readonly Column<Row>[] => [
   { title: 'User', cell: ({ userId }) => html`<${Id} id=${userId} link=${userId ? linkTo(['users', userId]) : undefined} />` },
 ];
 
-/** One migration: its progress, what became of its rows, and what to correct. */
 function MigrationPage({ id }: { id: string }) {
   const isAll = place.value.query.get('rows') === 'all';
   const asked = usePages(isAll ? MigrationRowsDocument : RejectedRowsDocument, { id });
@@ -115,6 +114,7 @@ function MigrationPage({ id }: { id: string }) {
   };
   const file = CHOSEN.get(id);
   const mayAct = may('users:migrate');
+  const rejected = current ? current.skipped + current.failed : 0;
   const canImport = file && current?.dryRun && !isRunning;
   const actions = html`${
     isRunning &&
@@ -123,18 +123,16 @@ function MigrationPage({ id }: { id: string }) {
       <p>Users already created are kept: ${counted(current.success, 'user')} so far, and any created before it stops.</p>
       <p>The other rows are not migrated. To migrate them later, import the same file again: rows already migrated are skipped.</p><//>`
   }
-    ${canImport && mayAct && html`<button type="button" class="primary" disabled=${isBusy} onClick=${() => run(() => send(file, false))}>Import users</button>`}`;
+    ${canImport && mayAct && html`<button type="button" class=${rejected ? '' : 'primary'} disabled=${isBusy} onClick=${() => run(() => send(file, false))}>${rejected ? 'Import the other rows' : 'Import users'}</button>`}`;
   const title = current?.dryRun ? 'Check without saving' : 'User migration';
   return html`<${Page} title=${title} trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]} actions=${actions}>
     <${Needs} permission="users:migrate" to="cancel a migration or correct its rows" />
     <${FailureBox} failure=${failure} />
-    <${Answer} asked=${asked}>${({ migration }: NonNullable<typeof asked.data>) => {
-      if (!migration) return html`<${Empty}>There is no user migration with this id, or it belongs to another tenant.<//>`;
-      const { status, success, skipped, failed, createdAt, finishedAt, createdBy, dryRun } = migration;
-      const rejected = skipped + failed;
+    <${Found} asked=${asked} noun="user migration">${(migration: MigrationAndRows) => {
+      const { status, success, createdAt, finishedAt, createdBy, dryRun } = migration;
       const tabs = [
-        { value: '', text: 'Not created', count: rejected },
-        { value: 'all', text: 'All rows', count: success + rejected },
+        ['', 'Not created', rejected],
+        ['all', 'All rows', success + rejected],
       ];
       return html`
         <p class="link" role="status"><${Status} status=${status} /> ${dryRun && 'No user was created.'}</p>
@@ -143,11 +141,11 @@ function MigrationPage({ id }: { id: string }) {
         ${!isRunning && rejected > 0 && mayAct && html`<${Corrections} migration=${migration} file=${file} />`}
         <h2>Rows</h2>
         <${Tabs} label="Rows" tabs=${tabs} value=${isAll ? 'all' : ''} onChange=${(rows: string) => go(linkTo(['migrations', id], { rows }), { replaces: true })} />
-        <${List} label="Rows" of=${migration.list} pages=${asked.pages} columns=${rowColumns(dryRun)} keyOf=${({ index }: Row) => index} empty=${isAll ? 'No row has an outcome.' : 'No row was skipped, and none failed.'} />
+        <${List} label="Rows" of=${migration.list} pages=${asked.pages} columns=${rowColumns(dryRun)} keyOf=${({ index }: Row) => index} empty=${isAll ? 'No row has an outcome.' : 'Every row has created a user.'} />
         <${Facts} of=${[
           ['Begun', html`<${Time} at=${createdAt} />`],
           ['Ended', finishedAt && html`<${Time} at=${finishedAt} />`],
-          ['Started by', html`<${Id} id=${createdBy} />`],
+          ['Started by', html`<${Named} source=${actors} id=${createdBy} />`],
           ['Id', html`<${Id} id=${id} />`],
         ]} />`;
     }}<//>

@@ -4,7 +4,7 @@ import { ConcernsDocument, TransactionCountsDocument, TransactionStatsDocument, 
 import { html } from '../html.ts';
 import { Chart } from '../kit/chart.ts';
 import { nodesOf } from '../kit/list.ts';
-import { Answer, Empty, FailureBox, may, Page, Skeleton, useAsk } from '../kit/page.ts';
+import { Answer, Empty, FailureBox, may, Page, useAsk } from '../kit/page.ts';
 import { Badge, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
 import { countOf, filtersOfParts, longestAgo, midnight, type Part, STUCK, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
 import { linkTo } from '../router.ts';
@@ -27,8 +27,8 @@ function Overview() {
     <${FailureBox} failure=${failure} />
     ${isReader && html`<${Tiles} round=${round} />`}
     <div class="sides">
-      ${isReader ? html`<${ByHour} round=${round} />` : html`<${Empty}>To see transactions here, you need the permission transactions:read.<//>`}
       <section class="card" aria-labelledby="attention"><h2 id="attention">Needs attention</h2><${Attention} round=${round} /></section>
+      ${isReader ? html`<${ByHour} round=${round} />` : html`<${Empty}>To see transactions here, you need the permission transactions:read.<//>`}
     </div>
   <//>`;
 }
@@ -44,11 +44,11 @@ function tiles({ since }: { since: string }) {
 function Tiles({ round }: { round: number }) {
   const since = midnight();
   const asked = useAsk(tiles, { since }, round);
-  return html`<${Answer} asked=${asked} skeleton=${html`<${Skeleton} rows=${2} />`}>${([counts, [oldest]]: Awaited<ReturnType<typeof tiles>>) => {
+  return html`<${Answer} asked=${asked}>${([counts, [oldest]]: Awaited<ReturnType<typeof tiles>>) => {
     const tile = (label: string, note: string, part: Part, query: Record<string, string> = {}) =>
       html`<a class="tile" href=${linkTo(['transactions'], { status: part, ...query })}><span>${label}</span><b>${countOf(counts, [part])}</b>
         <span class="muted">${note}</span></a>`;
-    const started = counts.STARTED.totalCount === 0 ? '' : `, and ${countOf(counts, ['STARTED'])} started`;
+    const started = counts.STARTED.totalCount === 0 ? '' : `; ${countOf(counts, ['STARTED'])} more started`;
     return html`<div class="tiles">
       ${tile('In progress', `${oldest ? `the oldest for ${age(oldest)}` : 'none waits'}${started}`, 'IN_PROGRESS')}
       ${tile('Failed today', 'since midnight', 'ERROR', { since })}
@@ -68,7 +68,7 @@ function ByHour({ round }: { round: number }) {
   const values = (stats: readonly Stat[], is: (status: Stat['status']) => boolean) =>
     times.map((time) => stats.reduce((sum, { at, status, count }) => sum + (at === time && is(status) ? count : 0), 0));
   return html`<section class="card"><${Answer} asked=${asked}>${({ transactionStats: stats }: TransactionStatsQuery) => html`<${Chart}
-    label="Transactions by hour of their last update" times=${times} series=${[
+    label="Last 24 hours, by hour of the last update" times=${times} series=${[
       { label: 'Done', tone: 'good', values: values(stats, (status) => status === 'DONE') },
       { label: 'Failed', tone: 'bad', values: values(stats, (status) => status === 'ERROR') },
       { label: 'Open', tone: 'busy', values: values(stats, (status) => status !== 'DONE' && status !== 'ERROR') },
@@ -95,12 +95,17 @@ async function concerns(): Promise<Concern[]> {
     ...listed(found.flagged).map((row): Concern => ['bad', 'Unknown type', ...of(row), id(row)]),
     ...failed.map((row): Concern => ['bad', 'Migration failed', linkTo(['migrations', row.id]), 'Migration of users', html`<${Time} at=${row.createdAt} />`]),
     ...listed(found.walletRules).map(
-      ({ id, walletId, name, updatedAt }): Concern => ['', 'Rule changed', linkTo(['wallets', walletId, 'rules', id]), name, html`<${Time} at=${updatedAt} />`],
+      ({ id, walletId, name, version, updatedAt }): Concern => [
+        '',
+        version > 1 ? 'Rule changed' : 'New rule',
+        linkTo(['wallets', walletId, 'rules', id], { history: 'open' }),
+        name,
+        html`<${Time} at=${updatedAt} />`,
+      ],
     ),
   ];
 }
 
-/** What a person should look at, each with a link. */
 function Attention({ round }: { round: number }) {
   const item = ([tone, kind, link, name, more]: Concern) => html`<li><${Badge} tone=${tone}>${kind}<//> <a href=${link}>${name}</a> ${more}</li>`;
   return html`<${Answer} asked=${useAsk(concerns, {}, round)}>${(rows: Concern[]) =>

@@ -13,7 +13,6 @@ export function show() {
   return html`<${Page} title="My password and sessions"><${Profile} /><//>`;
 }
 
-/** The own password and sessions of a person. */
 function Profile() {
   const { given, setGiven, input, action } = useForm(NOTHING);
   const { username, clientId } = viewer.value ?? {};

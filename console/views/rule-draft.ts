@@ -84,8 +84,8 @@ export const TEXTS: Readonly<Record<string, Text>> = {
   'autoTransferRule.amount': { label: 'Amount', attributes: { inputmode: 'decimal' } },
   'autoTransferRule.targetWalletId': { label: 'Target wallet' },
   'permissionlessTransferLimitRule.maxAmount': { label: 'Maximum', hint: 'a whole number', attributes: WHOLE_INPUT },
-  'permissionlessTransferLimitRule.timePeriod': { label: 'Unit of time', options: PERIODS, initial: 'day' },
   'permissionlessTransferLimitRule.timePeriodValue': { label: 'Within', initial: '1', attributes: WHOLE_INPUT },
+  'permissionlessTransferLimitRule.timePeriod': { label: 'Unit of time', options: PERIODS, initial: 'day' },
   'signAndApproveRule.mandatoryUserId': { label: 'Approver who must sign', hint: 'may be empty' },
   'signAndApproveRule.minPriority': { label: 'Lowest priority of an approver', ...APPROVER },
   'signAndApproveRule.maxPriority': { label: 'Highest priority of an approver', ...APPROVER },
@@ -104,17 +104,18 @@ export function memberAt(of: unknown, path: readonly string[]): unknown {
 export function draftOf(rule?: Rule, networkId = ''): Draft {
   const at = (path: string) => memberAt(rule, path.split('.'));
   const fields = Object.fromEntries(Object.entries(TEXTS).map(([path, { initial = '' }]) => [path, String(at(path) ?? initial)]));
-  const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic as Logic) : blank('');
+  const logic = rule?.autoTransferRule ? eachCondition(rule.autoTransferRule.ruleLogic as Logic, (one) => ({ ...one, value: String(one.value) })) : blank('');
   return { fields: rule ? fields : { ...fields, networkId }, logic, parts: PARTS.filter((part) => rule?.[part]) };
 }
 
 export const blank = (currencyId: string): Condition => ({ field: 'target.balance', op: 'lt', value: '', network_currency_id: currencyId });
 
-/** Returns the conditions with their values as text: a number has come through as it was written, or is text already. */
-function texts(logic: Logic): Logic {
-  if ('field' in logic) return { ...logic, value: String(logic.value) };
+/** Returns the tree with another condition for each of its conditions. */
+export function eachCondition(logic: Logic, by: (condition: Condition) => Condition): Logic {
+  if ('field' in logic) return by(logic);
   const { kind, children } = groupOf(logic);
-  return group(kind, children.map(texts));
+  const others = children.map((child) => eachCondition(child, by));
+  return group(kind, others);
 }
 
 /** Returns the part that a rule of this type is evaluated by. */
@@ -147,7 +148,7 @@ function textsIn(value: unknown, path: readonly string[] = []): [name: string, t
   if (typeof value !== 'object') return [[nameOf(path), String(value)]];
   if (!('op' in value)) return Object.entries(value).flatMap(([name, member]) => textsIn(member, [...path, name]));
   const { field, op, value: than, network_currency_id: currency } = value as Condition;
-  return [[nameOf(path), `${field} ${signOf(op)} ${than}, currency ${currency}`]];
+  return [[nameOf(path), `${fieldName(field)} ${signOf(op)} ${than} ${currency}`]];
 }
 
 /** Returns a path of the API or of REST in words: `autoTransferRule.ruleLogic.and.0` as `Conditions, and 1`. */

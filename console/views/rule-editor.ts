@@ -12,8 +12,8 @@ import { onSignOut } from '../remembered.ts';
 import { guardLeaving } from '../router.ts';
 import { viewer } from '../session.ts';
 import { ConditionTree } from './conditions.ts';
-import { type Draft, draftOf, memberAt, nameOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
-import { byPath, type Facts, PreviewPanel, Sentence, usePreview } from './rule-preview.ts';
+import { type Condition, type Draft, draftOf, eachCondition, memberAt, nameOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
+import { byPath, type Facts, Naming, PreviewPanel, Sentence, usePreview } from './rule-preview.ts';
 
 const PATHS = Object.keys(TEXTS);
 const APPROVALS = 'signAndApproveRule';
@@ -78,7 +78,12 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
       setTheirs(walletRule);
     }
   };
-  const put = (path: string) => (text: string) => setDraft({ ...draft, fields: { ...draft.fields, [path]: text } });
+  const put = (path: string) => (text: string) => {
+    // Conditions have the currency of the rule, as long as they have no other.
+    const follows = (one: Condition) =>
+      path === 'networkCurrencyId' && one.network_currency_id === draft.fields[path] ? { ...one, network_currency_id: text } : one;
+    setDraft({ ...draft, logic: eachCondition(draft.logic, follows), fields: { ...draft.fields, [path]: text } });
+  };
   // An error of a member is about the value that was sent, and is removed once the value changes.
   const issues = (failure?.issues ?? [])
     .filter(({ path }) => isSame(memberAt(sent, path), memberAt(ruleInput(draft), path)))
@@ -88,7 +93,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const sources: Readonly<Record<string, Source>> = {
     networkId: networks.length > 0 ? offering(allNetworks, (option) => networks.some(({ id }) => id === option.id)) : allNetworks,
     networkCurrencyId: currencies,
-    'autoTransferRule.targetWalletId': wallets,
+    'autoTransferRule.targetWalletId': offering(wallets, ({ id }) => id !== walletId),
     'signAndApproveRule.mandatoryUserId': users,
   };
   const field = (path: string) => {
@@ -99,12 +104,13 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     if (sources[path]) return html`<${Picker} ...${given} source=${sources[path]} onChange=${put(path)} />`;
     return html`<${Input} ...${given} ...${attributes} onInput=${put(path)} />`;
   };
-  const fieldsIn = (part: string) => PATHS.filter((path) => path.startsWith(part)).map(field);
+  const fields = (isShown: (path: string) => boolean) => html`<div class="leaf">${PATHS.filter(isShown).map(field)}</div>`;
+  const fieldsIn = (part: string) => fields((path) => path.startsWith(part));
   const isApproved = draft.parts.includes(APPROVALS);
   const approve = () => setDraft({ ...draft, parts: isApproved ? draft.parts.filter((part) => part !== APPROVALS) : [...draft.parts, APPROVALS] });
   const own = ownPart(draft);
   const currencyId = draft.fields.networkCurrencyId ?? '';
-  return html`<p class="sentence" aria-label="What the rule does"><${Sentence} draft=${draft} /></p>
+  return html`<p class="sentence" aria-label="What the rule does"><${Sentence} ...${{ draft, walletId }} /></p>
   <div class="sides">
     <form class="card" ref=${form} autocomplete="off" aria-label="Rule" onSubmit=${(event: Event) => {
       event.preventDefault();
@@ -112,14 +118,14 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     }}>
       <${FailureBox} failure=${failure} issues=${issues.map(({ path, message }) => ({ path: [nameOf(path)], message }))} />
       <fieldset class="plain" disabled=${!may('wallet-rules:write')}>
-        ${PATHS.filter((path) => !path.includes('.')).map(field)}
+        ${fields((path) => !path.includes('.'))}
         ${
           own === 'autoTransferRule' &&
           html`<h2>When</h2>
           <${ConditionTree} logic=${draft.logic} issues=${issues} explained=${byPath(preview)} ...${{ currencyId, currencies }}
             onChange=${(logic: Draft['logic']) => setDraft({ ...draft, logic })} />`
         }
-        <h2>Then</h2>
+        <h2>${own === 'autoTransferRule' ? 'Then' : 'Limit'}</h2>
         ${fieldsIn(own)}
         <h2>Approvals</h2>
         <${Check} label="Others must sign and approve" checked=${isApproved} onChange=${approve} />
@@ -159,15 +165,14 @@ type ConflictInput = { theirs: Rule; draft: Draft; version: number | undefined; 
 
 /** Both versions side by side, where the rule was changed while one typed. */
 function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput) {
-  const [choice, setChoice] = useState<'take' | 'save'>();
+  const { run, isBusy, failure } = useAction();
   const rows = sideBySide(ruleInput(draftOf(theirs)), ruleInput(draft));
-  const choices = {
-    take: { title: 'Use the stored version?', verb: 'Take it', act: async () => take(theirs), children: 'Your changes will be lost.' },
-    save: { title: `Save over version ${theirs.version}?`, verb: 'Save mine', act: save, children: 'Your changes replace it completely.' },
-  };
   type Row = (typeof rows)[number];
   const differs = ({ before, after }: Row) => before !== after;
-  const mark = (text: string | undefined, row: Row) => (differs(row) ? html`<mark>${text ?? 'not there'}</mark>` : text);
+  const mark = (text: string | undefined, row: Row) => {
+    const named = text === undefined ? 'not there' : html`<${Naming} text=${text} />`;
+    return differs(row) ? html`<mark>${named}</mark>` : named;
+  };
   return html`<${Dialog} title="The rule was changed by someone else" onClose=${onClose}>
     <p>You started from version ${version}; version ${theirs.version} is stored now. Nothing was saved, and your changes are still here.${' '}
       ${rows.filter(differs).length} of ${rows.length} members differ: they are marked.</p>
@@ -176,9 +181,9 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
       { title: `Stored: version ${theirs.version}`, cell: (row: Row) => mark(row.before, row) },
       { title: 'Typed here', cell: (row: Row) => mark(row.after, row) },
     ]} />
-    <p class="actions"><button type="button" onClick=${onClose}>Keep editing</button>
-      <button type="button" onClick=${() => setChoice('take')}>Use the stored version</button>
-      <button type="button" onClick=${() => setChoice('save')}>Overwrite with my version</button></p>
-    ${choice && html`<${Confirm} ...${choices[choice]} onClose=${() => setChoice(undefined)} />`}
+    <${FailureBox} failure=${failure} />
+    <p class="actions end"><button type="button" onClick=${onClose}>Keep editing</button>
+      <button type="button" class="risky" onClick=${() => take(theirs)}>Discard mine</button>
+      <button type="button" class="danger" disabled=${isBusy} onClick=${() => run(save)}>Save mine over version ${theirs.version}</button></p>
   <//>`;
 }

@@ -5,8 +5,8 @@ import { Input, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
 import { nodesOf, Tabs } from '../kit/list.ts';
 import { Answer, type Asked, useAsk } from '../kit/page.ts';
 import { type Source, UUID, useName } from '../kit/picker.ts';
-import { currencies, users, wallets } from '../kit/sources.ts';
-import { Badge, counted, shortened } from '../kit/text.ts';
+import { anything, currencies, users, wallets } from '../kit/sources.ts';
+import { Badge, counted, shortened, words } from '../kit/text.ts';
 import { conditionsOf, type Draft, fieldName, groupOf, LOGIC, type Logic, nameOf, OPERATORS, ownPart, ruleInput, signOf } from './rule-draft.ts';
 
 type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][number];
@@ -14,7 +14,8 @@ type Preview = Asked<PreviewWalletRuleQuery>;
 export type Explained = ReadonlyMap<string, Explanation>;
 
 const TYPING_MS = 350;
-const SCOPES = Object.entries({ rule: 'This rule', wallet: 'All rules of the wallet' }).map(([value, text]) => ({ value, text }));
+const UUIDS = /([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})/i;
+const SCOPES = Object.entries({ rule: 'This rule', wallet: 'All rules of the wallet' });
 
 /** What a rule is evaluated by: values of fields in currencies, by both; and transfers. */
 export type Facts = { values: Readonly<Record<string, string>>; transfers: readonly { amount: string; at: string }[] };
@@ -65,12 +66,15 @@ export function byPath({ data }: Preview): Explained {
   return new Map(data?.previewWalletRule.explanation.map((explanation) => [pathOf(explanation.path), explanation]));
 }
 
+/** Whether a condition has no result for want of a value. */
+const isUnknown = (of: Pick<Explanation, 'actual' | 'expected'> | null | undefined) => of?.actual === null && of.expected !== null;
+
 export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   if (!explanation) return html`<p class="verdict muted">Not evaluated yet.</p>`;
-  const { result, actual, expected, op, reason } = explanation;
-  const compared = expected === null ? '' : `actual ${actual ?? 'unknown'}, expected ${signOf(op)} ${expected}`;
-  const word = actual === null && expected !== null ? 'cannot be evaluated' : result ? 'is true' : 'is false';
-  return html`<p class="verdict"><${Badge} tone=${result ? 'good' : ''}>${word}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
+  const { field, result, actual, expected, op, reason } = explanation;
+  if (isUnknown(explanation)) return html`<p class="verdict muted">Enter the ${fieldName(field)} to know it.</p>`;
+  const compared = expected === null ? '' : `${fieldName(field)} ${actual}, needed ${signOf(op)} ${expected}`;
+  return html`<p class="verdict"><${Badge} tone=${result ? 'good' : ''}>${result ? 'is true' : 'is false'}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
 }
 
 type PanelInput = { walletId: string; ruleId: string | undefined; draft: Draft; preview: Preview; facts: Facts; onFacts(facts: Facts): void };
@@ -110,7 +114,7 @@ export function PreviewPanel({ walletId, ruleId, draft, preview, facts, onFacts 
 
 function Balance({ field, networkCurrencyId, ...given }: { field: string; networkCurrencyId: string; value: string; onInput(value: string): void }) {
   const currency = useName(currencies, networkCurrencyId) ?? (networkCurrencyId || 'a currency that is not chosen yet');
-  return html`<${Input} label=${`Value of ${fieldName(field)}`} hint=${`In ${currency}.`} inputmode="decimal" ...${given} />`;
+  return html`<${Input} label=${words(fieldName(field))} hint=${`In ${currency}.`} inputmode="decimal" ...${given} />`;
 }
 
 /** What the other active rules of the wallet would do, the highest priority first. */
@@ -121,8 +125,8 @@ function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: 
     if (rules.length === 0) return html`<p class="muted">The wallet has no other active rule.</p>`;
     return html`<ul class="explained" aria-label="Other active rules of the wallet">${rules.map(
       ({ ruleId, name, fires, unmet }) =>
-        html`<li key=${ruleId}><b>${name || ruleId}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : 'would not fire'}<//>
-        ${unmet && html`${' '}<small>${fieldName(unmet.field)}</small><${Verdict} of=${unmet} />`}</li>`,
+        html`<li key=${ruleId}><b>${name || ruleId}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : isUnknown(unmet) ? 'not known' : 'would not fire'}<//>
+        ${unmet && html`<${Verdict} of=${unmet} />`}</li>`,
     )}</ul>`;
   }}<//>`;
 }
@@ -140,12 +144,17 @@ function Outcome({ outcomes: [yes, no], isUntested, preview }: { outcomes: [stri
   return html`<p role="status"><${Badge} tone=${fires ? 'good' : ''}>${fires ? yes : no}<//></p>
     <ul class="explained" aria-label="Why">${explanation.map(
       (one) => html`<li><b>${fieldName(one.field)} ${signOf(one.op)} ${one.expected}</b>
-      <small> ${nameOf(pathOf(one.path).split('.'))}</small><${Verdict} of=${one} /></li>`,
+      <${Verdict} of=${one} /></li>`,
     )}</ul>`;
 }
 
 function Name({ source, id = '' }: { source: Source; id: string | undefined }) {
   return useName(source, id) ?? (UUID.test(id) ? shortened(id) : '…');
+}
+
+/** A text with names in place of the ids in it. */
+export function Naming({ text }: { text: string }) {
+  return html`${text.split(UUIDS).map((part) => (UUID.test(part) ? html`<${Name} source=${anything} id=${part} />` : part))}`;
 }
 
 function Amount({ of, currencyId = '' }: { of: string | undefined; currencyId: string | undefined }) {
@@ -164,8 +173,7 @@ function Conditions({ logic, isInner = false }: { logic: Logic; isInner?: boolea
   return isInner && children.length > 1 ? html`(${joined})` : joined;
 }
 
-/** What a rule does, in a sentence. */
-export function Sentence({ draft }: { draft: Draft }) {
+export function Sentence({ draft, walletId }: { draft: Draft; walletId: string }) {
   const { fields, logic, parts } = draft;
   const own = ownPart(draft);
   const at = (name: string, part: string = own) => fields[`${part}.${name}`] ?? '';
@@ -180,7 +188,8 @@ export function Sentence({ draft }: { draft: Draft }) {
     return html`Up to ${amount(at('maxAmount'))} may be transferred without approval
       within ${counted(Number(at('timePeriodValue')) || 1, at('timePeriod'))}${approvals}.`;
   }
-  return html`When <${Conditions} logic=${logic} />, transfer ${amount(at('amount'))} to <b><${Name} source=${wallets} id=${at('targetWalletId')} /></b>${
-    at('type') === 'auto_with_approve' && ' once it is approved'
-  }${approvals}.`;
+  return html`When <${Conditions} logic=${logic} />, transfer ${amount(at('amount'))} from${' '}
+    <b><${Name} source=${wallets} id=${walletId} /></b> to <b><${Name} source=${wallets} id=${at('targetWalletId')} /></b>${
+      at('type') === 'auto_with_approve' && ' once it is approved'
+    }${approvals}.`;
 }

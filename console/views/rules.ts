@@ -2,16 +2,17 @@ import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
 import { RuleVersionsDocument, type RuleVersionsQuery, SetWalletRuleStatusDocument, WalletPartsDocument, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Input, LOCAL_TIME, localOf, Select, utcOf } from '../kit/form.ts';
+import { Entry, Select, utcOf } from '../kit/form.ts';
 import { type Column, List, nodesOf, usePages } from '../kit/list.ts';
-import { Confirm, toast } from '../kit/overlay.ts';
-import { Answer, type Crumb, Empty, may, Page, useAsk } from '../kit/page.ts';
-import { Named } from '../kit/picker.ts';
-import { actors } from '../kit/sources.ts';
+import { ConfirmButton, Dialog, toast } from '../kit/overlay.ts';
+import { Answer, type Crumb, Empty, Found, may, Page, useAsk } from '../kit/page.ts';
+import { Named, Picker, UUID } from '../kit/picker.ts';
+import { actors, wallets } from '../kit/sources.ts';
 import { Badge, Id, Time } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 import { RULE_TYPES, sideBySide } from './rule-draft.ts';
 import { type EditorInput, RuleEditor } from './rule-editor.ts';
+import { Naming } from './rule-preview.ts';
 import { RuleStatus, Rules, trailOf, WriteNeeded } from './wallets.ts';
 
 export function show(walletId?: string, _rules?: string, id?: string) {
@@ -22,19 +23,29 @@ export function show(walletId?: string, _rules?: string, id?: string) {
 function RulesPage() {
   const { query: given } = place.value;
   const [type, changedSince] = [given.get('type') ?? '', given.get('changedSince') ?? ''];
+  /** What is typed to choose a wallet for a new rule. */
+  const [wallet, setWallet] = useState<string>();
   const filter = (query: object) => go(linkTo(['rules'], { type, changedSince, ...query }), { replaces: true });
+  const choose = (text: string) => (UUID.test(text) ? go(linkTo(['wallets', text, 'rules', 'new'])) : setWallet(text));
   const yesterday = () => filter({ changedSince: utcOf(new Date().setHours(-24, 0, 0, 0)) });
+  const add = may('wallet-rules:write') && html`<button type="button" class="primary" onClick=${() => setWallet('')}>New rule</button>`;
   const nothing =
     type || changedSince
       ? html`<${Empty} icon="search" next=${html`<button type="button" onClick=${() => filter({ type: '', changedSince: '' })}>Show all rules</button>`}>No rule matches.<//>`
-      : html`<${Empty} icon="rules" next=${may('accounts:read') && html`<a class="button" href=${linkTo(['accounts'])}>Choose a wallet</a>`}>No rules yet. A rule belongs to a wallet: open an account, then its wallet.<//>`;
-  return html`<${Page} title="Rules" actions=${may('accounts:read') && html`<a class="button" href=${linkTo(['accounts'])}>New rule: choose a wallet</a>`}>
+      : html`<${Empty} icon="rules" next=${add}>No rules yet. Rules automate or limit transfers from a wallet.<//>`;
+  return html`<${Page} title="Rules" actions=${add}>
     <div class="filters">
       <${Select} label="Type" value=${type} options=${[['', 'All'], ...Object.entries(RULE_TYPES)]} onChange=${(to: string) => filter({ type: to })} />
-      <${Input} label="Changed since" ...${LOCAL_TIME} value=${localOf(changedSince)} onInput=${(at: string) => filter({ changedSince: utcOf(at) })} />
+      <${Entry} label="Changed since" isTime value=${changedSince} onEnter=${(at: string) => filter({ changedSince: at })} />
       <button type="button" onClick=${yesterday}>Since yesterday</button>
     </div>
     <${Rules} type=${type || null} changedSince=${changedSince || null} empty=${nothing} />
+    ${
+      wallet !== undefined &&
+      html`<${Dialog} title="New rule" onClose=${() => setWallet(undefined)}>
+      <${Picker} label="Wallet that pays" hint="Search by the name of its account." source=${wallets} value=${wallet} onChange=${choose} />
+      <p class="actions end"><button type="button" onClick=${() => setWallet(undefined)}>Cancel</button></p><//>`
+    }
   <//>`;
 }
 
@@ -48,14 +59,13 @@ function RulePage({ walletId, id }: { walletId: string; id: string }) {
   const created = (rule: Rule) => go(linkTo(['wallets', walletId, 'rules', rule.id]));
   return html`<${Page} title="New rule" trail=${trail}>
     <${WriteNeeded} />
-    <${Answer} asked=${asked}>${() => (wallet ? html`<${RuleEditor} ...${{ walletId, networks }} onSaved=${created} />` : html`<${Empty}>There is no wallet with this id, or it belongs to another tenant.<//>`)}<//>
+    <${Found} asked=${asked} noun="wallet">${() => html`<${RuleEditor} ...${{ walletId, networks }} onSaved=${created} />`}<//>
   <//>`;
 }
 
 function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'walletId' | 'networks'> & { id: string; trail: Crumb[] }) {
   const asked = useAsk(WalletRuleDocument, { id });
   const [changed, setChanged] = useState<Rule>();
-  const [isAsking, setAsking] = useState(false);
   const known = changed ?? asked.data?.walletRule;
   // An address names both: a rule is neither shown nor changed under another wallet.
   const rule = known?.walletId === walletId.toLowerCase() ? known : undefined;
@@ -66,15 +76,14 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
     toast(isActive ? 'Rule disabled.' : 'Rule activated.');
   };
   return html`<${Page} title=${rule?.name || 'Rule'} trail=${trail}
-    actions=${rule && html`<${RuleStatus} status=${rule.status} />${may('wallet-rules:write') && html`<button type="button" onClick=${() => setAsking(true)}>${verb} the rule</button>`}`}>
+    actions=${rule && html`<${RuleStatus} status=${rule.status} />${may('wallet-rules:write') && html`<${ConfirmButton} title=${`${verb} this rule?`} verb=${`${verb} the rule`} isHarmless=${!isActive} act=${setStatus}><p>${CONSEQUENCE[verb]}</p><//>`}`}>
     <${Answer} asked=${asked}>${() =>
       rule
         ? html`<${WriteNeeded} />
-      <p class="muted">Version ${rule.version}, changed <${Time} at=${rule.updatedAt} />. Id: <${Id} id=${rule.id} /></p>
+      <details open=${place.value.query.has('history')}><summary>Version ${rule.version}, changed <${Time} at=${rule.updatedAt} />: see the history</summary>
+        <p class="muted">Id: <${Id} id=${rule.id} /></p><${History} key=${rule.version} ruleId=${id} /></details>
       <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
         : html`<${Empty}>The wallet has no rule with this id: it belongs to another wallet, was deleted with its wallet, or never existed.<//>`}<//>
-    ${!asked.isLoading && html`<${History} key=${rule?.version} ruleId=${id} />`}
-    ${isAsking && html`<${Confirm} title=${`${verb} this rule?`} verb=${verb} act=${setStatus} onClose=${() => setAsking(false)}><p>${CONSEQUENCE[verb]}</p><//>`}
   <//>`;
 }
 
@@ -90,19 +99,18 @@ function History({ ruleId }: { ruleId: string }) {
   const asked = usePages(RuleVersionsDocument, { ruleId });
   const after = asked.data?.walletRuleVersions.pageInfo.endCursor ?? null;
   const older = useAsk(RuleVersionsDocument, { ruleId, first: after === null ? 0 : 1, after });
-  return html`<h2>Version history</h2>
-    <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: RuleVersionsQuery) => {
-      const known = [...nodesOf(versions), ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
-      const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
-      const changes = { title: 'Changes', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };
-      return html`<${List} label="Version history" noun="versions" of=${versions} pages=${asked.pages}
+  return html`<${Answer} asked=${asked}>${({ walletRuleVersions: versions }: RuleVersionsQuery) => {
+    const known = [...nodesOf(versions), ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
+    const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
+    const changes = { title: 'Changes', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };
+    return html`<${List} label="Version history" noun="versions" of=${versions} pages=${asked.pages}
         columns=${[...COLUMNS, changes]} keyOf=${({ version }: Version) => version} />`;
-    }}<//>`;
+  }}<//>`;
 }
 
 const COLUMNS: readonly Column<Version>[] = [
   { title: 'Version', isNumber: true, cell: ({ version }) => version },
-  { title: 'When', cell: ({ at }) => html`<${Time} at=${at} />` },
+  { title: 'When', cell: ({ at }) => html`<${Time} at=${at} isAbsolute />` },
   { title: 'By', cell: ({ subject }) => html`<${Named} source=${actors} id=${subject} />` },
   { title: 'Client', cell: ({ clientId }) => html`<${Named} source=${actors} id=${clientId ?? ''} />` },
   { title: 'Status', cell: ({ status, deleted }) => (deleted ? html`<${Badge} tone="bad">deleted<//>` : html`<${RuleStatus} status=${status} />`) },
@@ -117,7 +125,7 @@ function Changes({ version, before }: { version: Version; before: Version | unde
   const differences = sideBySide(whole(before), whole(version)).filter(({ before, after }) => before !== after);
   if (differences.length === 0) return 'Nothing: it was saved without changes.';
   return html`<ul class="changes">${differences.map(
-    ({ name, before, after }) => html`<li><b>${name}</b>: ${before !== undefined && html`<del>${before}</del>`}
-      ${before !== undefined && after !== undefined && ' → '}${after !== undefined && html`<ins>${after}</ins>`}</li>`,
+    ({ name, before, after }) => html`<li><b>${name}</b>: ${before !== undefined && html`<del><${Naming} text=${before} /></del>`}
+      ${before !== undefined && after !== undefined && ' → '}${after !== undefined && html`<ins><${Naming} text=${after} /></ins>`}</li>`,
   )}</ul>`;
 }

@@ -12,7 +12,6 @@ export async function enter(): Promise<void> {
   letIn((await ask(ViewerDocument, {})).me);
 }
 
-/** The form of the sign-in, and why a session has ended. */
 export function SignIn() {
   const known = linkedClient() || rememberedClient.get();
   const [isApi, setApi] = useState(false);

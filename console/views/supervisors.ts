@@ -30,7 +30,9 @@ const COLUMNS: readonly Column<Supervisor>[] = [
   {
     title: 'Status',
     cell: ({ status, lockedUntil }) =>
-      html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//> ${lockedUntil && html`<${Badge} tone="bad">Locked<//>`}`,
+      status === 'ACTIVE' && lockedUntil
+        ? html`<${Badge} tone="bad">Locked<//>`
+        : html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>`,
   },
   { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
 ];
@@ -60,19 +62,19 @@ function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> 
     saying(`${username} is ${status.toLowerCase()}.`, () => mutate(SetSupervisorStatusDocument, { id, status }));
   const endSessions = saying(`The sessions of ${username} have ended.`, () => mutate(RevokeSessionsDocument, { id }));
   const unlock = saying(`${username} is unlocked.`, () => mutate(UnlockSupervisorDocument, { id }));
-  const setRole = saying(`${username} is ${role} now.`, () => mutate(SetSupervisorRoleDocument, { id, role }));
+  const setRole = saying(`The role of ${username} is ${role} now.`, () => mutate(SetSupervisorRoleDocument, { id, role }));
   const setPassword = saying(`The password of ${username} is set.`, () => mutate(SetSupervisorPasswordDocument, { id, password }));
-  const button = (text: string, act: () => Promise<unknown>, isReady = true) =>
-    html`<button type="button" disabled=${action.isBusy || !isReady} onClick=${() => action.run(act)}>${text}</button>`;
+  const button = (text: string, act: () => Promise<unknown>, isReady = true, name = '') =>
+    html`<button type="button" class=${name} disabled=${action.isBusy || !isReady} onClick=${() => action.run(act)}>${text}</button>`;
   return html`<${Facts} of=${[...factsOf(COLUMNS, of), ['Locked until', lockedUntil && html`<${Time} at=${lockedUntil} isAbsolute />`]]} />
-    ${lockedUntil && html`<p class="actions">${button('Unlock', unlock)}<span class="muted">Too many wrong passwords.</span></p>`}
+    ${lockedUntil && html`<p class="actions">${button('Unlock', unlock, true, 'primary')}<span class="muted">Too many wrong passwords.</span></p>`}
+    <p class="muted">A change of the role or the password ends ${username === viewer.value?.username ? 'your sessions, this one too' : `the sessions of ${username}`}.</p>
     <div class="stack">
       <${Select} label="Role" value=${role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} />
       <p class="actions end">${button('Change the role', setRole, role !== of.role)}</p>
       ${input('password', 'New password', NEW_PASSWORD)}
       <p class="actions end">${button('Set the password', setPassword, password !== '')}</p>
     </div>
-    <p class="muted">A change of the role or the password ends ${username === viewer.value?.username ? 'your sessions, this one too' : `the sessions of ${username}`}.</p>
     <${FailureBox} failure=${action.failure} />
     <p class="actions end">
       <${ConfirmButton} title=${`End the sessions of ${username}?`} verb="End the sessions" act=${endSessions}><p>${username} is signed out everywhere, and may sign in again.</p><//>

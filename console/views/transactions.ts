@@ -3,11 +3,13 @@ import { ask, type Failure, failureOf } from '../api.ts';
 import { NetworksDocument, TransactionCountsDocument, TransactionDocument, type TransactionQuery, TransactionsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Entry, Select, utcOf } from '../kit/form.ts';
-import { type Column, CsvDownload, nodesOf, Table, Tabs } from '../kit/list.ts';
-import { Answer, Empty, FailureBox, may, Page, Skeleton, useAsk } from '../kit/page.ts';
+import { Icon } from '../kit/icons.ts';
+import { type Column, nodesOf, saveFile, Table, Tabs } from '../kit/list.ts';
+import { Empty, FailureBox, Found, may, Page, Skeleton, useAsk } from '../kit/page.ts';
 import { Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
 import { countOf, filtersOfParts, longestAgo, midnight, STUCK, skipsReceipt, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
 import { go, linkTo, place } from '../router.ts';
+import { recordOf } from './csv.ts';
 
 type Filter = Parameters<typeof filtersOfParts>[0];
 type Status = NonNullable<Transaction['status']>;
@@ -134,27 +136,39 @@ function useLive(part: Listed, filter: Filter, isPaused: boolean) {
   return { live, stream, load, retry: () => setRound(round + 1) };
 }
 
-/** Returns a column whose cells are texts, in a CSV file too. */
-const textual = (title: string, text: (row: Transaction) => string | null | undefined): Column<Transaction> => ({ title, cell: text, text });
-const COLUMNS: readonly Column<Transaction>[] = [
+type TextOf = (row: Transaction) => string | null | undefined;
+/** A column, and its cell in a CSV file. */
+type TextColumn = Column<Transaction> & { text: TextOf };
+const textual = (title: string, text: TextOf): TextColumn => ({ title, cell: text, text });
+const COLUMNS: readonly TextColumn[] = [
   { title: 'Status', cell: statusCell, text: ({ status }) => status && STATUSES[status][0] },
   { title: 'Type', cell: typeCell, text: typeWords },
   textual('Collection', ({ collection }) => words(collection)),
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['transactions', id])} />`, text: ({ id }) => id },
 ];
-const UPDATED: Column<Transaction> = { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
+const UPDATED: TextColumn = { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
 const WAITS = textual('Waits for', waitsFor);
 const ERROR = textual('Error', ({ error }) => error);
 const HASH = textual('Hash', ({ transactionHash }) => transactionHash);
+
+/** Saves rows as a CSV file, in which no spreadsheet takes a cell for a formula. */
+function saveCsv(columns: readonly TextColumn[], rows: readonly Transaction[]): void {
+  const cells = (row: Transaction) => columns.map(({ text }) => (text(row) ?? '').replace(/^[=+\-@\t\r]/, "'$&"));
+  const records = [columns.map(({ title }) => title), ...rows.map(cells)].map(recordOf);
+  saveFile(new Blob(records, { type: 'text/csv' }), 'transactions.csv');
+}
 
 export function show(id?: string) {
   return id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`;
 }
 
-/** The transactions of the tenant as they move. */
+/** The list as it was last shown, to which one goes back. */
+let back = linkTo(['transactions']);
+
 function TransactionsPage() {
   const { query } = place.value;
   const filter = filterBy(query);
+  back = linkTo(['transactions'], Object.fromEntries(query));
   const [part] = PARTS.find(([value]) => value === query.get('status')) ?? ([''] as const);
   const [isPaused, setPaused] = useState(false);
   const { live, stream, load, retry } = useLive(part, filter, isPaused);
@@ -162,7 +176,7 @@ function TransactionsPage() {
   const { link, updates, notice, round } = stream;
   const failure = live.failure ?? stream.failure;
   const counts = useAsk(TransactionCountsDocument, filtersOfParts(filter), round);
-  const seen = `${counted(updates, 'update')} since this view was opened.`;
+  const seen = updates > 0 && `${counted(updates, 'update')} since this view was opened.`;
   const change = (name: string, value: string) => {
     setPaused(false);
     go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
@@ -172,20 +186,23 @@ function TransactionsPage() {
   const issue = query.get('type') && filter.type === null ? 'Enter a whole number. The filter is not applied.' : undefined;
   const isFiltered = part !== '' || Object.values(filter).some((value) => value !== null);
   const columns = [...COLUMNS, ...(part === 'STUCK' ? [WAITS] : rows.some(({ error }) => error) ? [ERROR] : []), UPDATED];
-  const csv = html`<${CsvDownload} name="transactions" columns=${[...columns, HASH]} rows=${() => rows} />`;
+  const csv = html`<button type="button" onClick=${() => saveCsv([...columns, HASH], rows)}><${Icon} name="download" />Download CSV</button>`;
   const pause = html`<button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Resume' : 'Pause'}</button>`;
-  return html`<${Page} title="Transactions" actions=${html`${pause} ${rows.length > 0 && csv}`}>
+  const status = html`<span class="link muted" role="status">${!isPaused && html`<${LinkBadge} link=${link} />`} ${seen} ${isPaused ? 'Paused. The list stays as it is.' : notice}</span>`;
+  const isShown = (value: Listed) => (value !== 'CONFLICT' && value !== 'FLAGGED') || value === part || counts.data?.[value].totalCount !== 0;
+  return html`<${Page} title="Transactions" actions=${html`${status} ${pause} ${rows.length > 0 && csv}`}>
     <form class="filters" role="search" aria-label="Transactions" onSubmit=${(event: Event) => event.preventDefault()}>
-      ${entry('search', 'Id or hash', { type: 'search' })}
+      ${entry('search', 'Id or hash', { type: 'search', placeholder: 'In full' })}
       <${Select} label="Collection" value=${filter.collection ?? ''} onChange=${(value: string) => change('collection', value)}
         options=${[['', 'All'], ...COLLECTIONS.map((name) => [name, words(name)])]} />
-      ${entry('type', 'Type code', { inputmode: 'numeric', pattern: '[0-9]*', issue })}
-      ${entry('since', 'Updated from', { isTime: true })} ${entry('until', 'Updated before', { isTime: true })}
       <p class="actions"><button type="button" onClick=${() => change('since', midnight())}>Today</button><a href=${linkTo(['transactions'])}>Clear</a></p>
+      <details open=${['type', 'since', 'until'].some((name) => query.get(name))}><summary>More filters</summary><div class="filters">
+        ${entry('since', 'Updated from', { isTime: true })} ${entry('until', 'Updated before', { isTime: true })}
+        ${entry('type', 'Type code', { inputmode: 'numeric', pattern: '[0-9]*', issue })}
+      </div></details>
     </form>
     <${Tabs} label="Status" value=${part} onChange=${(value: string) => change('status', value)}
-      tabs=${PARTS.map(([value, text]) => ({ value, text, count: countOf(counts.data, countedIn(value)) }))} />
-    <p class="link" role="status">${!isPaused && html`<${LinkBadge} link=${link} />`} ${seen} ${isPaused ? 'Paused. The list stays as it is.' : notice}</p>
+      tabs=${PARTS.filter(([value]) => isShown(value)).map(([value, text]) => [value, text, countOf(counts.data, countedIn(value))])} />
     <${FailureBox} failure=${failure} retry=${retry} />
     ${totalCount === undefined && !failure && html`<${Skeleton} />`}
     ${totalCount !== undefined && rows.length === 0 && html`<${Nothing} isStuck=${part === 'STUCK'} isFiltered=${isFiltered} />`}
@@ -199,7 +216,6 @@ function TransactionsPage() {
   <//>`;
 }
 
-/** Why no transaction is listed. */
 function Nothing({ isStuck, isFiltered }: { isStuck: boolean; isFiltered: boolean }) {
   if (isStuck) return html`<${Empty} icon="check">No transaction waits for over an hour.<//>`;
   if (!isFiltered) return html`<${Empty}>No transactions yet. A transaction appears here after it is registered and its first notification arrives.<//>`;
@@ -212,14 +228,13 @@ function TransactionPage({ id }: { id: string }) {
   const { link, failure } = useUpdates({ idOrHash: id }, id, asked.reload, asked.reload);
   const networks = useAsk(NetworksDocument, asked.data?.transaction?.asset ? { first: 100 } : undefined);
   const found = asked.data?.transaction;
-  return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
+  return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: back }]}>
     <${FailureBox} failure=${failure} />
-    <${Answer} asked=${asked}>${({ transaction }: TransactionQuery) => {
-      if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another tenant.<//>`;
+    <${Found} asked=${asked} noun="transaction">${(transaction: OneTransaction) => {
       const { status, conflict, typeFlagged, error, events, gasUsed, asset, createdAt, updatedAt, transactionHash, contractAddress } = transaction;
       const network = networks.data && nodesOf(networks.data.networks).find((one) => one.id === asset?.networkId);
       return html`
-        <p class="actions">${statusCell(transaction)} <${Id} id=${transaction.id} /> ${createdAt && html`<span class="muted">queued <${Time} at=${createdAt} /></span>`}
+        <p class="actions">${statusCell(transaction)} <${Id} id=${transaction.id} /> ${createdAt && html`<span class="muted">created <${Time} at=${createdAt} /></span>`}
         ${!failure && !isFinal(status) && html`<span class="link" role="status"><${LinkBadge} link=${link} /></span>`}</p>
         ${conflict && html`<p class="warning">Conflicting notifications: one says done, another says error. The status shown is from the latest update.</p>`}
         ${typeFlagged && html`<p class="warning">This type code is unknown in the collection of the transaction. It came from a notification or the registration.</p>`}
@@ -252,11 +267,11 @@ function explorerLink(template: string | null | undefined, hash: string) {
   return link !== undefined && /^https?:/.test(link) && html`<a href=${link} target="_blank" rel="noreferrer">Open in explorer</a>`;
 }
 
-type Found = NonNullable<TransactionQuery['transaction']>;
-type Change = Found['events']['edges'][number]['node'];
+type OneTransaction = NonNullable<TransactionQuery['transaction']>;
+type Change = OneTransaction['events']['edges'][number]['node'];
 
 /** The statuses that a transaction has gone through and those to come, with the time between them. */
-function Timeline({ of }: { of: Found }) {
+function Timeline({ of }: { of: OneTransaction }) {
   const { status: now, collection } = of;
   const latestFirst = nodesOf(of.events).reverse();
   const reached = new Map(latestFirst.map(({ status, occurredAt }) => [status, occurredAt]));
@@ -282,7 +297,7 @@ function Timeline({ of }: { of: Found }) {
 const EVENT_COLUMNS: readonly Column<Change>[] = [
   { title: 'When', cell: ({ occurredAt }) => html`<${Time} at=${occurredAt} isAbsolute />` },
   { title: 'Status', cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
-  { title: 'Before', cell: ({ previousStatus }) => previousStatus && STATUSES[previousStatus][0] },
+  { title: 'Previous status', cell: ({ previousStatus }) => previousStatus && STATUSES[previousStatus][0] },
   { title: 'Error', cell: ({ error }) => error },
   {
     title: 'Request',

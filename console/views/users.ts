@@ -1,16 +1,15 @@
-import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
-import { EraseUserDocument, type UserPartsFragment as User, UserDocument, type UserQuery, UsersDocument } from '../generated/graphql.ts';
+import { EraseUserDocument, type UserPartsFragment as User, UserDocument, UsersDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Input } from '../kit/form.ts';
+import { Entry } from '../kit/form.ts';
 import { type Column, factsOf, Listing } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
-import { Answer, Empty, may, Needs, Page, useAsk } from '../kit/page.ts';
-import { UUID } from '../kit/picker.ts';
-import { absolute, Badge, Copy, counted, Facts, Id, Time } from '../kit/text.ts';
+import { Empty, Found, may, Needs, Page, useAsk } from '../kit/page.ts';
+import { Named, UUID } from '../kit/picker.ts';
+import { actors } from '../kit/sources.ts';
+import { Badge, Copy, counted, Facts, Id, Time } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 
-/** Returns what a user is called. */
 function nameOf({ name, surname, email, externalId, erasedAt }: User): string {
   return `${name} ${surname}`.trim() || email || externalId || (erasedAt ? 'Erased user' : 'User without a name');
 }
@@ -36,21 +35,18 @@ function UsersPage() {
   const link = may('users:migrate') && html`<a class="button" href=${linkTo(['migrations', 'new'])}>Import users</a>`;
   return html`<${Page} title="Users" actions=${link}>
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
-      <${Input} label="Search" type="search" maxlength="1000" placeholder="Name, email, external id, wallet or id" value=${search} onInput=${find} />
+      <${Entry} label="Search" type="search" maxlength="1000" placeholder="Name, email, external id, wallet or id" value=${search} onEnter=${find} />
     </form>
     <${Listing} label="Users" operation=${UsersDocument} columns=${COLUMNS} linkOf=${({ id }: User) => linkTo(['users', id])} variables=${variables}
       empty=${search ? 'No user matches.' : html`<${Empty} icon="users" next=${link}>No users yet. Import them from a spreadsheet.<//>`} />
   <//>`;
 }
 
-/** One user, the erasure of the personal data, and its receipt. */
 function UserPage({ id }: { id: string }) {
   const asked = useAsk(UserDocument, { id });
-  const [removed, setRemoved] = useState('');
   const user = asked.data?.user;
   const erase = async () => {
-    const { erasure } = await mutate(EraseUserDocument, { id });
-    if (erasure) setRemoved(`${counted(erasure.records, 'audit record')} and ${counted(erasure.responses, 'stored response')}`);
+    await mutate(EraseUserDocument, { id });
     asked.reload();
     toast('User erased.');
   };
@@ -59,20 +55,21 @@ function UserPage({ id }: { id: string }) {
     may('users:erase') &&
     user?.erasedAt === null &&
     html`<${ConfirmButton} title=${`Erase ${name}?`} verb="Erase user" act=${erase}>
-      <p>The name, email, external id and wallet address of ${name} are removed from the user, from migrations, and from audit records and stored responses.</p>
+      <p>${[user.email, user.externalId, id].filter(Boolean).join(' · ')}</p>
+      <p>The name, email, external id and wallet address are removed from the user, from migrations, and from audit records and stored responses.</p>
       <p>This cannot be undone.</p><//>`;
   return html`<${Page} title=${name} trail=${[{ text: 'Users', link: linkTo(['users']) }]} actions=${actions}>
-    <${Answer} asked=${asked}>${({ user }: UserQuery) => {
-      if (!user) return html`<${Empty}>There is no user with this id, or it belongs to another tenant.<//>`;
-      const { erasedAt } = user;
-      return html`${erasedAt ? html`<${Receipt} id=${id} erasedAt=${erasedAt} removed=${removed} />` : html`<${Needs} permission="users:erase" to="erase users" />`}
-      <${Facts} of=${[...factsOf(COLUMNS.slice(1), user), ['Id', html`<${Id} id=${id} />`]]} />`;
-    }}<//>
+    <${Found} asked=${asked} noun="user">${(user: User) => html`
+      ${user.erasedAt ? html`<${Receipt} ...${user} />` : html`<${Needs} permission="users:erase" to="erase users" />`}
+      <${Facts} of=${[...factsOf(COLUMNS.slice(1), user), ['Id', html`<${Id} id=${id} />`]]} />`}<//>
   <//>`;
 }
 
-function Receipt({ id, erasedAt, removed }: { id: string; erasedAt: string; removed: string }) {
+function Receipt({ id, erasedAt, erasure }: User) {
+  const removed = erasure && ` Removed from ${counted(erasure.records, 'audit record')} and ${counted(erasure.responses, 'stored response')}.`;
+  const by = erasure?.by ?? '';
   return html`<section class="card" aria-label="Receipt"><h2>Personal data erased</h2>
-    <p>Erased on <time datetime=${erasedAt}>${absolute(erasedAt)}</time>.${removed && ` Removed from ${removed}.`} The id and the KYC status are kept.</p>
-    <p class="actions"><${Copy} text=${`Erased user ${id} at ${erasedAt}${removed && `: ${removed}`}.`} label="Copy receipt" /></p></section>`;
+    <p>Erased on <${Time} at=${erasedAt} isAbsolute />${by && html` by <${Named} source=${actors} id=${by} />`}.${removed} The id and the KYC status are kept.</p>
+    <p class="actions"><${Copy} text=${`Erased user ${id} at ${erasedAt}${by && ` by ${by}`}.${removed ?? ''}`} label="Copy receipt" />
+      ${may('audit:read') && html`<a href=${linkTo(['audit'], { operation: 'eraseUser' })}>Erasures in the audit</a>`}</p></section>`;
 }

@@ -4,8 +4,8 @@ import { mutate } from '../api.ts';
 import { AssignNetworkDocument, RulesDocument, type RulesQuery, WalletPartsDocument, type WalletPartsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { type Column, Listing, nodesOf, Table } from '../kit/list.ts';
-import { Dialog, toast } from '../kit/overlay.ts';
-import { Answer, type Crumb, Empty, FailureBox, may, Needs, Page, useAction, useAsk } from '../kit/page.ts';
+import { ConfirmButton, toast } from '../kit/overlay.ts';
+import { type Crumb, Empty, Found, may, Needs, Page, useAsk } from '../kit/page.ts';
 import { Named, Picker, useName } from '../kit/picker.ts';
 import { actors, networks as known, offering, wallets } from '../kit/sources.ts';
 import { Badge, Facts, Id, shortened, Time, words } from '../kit/text.ts';
@@ -53,14 +53,11 @@ export function show(id?: string, ...others: string[]) {
 
 function WalletPage({ id }: { id: string }) {
   const asked = useAsk(WalletPartsDocument, { id, withAccount: may('accounts:read') });
-  const [isAssigning, setAssigning] = useState(false);
   const wallet = asked.data?.wallet;
   const newRule = may('wallet-rules:write') && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`;
   return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)} actions=${wallet?.rules.totalCount !== 0 && newRule}>
-    <${Answer} asked=${asked}>${({ wallet }: WalletPartsQuery) => {
-      if (!wallet) return html`<${Empty} icon="search">There is no wallet with this id, or it belongs to another tenant.<//>`;
+    <${Found} asked=${asked} noun="wallet">${(wallet: Wallet) => {
       const { networks, account } = wallet;
-      const assign = may('wallets:write') && html`<button type="button" onClick=${() => setAssigning(true)}>Assign a network</button>`;
       return html`<${Facts} of=${[
         ['Id', html`<${Id} id=${wallet.id} />`],
         ['Account', account && html`<a href=${linkTo(['accounts', account.id])}>${account.name || account.id}</a>`],
@@ -70,29 +67,23 @@ function WalletPage({ id }: { id: string }) {
         <h2>Rules</h2>
         <${WriteNeeded} />
         <${Rules} walletId=${id} empty=${html`<${Empty} icon="rules" next=${newRule}>No rules yet. Rules automate or limit transfers from this wallet.<//>`} />
-        <div class="head"><h2>Networks</h2>${assign}</div>
+        <div class="head"><h2>Networks</h2>${may('wallets:write') && html`<${Assign} wallet=${wallet} onDone=${asked.reload} />`}</div>
         ${networks.totalCount === 0 && html`<${Empty} icon="networks">No networks are assigned to the wallet.<//>`}
         ${networks.totalCount > 0 && html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`}
         ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}`;
     }}<//>
-    ${isAssigning && html`<${Assign} walletId=${id} chain=${wallet?.chain} onClose=${() => setAssigning(false)} onDone=${asked.reload} />`}
   <//>`;
 }
 
-function Assign({ walletId, chain, onClose, onDone }: { walletId: string; chain: string; onClose: () => void; onDone: () => void }) {
+function Assign({ wallet: { id: walletId, chain }, onDone }: { wallet: Wallet; onDone: () => void }) {
   const [networkId, setNetworkId] = useState('');
   const name = useName(known, networkId) ?? 'The network';
-  const { run, isBusy, failure } = useAction();
   const assign = async () => {
     await mutate(AssignNetworkDocument, { walletId, networkId });
     toast(`${name} is assigned to the wallet.`);
-    onClose();
     onDone();
   };
-  return html`<${Dialog} title="Assign a network" onClose=${onClose}><form onSubmit=${(event: Event) => [event.preventDefault(), run(assign)]}>
-    <${FailureBox} failure=${failure} />
-    <${Picker} label="Network" required source=${offering(known, ({ detail }) => detail === chain)} value=${networkId} onChange=${setNetworkId}
-      failure=${failure} path="networkId" />
-    <p class="actions end"><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${isBusy}>Assign</button></p>
-  </form><//>`;
+  return html`<${ConfirmButton} title="Assign a network" verb="Assign a network" isHarmless act=${assign}>
+    <${Picker} label="Network" required autofocus value=${networkId} onChange=${setNetworkId}
+      source=${offering(known, ({ detail }) => detail === chain)} /><//>`;
 }

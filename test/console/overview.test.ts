@@ -48,7 +48,7 @@ describeReal('chromium', 'the overview', () => {
     expect(await progress.getByRole('listitem').count()).toBe(4);
     await beginAt(open, p.demo, '#/overview');
     const tile = page.getByRole('link', { name: 'In progress' });
-    await expect.poll(() => tile.innerText(), SOON).toMatch(/\n2\nthe oldest for 1 h 30 min, and 1 started$/);
+    await expect.poll(() => tile.innerText(), SOON).toMatch(/\n2\nthe oldest for 1 h 3\d min; 1 more started$/);
     await tile.click();
     await expect.poll(() => idsOf(page), SOON).toHaveLength(2);
     await beginAt(open, p.demo, '#/overview');

@@ -39,9 +39,8 @@ async function topUp(page: Page): Promise<void> {
   await typeAt(page, 'Network', 'Ethereum main', true);
   await typeAt(page, 'Currency of the rule', 'EURC', true);
   await typeAt(page, 'Value', '100');
-  await typeAt(page, 'Currency', 'EURC', true);
   await typeAt(page, 'Amount', '250.50');
-  await typeAt(page, 'Target wallet', 'Acme', true);
+  await typeAt(page, 'Target wallet', 'Custom', true);
 }
 
 describeReal('chromium', 'a rule that tops up a wallet', () => {
@@ -64,20 +63,21 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
       const { page } = open;
       await topUp(page);
       const words =
-        /^When the balance of the target wallet falls below 100 EURC, transfer 250\.50 EURC to Acme.* › ethereum\.$/;
+        /^When the balance of the target wallet falls below 100 EURC, transfer 250\.50 EURC from Acme Treasury › ethereum to Customer 1 › ethereum\.$/;
       await expect.poll(async () => (await sentence(page).innerText()).replaceAll(/\s+/g, ' '), SOON).toMatch(words);
       await page.getByText('Enter a balance to test the rule.').waitFor();
-      await page.getByLabel('Value of balance of the target wallet').fill('120');
+      await page.getByLabel('Balance of the target wallet').fill('120');
       await page.getByText('It would not fire').waitFor();
-      await page.getByLabel('Value of balance of the target wallet').fill('99.99');
+      await page.getByLabel('Balance of the target wallet').fill('99.99');
       await page.getByText('It would fire').waitFor();
       await page.getByRole('button', { name: 'All rules of the wallet' }).click();
       const others = page.getByRole('list', { name: 'Other active rules of the wallet' });
       await others.getByText('Daily maximum').waitFor();
       await page.getByRole('button', { name: 'Create the rule' }).focus();
       await page.keyboard.press('Enter');
+      await page.getByText('see the history').click();
       await page.getByText('The rule was created.').waitFor();
-      expect(await page.getByLabel('Value of balance of the target wallet').inputValue()).toBe('99.99');
+      expect(await page.getByLabel('Balance of the target wallet').inputValue()).toBe('99.99');
       expect(open.complaints).toEqual([]);
     },
   );

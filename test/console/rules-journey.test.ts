@@ -47,11 +47,11 @@ async function fillRule(page: Page): Promise<void> {
   await page.getByLabel('Amount').fill(EXACT);
   await page.getByRole('combobox', { name: 'Target wallet' }).fill(p.demo.target_wallet_id);
   await fillCondition(condition(page, ''), 'target.balance', EXACT);
-  await page.getByRole('button', { name: 'Group' }).click();
   await page.getByRole('button', { name: 'Add condition' }).click();
   await expect.poll(() => condition(page, '2').getByLabel('Field').evaluate(isFocused), SOON).toBe(true);
   await fillCondition(condition(page, '2'), 'source.balance', '1e-30');
-  await condition(page, '2').getByRole('button', { name: 'Negate' }).click();
+  await condition(page, '2').getByRole('button', { name: 'Group' }).click();
+  await page.getByRole('group', { name: 'Group 2', exact: true }).getByLabel('Holds where').selectOption('not');
 }
 
 const isFocused = (element: Element) => element === element.ownerDocument.activeElement;
@@ -96,12 +96,16 @@ describeReal('chromium', 'rules in the console', () => {
     await typeTransfer(page);
     await fillRule(page);
 
-    await page.getByLabel('Value of balance of the target wallet').fill('0.1');
-    await page.getByLabel('Value of balance of this wallet').fill('0');
+    await page.getByLabel('Balance of the target wallet').fill('0.1');
+    await page.getByLabel('Balance of this wallet').fill('0');
     await page.getByText('It would not fire').waitFor();
-    expect(await condition(page, '1').innerText()).toContain(`is false actual 0.1, expected ≥ ${EXACT}`);
-    expect(await page.getByRole('list', { name: 'Why' }).innerText()).toContain('actual 0, expected ≥ 0.000000');
-    await page.getByLabel('Value of balance of the target wallet').fill(EXACT);
+    expect(await condition(page, '1').innerText()).toContain(
+      `is false balance of the target wallet 0.1, needed ≥ ${EXACT}`,
+    );
+    expect(await page.getByRole('list', { name: 'Why' }).innerText()).toContain(
+      'balance of this wallet 0, needed ≥ 0.000000',
+    );
+    await page.getByLabel('Balance of the target wallet').fill(EXACT);
     await page.getByText('It would fire').waitFor();
     await takePicture(page, 'console-rule', 1700);
 
@@ -115,10 +119,11 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Create the rule' }).click();
     await correct(page, value, EXACT);
     await page.getByRole('button', { name: 'Create the rule' }).click();
+    await page.getByText('see the history').click();
     const history = page.getByRole('table', { name: 'Version history' });
     await history.getByText('The rule was created.').waitFor();
-    expect(await page.getByLabel('Value of balance of the target wallet').inputValue()).toBe(EXACT);
-    expect(await page.getByLabel('Value of balance of this wallet').inputValue()).toBe('0');
+    expect(await page.getByLabel('Balance of the target wallet').inputValue()).toBe(EXACT);
+    expect(await page.getByLabel('Balance of this wallet').inputValue()).toBe('0');
     await page.getByText('It would fire').waitFor();
     expect(await page.getByLabel('Amount').inputValue()).toBe(EXACT);
     expect(await condition(page, '1').getByLabel('Value').inputValue()).toBe(EXACT);
@@ -138,13 +143,12 @@ describeReal('chromium', 'rules in the console', () => {
     const versions = page.getByRole('dialog').getByRole('table', { name: 'Both versions' });
     await expect.poll(() => versions.innerText(), SOON).toMatch(/Refill of another one\s+Refill\n/);
     expect(await versions.innerText()).toMatch(new RegExp(`amount \\(differs\\)\\s+${EXACT}\\s+2`));
-    await page.getByRole('button', { name: 'Overwrite with my version' }).click();
-    await page.getByRole('button', { name: 'Save mine', exact: true }).click();
+    await page.getByRole('button', { name: 'Save mine over version 2' }).click();
     await page.getByText('Saved as version 3.').waitFor();
 
     await page.getByRole('button', { name: 'Disable the rule' }).click();
     await expect.poll(() => page.getByRole('button', { name: 'Cancel' }).evaluate(isFocused), SOON).toBe(true);
-    await page.getByRole('button', { name: 'Disable', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable the rule' }).click();
     await expect.poll(() => history.innerText(), SOON).toContain('active → disabled');
     expect(await history.innerText()).toContain('Refill of another one → Refill');
     const isolated = await history

@@ -114,6 +114,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await page.getByLabel('Collection').selectOption('USER_TRANSACTIONS');
     await tab(page, 'In progress').click();
+    await page.getByText('More filters').click();
     await page.getByLabel('Type code').fill('1');
     await page.keyboard.press('Enter');
     await isLive(page);

@@ -336,7 +336,7 @@ describeReal('chromium', 'texts of others in the console', () => {
     await tryToSignIn(page, { client: { client_id: id, client_secret: id }, supervisor: { username, password: id } });
     await page.getByRole('alert').waitFor();
     await signIn(page, p.demo);
-    const names = ['correlationId', 'path', 'method', 'status', 'since', 'until', 'type', 'search', 'deleted'];
+    const names = ['correlationId', 'path', 'status', 'since', 'until', 'type', 'search', 'deleted'];
     const places = ['#/', '#', '#/transactions/', '#/transactions?status=', '#/accounts/', '#/accounts?search='];
     for (const [index, each] of [...XSS, '__proto__', 'constructor', 'toString'].entries()) {
       await at(page, `${places[index % places.length]}${each}`);
@@ -344,8 +344,7 @@ describeReal('chromium', 'texts of others in the console', () => {
       const given = new URLSearchParams([...names, each].map((name) => [name, each]));
       await at(page, `#/${index % 8 ? 'transactions' : 'accounts'}?${given}`);
       given.set('correlationId', text(index + 1));
-      given.set('method', text(index + 2));
-      await at(page, `#/audit?${given}`, [text(index + 1), text(index + 2)]);
+      await at(page, `#/audit?${given}`, [text(index + 1)]);
     }
     await expectNothingRan();
   });
