@@ -159,7 +159,11 @@ async function tabTo(page: Page, selector: string): Promise<void> {
 describeReal('chromium', 'the console for people', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
-    open = await openConsole(browser, p, { timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
+    open = await openConsole(browser, p, {
+      timezoneId: 'Asia/Kolkata',
+      locale: 'en-GB',
+      reducedMotion: 'no-preference',
+    });
     await applied(p, p.demo.transactions.user_transactions, 2);
     await applied(p, p.demo.transactions.otc_transactions, 4, { error: `no gas ${'x'.repeat(300)}` });
     views = [...VIEWS, ...(await moreViews())];
@@ -194,7 +198,7 @@ describeReal('chromium', 'the console for people', () => {
   });
 
   it('shows nothing over something else, and scrolls sideways at no width', async () => {
-    await using own = await openConsole(browser, p, { locale: 'en-US' });
+    await using own = await openConsole(browser, p, { locale: 'en-US', reducedMotion: 'no-preference' });
     const { page } = own;
     await signIn(page, p.demo);
     const found: string[] = [];
