@@ -99,7 +99,7 @@ const CUT_MARK_BYTES = Buffer.byteLength(CUT_MARK);
 const MAX_SPELLINGS = 3;
 
 /** Matches texts that may hold a secret; all others need no masking. */
-const SUSPECT = /%|\\u|eyJ|secret|password|token|authorization|bearer|basic/i;
+const SUSPECT = /%|\\u|eyJ|secret|password|token|authorization|search|bearer|basic/i;
 const ESCAPE = /%[0-9a-f]{2}|\\u[0-9a-f]{4}/i;
 const UNICODE_ESCAPE = /(?<!\\)\\+u([0-9a-f]{4})/gi;
 /** Matches an escape sequence that the end of the text cuts off, even if its percent sign is escaped itself. */

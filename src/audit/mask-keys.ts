@@ -1,24 +1,26 @@
 import { createHash } from 'node:crypto';
 import { type Log, withFields } from '../lib/log.ts';
 
-/** The text that replaces a secret in every log line and audit record. */
+/** The text that replaces a secret, and what was searched for, in every log line and audit record. */
 export const MASK = '***';
 
 const SECRET_ENDINGS = ['secret', 'password', 'token'];
+/** A search may hold the email of a user. If it finds nobody, its record notes no user, and no erasure finds it. */
+const SECRET_NAMES = ['authorization', 'search'];
 
 /**
- * Checks whether a decoded name means a secret: `authorization`, or any name that ends in `secret`, `password` or
- * `token` (`client_secret`, `access_token`, `refreshToken`), in upper or lower case.
+ * Checks whether the values of a decoded name are masked: `authorization`, `search`, and any name that ends in `secret`,
+ * `password` or `token` (`client_secret`, `access_token`, `refreshToken`), in upper or lower case.
  */
 export function isSecretKey(name: string): boolean {
-  // Most names end in another letter, and a document has thousands of them: this check is fast.
-  if (name.length < 5 || /[abce-mo-su-z0-9]$/i.test(name)) return false;
+  // Most names end in other letters, and a document has thousands of them: this check is fast.
+  if (name.length < 5 || /[abce-gi-mo-su-z0-9]$/i.test(name)) return false;
   const key = name.trim().toLowerCase();
-  return key === 'authorization' || SECRET_ENDINGS.some((ending) => key.endsWith(ending));
+  return SECRET_NAMES.includes(key) || SECRET_ENDINGS.some((ending) => key.endsWith(ending));
 }
 
 /** Matches every name that `isSecretKey` accepts, and the escape that may spell one. */
-const SECRET_WORD = /secret|password|token|authorization|\\u/i;
+const SECRET_WORD = /secret|password|token|authorization|\bsearch\b|\\u/i;
 
 /** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
 export function mayNameSecret(text: string): boolean {
@@ -28,7 +30,7 @@ export function mayNameSecret(text: string): boolean {
 // Matches a secret's name, then quotes, brackets, escapes or escaped white space, then `:` or `=`, unless a mask is all
 // that follows.
 const SECRET_ASSIGNMENT =
-  /(?:secret|password|token|authorization)(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
+  /(?:secret|password|token|authorization|\bsearch)(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
 
 /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
 export function secretValueAt(text: string): number {

@@ -32,7 +32,7 @@ const secretKey = fc
   );
 const anySecretKey = fc.oneof(
   { weight: 4, arbitrary: secretKey },
-  { weight: 1, arbitrary: fc.constant('Authorization') },
+  { weight: 1, arbitrary: fc.constantFrom('Authorization', 'search', 'Search') },
 );
 const secretValue = fc.oneof(
   secret,

@@ -16,7 +16,7 @@ function mask(
 }
 
 describe('names of secrets', () => {
-  it('1-06, D2-08: end in password, token or secret, or are Authorization, in any case', () => {
+  it('1-06, D2-08: end in password, token or secret, or are Authorization or search, in any case', () => {
     const names = [
       'password',
       'token',
@@ -25,9 +25,20 @@ describe('names of secrets', () => {
       'clientSecret',
       'newPassword',
       'refreshToken',
+      'search',
     ];
     for (const name of names) expect([name, name.toUpperCase(), name.toLowerCase()].every(isSecretKey)).toBe(true);
-    for (const name of ['', 'pass', 'passwords', 'token_type', 'tokenId', 'secret_name', 'authorizations', 'id']) {
+    for (const name of [
+      '',
+      'pass',
+      'passwords',
+      'token_type',
+      'tokenId',
+      'secret_name',
+      'authorizations',
+      'id',
+      'research',
+    ]) {
       expect([name, isSecretKey(name)]).toEqual([name, false]);
     }
   });
@@ -38,6 +49,7 @@ describe('JSON bodies', () => {
   it.each([
     ['a string and a number', '{"password":"x","id":1,"token": 12.5e3 }', '{"password":"***","id":1,"token": "***" }'],
     ['an object', '{"a":[{"Authorization":{"x":[1,{"y":"}"}]},"b":2}]}', '{"a":[{"Authorization":"***","b":2}]}'],
+    ['a search', '{"search":"x","a":[{"Search":{"b":1}}]}', '{"search":"***","a":[{"Search":"***"}]}'],
     ['an escaped key', '{"pass\\u0077ord":"x"}', '{"pass\\u0077ord":"***"}'],
     ['a byte order mark before it', '\ufeff{"token":"x"}', '\ufeff{"token":"***"}'],
     ['JSON in an escaped string', '{"text":"\\u007b\\"token\\":\\"x\\"}"}', '{"text":"{\\"token\\":\\"***\\"}"}'],
@@ -83,6 +95,7 @@ describe('other bodies', () => {
   it.each([
     [form, 'grant_type=password&client_secret=a%20b&username=u', 'grant_type=password&client_secret=***&username=u'],
     [form, 'pass%77ord=x&%zz=1&user[password]=x&token[]=x', 'pass%77ord=***&%zz=1&user[password]=***&token[]=***'],
+    [form, 'search=x&filter[Search]=x;a=1&research=y', 'search=***&filter[Search]=***&research=y'],
     [form, 'client+secret=x&a=1;token=x;b=2&c=1;2', 'client+secret=***&a=1;token=***&c=1;2'],
     [form, 'v=%7B%22token%22%3A%22x%22%7D&b=+1', 'v=%7B%22token%22%3A%22***%22%7D&b=+1'],
     [form, 'a=1&{"password":"x&y"}', 'a=1'],
@@ -142,6 +155,7 @@ describe('masking by further names', () => {
 describe('queries and headers', () => {
   it.each([
     ['?access_token=x&page=2', '?access_token=***&page=2'],
+    ['?search=x&research=y', '?search=***&research=y'],
     ['page=2&v={"a":{"password":"x"}}', `page=2&v=${encodeURIComponent('{"a":{"password":"***"}}')}`],
     ['', ''],
     ['?a=b=c&&d', '?a=b=c&&d'],
@@ -173,6 +187,7 @@ describe('queries and headers', () => {
   it.each([
     ['referer', 'http://h/p?token=x&a=1#access_token=y', 'http://h/p?token=***&a=1#access_token=***'],
     ['referer', 'https://h:1/graphql?query=mutation%20%7B&first=2', 'https://h:1/graphql?query=***&first=2'],
+    ['referer', 'http://h/p?search=x&research=y', 'http://h/p?search=***&research=y'],
     ['x-request-uri', 'GET /p?pass%77ord=x', 'GET /p?pass%77ord=***'],
     ['x-any', 'see http://h/p?a=1?token=x', 'see http://h/p?a=1?token=***'],
     ['x-any', 'why? token=x', 'why? token=***'],

@@ -47,25 +47,26 @@ describe('the document of a valid operation', () => {
     ['the default of an input object', IN.replace('!)', '! = {name: "Ada", password: "***"})')],
     [
       'the default of a variable with the name of a secret',
-      'query ($password: String = "***") { clients(search: $password) { id } }',
+      'query ($password: String = "***") { clients(name: $password) { id } }',
     ],
     [
       'an object under a masked name',
       '{ check(settings: {label: "kept", secret: "***"}) }',
       `{ check(settings: {label: "kept", secret: {label: "gone", clientSecret: "${SECRET}"}}) }`,
     ],
+    ['a search', '{ check(search: "***", settings: {label: "kept", search: "***"}) }'],
     ['a block string', SET, SET.replace('"***"', `"""\n  ${SECRET}\n  """`)],
     ['a string of escapes', SET, SET.replace('***', '\\u005AQ-\\u{68}unter2')],
     [
       'an operation that was commented out',
-      '{ clients(search: "kept") { id } }',
-      `{ clients(search: "kept") { id } # password: "${SECRET}"\n}`,
+      '{ clients(name: "kept") { id } }',
+      `{ clients(name: "kept") { id } # password: "${SECRET}"\n}`,
     ],
-    ['JSON in a string', '{ clients(search: "{\\"password\\":\\"***\\"}") { id } }'],
+    ['JSON in a string', '{ clients(name: "{\\"password\\":\\"***\\"}") { id } }'],
     [
       'a description',
-      '"***" query { clients(search: "kept") { id } }',
-      `"uses password=${SECRET}" query { clients(search: "kept") { id } }`,
+      '"***" query { clients(name: "kept") { id } }',
+      `"uses password=${SECRET}" query { clients(name: "kept") { id } }`,
     ],
   ])(
     'D2-21: shows no secret in %s, and all else but comments',
@@ -75,11 +76,11 @@ describe('the document of a valid operation', () => {
   );
 
   it.each([
-    '{ clients(search: "password") { id name } }',
+    '{ clients(name: "password") { id name } }',
     '{ client(id: "1") { token: name } }',
     'mutation ($x: String!) { setSupervisorPassword(id: "7", password: $x) }',
     '{ things { __typename ... on Created { clientSecret } } }',
-    'query { clients(search: """{"kept": 1}""") { id } }',
+    'query { clients(name: """{"kept": 1}""") { id } }',
   ])('D2-21: without a secret stays as it was: %s', async (query) => {
     expect((await shownRequest({ query, variables: { x: 'x', query: 'x' } })).query).toBe(query);
   });
@@ -106,7 +107,7 @@ describe('the variables of a valid operation', () => {
     ],
     [
       'through a fragment',
-      'query ($t: String, $s: String) { ...F clients(search: $s) { id } } fragment F on Query { check(token: $t) }',
+      'query ($t: String, $s: String) { ...F clients(name: $s) { id } } fragment F on Query { check(token: $t) }',
       { t: '***', s: 'kept' },
     ],
     [
@@ -114,6 +115,11 @@ describe('the variables of a valid operation', () => {
       'query ($k: Key, $l: String) { check(settings: {label: $l, secret: $k}) }',
       { k: '***', l: 'kept' },
       { k: { label: SECRET, clientSecret: SECRET }, l: 'kept' },
+    ],
+    [
+      'that is searched for',
+      'query ($q: String, $s: Settings) { a: check(search: $q) b: check(settings: $s) }',
+      { q: '***', s: { label: 'kept', search: '***' } },
     ],
   ])('D2-21: shows no secret %s, and all else', async (_way, query, expected, variables = withSecret(expected)) => {
     expect(await shownRequest({ query, variables })).toEqual({ query, variables: expected });

@@ -149,7 +149,7 @@ describe('a batch', () => {
     const batch = [
       { query: SET, variables: { p: SECRET } },
       { query: CREATE },
-      { query: '{ clients(search: "kept") { id } }' },
+      { query: '{ clients(name: "kept") { id } }' },
       { query: `{ nothing(x: "${SECRET}") }` },
       { qurey: SECRET },
       SECRET,
@@ -159,7 +159,7 @@ describe('a batch', () => {
     expect(records.map(({ request_body }) => JSON.parse(request_body ?? 'null'))).toEqual([
       SET_MASKED,
       { query: CREATE },
-      { query: '{ clients(search: "kept") { id } }' },
+      { query: '{ clients(name: "kept") { id } }' },
       null,
       null,
       null,

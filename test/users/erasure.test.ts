@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument, UsersDocument } from '../graphql/generated/graphql.ts';
@@ -13,13 +14,16 @@ import { BULK, migrationsOf } from '../support/user-migrations/calls.ts';
 import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
 import { versionsOf } from '../support/wallet-rules/versions.ts';
 
+const lines: string[] = [];
+const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+
 let p: Portcullis;
 let token: string;
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;
 
 beforeAll(async () => {
   // PostgreSQL is soon done with it.
-  p = await (inject('isThorough') ? startEmbedded() : startPortcullis());
+  p = await (inject('isThorough') ? startEmbedded : startPortcullis)({ overrides: { log } });
   token = await p.clientToken();
   migrate = await migrationsOf(p, token);
 });
@@ -148,6 +152,46 @@ describe('erasing a user', () => {
       if (found) expect(row).toEqual({ ...found, ...LOST });
     }
     expect(await migrate.one(user, keyed)).toMatchObject({ status: 201, text: '{}' });
+  });
+
+  it('D2-08 D7-10: no search for a person, before or after the erasure, leaves what was searched for', async () => {
+    const { mark, user } = person();
+    const { json } = await migrate.one(user);
+    const agent = await connect(p, p.demo.client.client_secret);
+    const elsewhere = await p.clientToken(p.demo.other_node.client);
+    const search = user.email;
+    const inDocument = `{ users(filter: { search: ${JSON.stringify(search)} }, first: 3) { totalCount } }`;
+    const inVariable = 'query ($q: String) { users(filter: { search: $q }) { edges { node { id } } } }';
+    const inFilter = 'query ($f: UserFilter) { users(filter: $f) { edges { node { id } } } }';
+    const variables = { f: { search } };
+    const searches: (() => Promise<unknown>)[] = [
+      () => gql(inDocument),
+      () => gql(inVariable, { q: search }),
+      () => gql(inFilter, variables, elsewhere),
+      () => gql(inFilter, { f: { search, unknown: 1 } }),
+      () => gql(inFilter, { f: { search: search.repeat(99) } }),
+      () => p.call('POST', '/graphql', { token, json: [{ query: inDocument }, { query: inFilter, variables }] }),
+      () => overSse(inFilter, variables),
+      () => overSocket(inFilter, variables),
+      () => agent.call('list_users', { search }),
+      () => agent.call('list_users', { search: search.repeat(99) }),
+      ...[
+        { query: inDocument },
+        { query: inFilter, variables: JSON.stringify(variables) },
+        { query: '{ me { subject } }', search },
+      ].map((query) => () => p.call('GET', `/graphql?${new URLSearchParams(query)}`, { token })),
+      () => p.call('GET', `/v1/accounts?${new URLSearchParams({ search })}`, { token }),
+    ];
+    for (const each of searches) await each();
+    await erase(json.id);
+    for (const each of searches) await each();
+    await agent[Symbol.asyncDispose]();
+    expect(await traces(mark)).toEqual([]);
+    expect(lines.filter((line) => line.includes(mark))).toEqual([]);
+    const records = (await recordsOf('operation', 'users')).filter(({ digests }) => digests === null);
+    expect(records.filter((record) => `${record.query}${record.request_body}`.includes('***')).length).toBeGreaterThan(
+      9,
+    );
   });
 
   it('D7-10: a kept result of a tool is refused as erased, and its key stays taken', async () => {

@@ -154,8 +154,8 @@ function inMcp({ agent }: Keys): fc.Arbitrary<Plan> {
   const tools = ['get_access', 'list_users', 'migrate_users', 'create_wallet_rule', 'no_tool'];
   const name = fc.constantFrom(...tools, 'initialize', 'tools/list', 'ping', 'nobody');
   const bearer = fc.oneof(fc.constant(agent), credentials);
-  return fc.tuple(document, name, broken, bearer).map(([members, method, change, authorization]) => {
-    const call = { name: method, arguments: { search: JSON.stringify(members), ...members } };
+  return fc.tuple(document, name, broken, bearer, anySecret).map(([members, method, change, authorization, search]) => {
+    const call = { name: method, arguments: { search, user_id: JSON.stringify(members), ...members } };
     const asked = tools.includes(method) ? { method: 'tools/call', params: call } : { method, params: members };
     const body = change(JSON.stringify({ jsonrpc: '2.0', id: 1, ...asked }));
     return { target: '/v2/mcp', fields: [JSON_FIELD, ['Authorization', authorization]], body };

@@ -19,14 +19,15 @@ export const anySecret = fc
   })
   .map((separators) => MARKER + separators.map((separator) => separator + MARKER).join(''));
 
-/** A name whose value is hidden, in any spelling. */
-export const secretName = fc
+const endingName = fc
   .tuple(
     fc.constantFrom('', 'client_', 'Access', 'x.', 'new-'),
     fc.constantFrom('password', 'token', 'Secret', '_token', 'Token'),
     fc.boolean(),
   )
   .map(([prefix, ending, isUpper]) => (isUpper ? (prefix + ending).toUpperCase() : prefix + ending));
+/** A name whose value is hidden, in any spelling. */
+export const secretName = fc.oneof({ weight: 4, arbitrary: endingName }, fc.constantFrom('search', 'Search'));
 
 /** A text with every byte in percent escapes. */
 export function percent(text: string): string {

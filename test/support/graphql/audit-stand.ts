@@ -19,9 +19,9 @@ import { ENDLESS } from '../harness/endless.ts';
 const SDL = `
   type Query {
     client(id: ID!): Client!
-    clients(search: String): [Client!]!
+    clients(name: String): [Client!]!
     things: [Thing!]!
-    check(token: String, codes: [String!], settings: Settings): Boolean
+    check(token: String, search: String, codes: [String!], settings: Settings): Boolean
     missing: Client!
   }
   type Mutation {
@@ -38,7 +38,7 @@ const SDL = `
   input SupervisorInput { name: String! password: String! age: Int contact: Contact }
   input Contact { city: String apiToken: String keys: [Key!] }
   input Key { label: String clientSecret: String! }
-  input Settings { label: String secret: Key }
+  input Settings { label: String search: String secret: Key }
 `;
 
 export const SECRET = 'ZQ-hunter2';

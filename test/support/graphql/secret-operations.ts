@@ -24,7 +24,7 @@ import { ROOT } from '../start/process.ts';
 const MORE = `
   extend type Query {
     check(
-      token: String, codes: [String!], pinToken: Int, rateToken: Float, kindSecret: CheckKind, anySecret: JSON,
+      token: String, search: String, codes: [String!], pinToken: Int, rateToken: Float, kindSecret: CheckKind, anySecret: JSON,
       filter: JSON, settings: CheckSettings, secret: CheckSettings
     ): Check
   }
@@ -37,7 +37,7 @@ const MORE = `
   }
   union CheckUnion = Check | CreatedClient
   input CheckSettings {
-    label: String limit: Int kind: CheckKind Authorization: String apiToken: String oldPassword: [String!]
+    label: String limit: Int kind: CheckKind search: JSON Authorization: String apiToken: String oldPassword: [String!]
     secret: CheckSettings inner: CheckSettings all: [CheckSettings!] document: JSON
   }
 `;
@@ -52,7 +52,7 @@ export const SECRET_NUMBER = 1_999_777_555;
 /** Matches what is no secret, and must be shown. */
 export const PUBLIC = /WVH\d+W/g;
 /** Matches the names whose values are masked. */
-export const SECRET_NAME = /(?:secret|password|token)$|^authorization$/i;
+export const SECRET_NAME = /(?:secret|password|token)$|^(?:authorization|search)$/i;
 /** Whether the value of a field is masked: a secret, or what an audit record has of another request. */
 export function isMaskedField(name: string): boolean {
   return SECRET_NAME.test(name) || ['query', 'requestBody', 'responseBody'].includes(name);
