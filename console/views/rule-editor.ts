@@ -110,8 +110,8 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const approve = () => setDraft({ ...draft, parts: isApproved ? draft.parts.filter((part) => part !== APPROVALS) : [...draft.parts, APPROVALS] });
   const own = ownPart(draft);
   const currencyId = draft.fields.networkCurrencyId ?? '';
-  return html`<p class="sentence" aria-label="What the rule does"><${Sentence} ...${{ draft, walletId }} /></p>
-  <div class="sides">
+  return html`<div class="sides">
+    <div><p class="sentence" aria-label="What the rule does"><${Sentence} ...${{ draft, walletId }} /></p>
     <form class="card" ref=${form} autocomplete="off" aria-label="Rule" onSubmit=${(event: Event) => {
       event.preventDefault();
       void run(() => save(base.version));
@@ -133,7 +133,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
         <p class="actions sticky"><button type="submit" class="primary" disabled=${isBusy}>${rule ? 'Save' : 'Create the rule'}</button>
           <span role="status">${isDirty && 'Not saved yet.'}</span></p>
       </fieldset>
-    </form>
+    </form></div>
     <${PreviewPanel} ...${{ walletId, ruleId: rule?.id, draft, preview, facts, onFacts: setFacts }} />
     <${LeaveGuard} isDirty=${isDirty} />
     ${theirs && html`<${Conflict} ...${{ theirs, draft, take }} version=${base.version} save=${() => save(theirs.version)} onClose=${() => setTheirs(undefined)} />`}

@@ -142,10 +142,7 @@ function Outcome({ outcomes: [yes, no], isUntested, preview }: { outcomes: [stri
   const { fires, explanation } = data.previewWalletRule;
   if (isUntested) return html`<p class="muted">Enter a balance to test the rule.</p>`;
   return html`<p role="status"><${Badge} tone=${fires ? 'good' : ''}>${fires ? yes : no}<//></p>
-    <ul class="explained" aria-label="Why">${explanation.map(
-      (one) => html`<li><b>${fieldName(one.field)} ${signOf(one.op)} ${one.expected}</b>
-      <${Verdict} of=${one} /></li>`,
-    )}</ul>`;
+    <ul class="explained" aria-label="Why">${explanation.map((one) => html`<li><${Verdict} of=${one} /></li>`)}</ul>`;
 }
 
 function Name({ source, id = '' }: { source: Source; id: string | undefined }) {

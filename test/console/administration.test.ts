@@ -11,7 +11,7 @@ import {
   operate,
   PASSWORD,
 } from '../support/graphql/administration.ts';
-import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
+import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -70,6 +70,8 @@ describeReal('chromium', 'administration in the console', () => {
     const second = await secretOf();
     expect([await grantStatus(p, first), await grantStatus(p, second)]).toEqual([200, 200]);
     await page.getByRole('button', { name: 'Acme ERP', exact: true }).click();
+    await sheet.getByText('The secret before works until').waitFor();
+    await takePicture(page, 'console-client', 900);
     await sheet.getByRole('button', { name: 'Disable the client' }).click();
     await page
       .getByRole('dialog', { name: 'Disable Acme ERP?' })

@@ -64,8 +64,8 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(createSupervisor).toEqual({ username: expect.any(String) });
     await goTo(page, '#/audit?correlationId=carries-secrets');
     const body = async (title: string) => JSON.parse(await page.getByRole('region', { name: title }).innerText());
-    await takePicture(page, 'console-audit', 1500);
     expect((await body('Request body')).variables.supervisor).toMatchObject({ password: '***', role: 'viewer' });
+    await takePicture(page, 'console-audit', 1500);
     expect((await body('Response body')).data.createClient).toEqual({ clientSecret: '***' });
     const text = await page.getByRole('main').innerText();
     expect(createClient.clientSecret).toMatch(/.{16}/);

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { applied, beginAt, idsOf, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
 import { createdClient } from '../support/graphql/administration.ts';
-import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
+import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../support/harness.ts';
 import { registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -49,6 +49,7 @@ describeReal('chromium', 'the overview', () => {
     await beginAt(open, p.demo, '#/overview');
     const tile = page.getByRole('link', { name: 'In progress' });
     await expect.poll(() => tile.innerText(), SOON).toMatch(/\n2\nthe oldest for 1 h 3\d min; 1 more started$/);
+    await takePicture(page, 'console-overview', 640);
     await tile.click();
     await expect.poll(() => idsOf(page), SOON).toHaveLength(2);
     await beginAt(open, p.demo, '#/overview');
