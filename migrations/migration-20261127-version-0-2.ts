@@ -286,6 +286,8 @@ const REQUESTED_TABLES = [
     node_id, registered_at, id, collection, type, status, updated_seconds, updated_nanos)`,
   'create index transactions_updated on transactions (node_id, updated_seconds, updated_nanos, status)',
   'create index transactions_not_done on transactions (node_id, status, registered_at, id) where status <> 3',
+  // A transaction enters it when it is registered, done or failed, and not with every notification.
+  'create index transactions_by_type on transactions (node_id, type, collection) where status is null or status in (3, 4)',
   "create index transactions_by_hash on transactions (node_id, transaction_hash) where transaction_hash <> ''",
   'create index transactions_in_conflict on transactions (node_id, registered_at, id) where done_seen and error_seen',
   `create index transactions_flagged on transactions (node_id, registered_at, id)

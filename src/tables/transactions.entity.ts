@@ -58,6 +58,12 @@ export const Transaction = defineEntity({
       properties: ['nodeId', 'status', 'registeredAt', 'id'],
       where: 'status <> 3',
     },
+    // Few writes change it. Those in progress, for which it has no entries, are in the one before.
+    {
+      name: 'transactions_by_type',
+      properties: ['nodeId', 'type', 'collection'],
+      where: 'status is null or status in (3, 4)',
+    },
     { name: 'transactions_by_hash', properties: ['nodeId', 'transactionHash'], where: "transaction_hash <> ''" },
     {
       name: 'transactions_in_conflict',

@@ -1,5 +1,6 @@
 import { type Expression, ExpressionWrapper, type Selectable, type SqlBool, ValueNode } from 'kysely';
 import { type Instant, instantToIsoMillis } from '../../lib/instants.ts';
+import type { PageRequest } from '../../lib/keyset.ts';
 import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList, type PagedList } from '../../platform/database/keyset-list.ts';
@@ -48,6 +49,9 @@ export interface TransactionFilter {
 /** The number up to which the transactions that match a filter are counted. */
 export const COUNTED_AT_MOST = 1_000;
 
+/** The number of transactions of a time up to which a page of them sorts all. */
+const SORTED_AT_MOST = 20_000;
+
 /** The lengths in seconds of the periods that transactions are counted by. */
 const BUCKET_SECONDS = { hour: 3_600n, day: 86_400n };
 
@@ -72,7 +76,7 @@ interface PositionedTransaction {
 
 const TransactionList = keysetList({
   rows: (k) => k.selectFrom('transactions').selectAll(),
-  given: ({ updatedSince, updatedUntil, ...same }: TransactionFilter) => ({
+  given: ({ updatedSince, updatedUntil, ...same }: TransactionFilter & { isSorted?: boolean }) => ({
     ...same,
     isDone: same.status === STATUS.Done,
     since: updatedSince && columnsOfInstant(updatedSince),
@@ -84,6 +88,10 @@ const TransactionList = keysetList({
     // The partial indexes serve only conditions that contain theirs as it is.
     ...(status === undefined || isDone ? [] : [eb('status', '<>', eb.lit(STATUS.Done))]),
     ...(type === undefined ? [] : [eb('type', '=', type)]),
+    // It is true of every transaction. With it, PostgreSQL can combine the partial indexes of the statuses.
+    ...(status !== undefined || (collection ?? type) === undefined
+      ? []
+      : [eb.or([eb('status', 'is', null), ...Object.values(STATUS).map((one) => eb('status', '=', eb.lit(one)))])]),
     ...(idOrHash === undefined
       ? []
       : [
@@ -92,12 +100,19 @@ const TransactionList = keysetList({
             eb.and([eb('transaction_hash', '=', idOrHash), eb('transaction_hash', '<>', literal(''))]),
           ]),
         ]),
+    // The first condition of each adds nothing: PostgreSQL estimates the rows of a range by one column, and not by two.
     ...(since === undefined
       ? []
-      : [eb(eb.refTuple('updated_seconds', 'updated_nanos'), '>=', eb.tuple(since.seconds, since.nanos))]),
+      : [
+          eb('updated_seconds', '>=', since.seconds),
+          eb(eb.refTuple('updated_seconds', 'updated_nanos'), '>=', eb.tuple(since.seconds, since.nanos)),
+        ]),
     ...(until === undefined
       ? []
-      : [eb(eb.refTuple('updated_seconds', 'updated_nanos'), '<', eb.tuple(until.seconds, until.nanos))]),
+      : [
+          eb('updated_seconds', '<=', until.seconds),
+          eb(eb.refTuple('updated_seconds', 'updated_nanos'), '<', eb.tuple(until.seconds, until.nanos)),
+        ]),
     ...eitherWay(conflict, eb.and([eb.ref('done_seen'), eb.ref('error_seen')]), eb.not),
     ...eitherWay(
       flagged,
@@ -110,7 +125,10 @@ const TransactionList = keysetList({
       eb.not,
     ),
   ],
+  isSkewed: ({ collection, type, since, until }) => (collection ?? type ?? since ?? until) !== undefined,
+  isSorted: ({ isSorted = false }) => isSorted,
   order: ['registered_at', 'id'],
+  countOrder: ({ since, until }) => (since ?? until) && 'updated_seconds',
   hasTextIds: true,
   show: shown,
 });
@@ -135,13 +153,29 @@ export class TransactionPages extends TransactionList {
   constructor(db: Db) {
     super(db);
     this.#db = db;
-    this.exact = new TransactionList(db);
+    this.exact = {
+      page: (...args) => this.page(...args),
+      count: (...args) => super.count(...args),
+      keyOf: (row) => this.keyOf(row),
+    };
     this.events = nestedList(db, {
       ownerIds: 'text',
       rows: (k) => k.selectFrom('transaction_events').select(EVENT_COLUMNS),
       owner: 'transaction_id',
       order: ['seq'],
     });
+  }
+
+  /**
+   * Reads a page. Where few transactions are of the filter's time, only these are read: those at the start or the end of the
+   * list may all be of other times.
+   */
+  override async page(nodeId: string, filter: TransactionFilter, request: PageRequest) {
+    const { updatedSince, updatedUntil } = filter;
+    const isSorted =
+      (updatedSince ?? updatedUntil) !== undefined &&
+      (await this.countUpTo(nodeId, { updatedSince, updatedUntil }, SORTED_AT_MOST)) < SORTED_AT_MOST;
+    return super.page(nodeId, { ...filter, isSorted }, request);
   }
 
   /** Counts the transactions that match a filter; Infinity if there are more than `COUNTED_AT_MOST`. */

@@ -40,9 +40,13 @@ export class PreparedQueries<Builder> {
 
   /**
    * Returns a query. `build` may depend on booleans, on nulls and on which members are set. All other values are
-   * placeholders for it.
+   * placeholders for it. The forms for which `isSkewed` is true have no name of their own: PostgreSQL plans such a
+   * query for its values, each time.
    */
-  forms<Row, Given extends object>(build: (k: Builder, given: Given) => Compilable<Row>): FormedQuery<Row, Given> {
+  forms<Row, Given extends object>(
+    build: (k: Builder, given: Given) => Compilable<Row>,
+    isSkewed: (given: Given) => boolean = () => false,
+  ): FormedQuery<Row, Given> {
     const { scoped, run } = this.#deps;
     const forms = new Map<string, { name: string; query: CompiledQuery<Row> }>();
     return {
@@ -52,7 +56,7 @@ export class PreparedQueries<Builder> {
         if (!prepared) {
           this.#count += 1;
           const query = build(scoped(placeholder(NODE)), template()).compile();
-          prepared = { name: `portcullis_${this.#count}`, query };
+          prepared = { name: isSkewed(given) ? '' : `portcullis_${this.#count}`, query };
           forms.set(form, prepared);
         }
         return run(filled(prepared.query, nodeId, values), nodeId, prepared.name);

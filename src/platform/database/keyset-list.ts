@@ -39,8 +39,17 @@ interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter, Shown> {
    * placeholders while the query is compiled.
    */
   where?(eb: ExpressionBuilder<ScopedTables & { listed: Row }, 'listed'>, given: Given): Expression<SqlBool>[];
+  /** Whether only its values tell how many rows match a filter: PostgreSQL then plans the query for them. */
+  isSkewed?(given: Given): boolean;
+  /** Whether the rows that match a filter are read and then sorted, and not looked for in the order of the list. */
+  isSorted?(given: Given): boolean;
   /** The columns of the sort key: a time, or another text that sorts, and then the id. */
   order: readonly [at: keyof Row & keyof NoInfer<Shown> & string, id: keyof Row & keyof NoInfer<Shown> & string];
+  /**
+   * Returns the column in whose order the rows of a filter are counted up to a limit, for an index that has those that
+   * match side by side; undefined for the order of the list.
+   */
+  countOrder?(given: Given): (keyof Row & string) | undefined;
   isNewestFirst?: boolean;
   /** Whether any text can be an id; otherwise ids are UUIDs. */
   hasTextIds?: boolean;
@@ -82,11 +91,14 @@ export function keysetList<
   Filter extends object = Given,
   Shown = Row,
 >(spec: ListSpec<DB, TB, Row, Given, Filter, Shown>): new (db: Db) => KeysetList<Shown, Filter> {
-  const { rows, where, isNewestFirst = false, hasTextIds = false, onRows } = spec;
+  const { rows, where, isSkewed = () => false, isNewestFirst = false, hasTextIds = false, onRows } = spec;
   const at = columnOf('listed', spec.order[0]);
   const id = columnOf('listed', spec.order[1]);
-  const filtered = (k: ScopedKysely, given: Given): Listed =>
-    listedRows(k, rows).where((eb) => eb.and(where?.(eb as never, given) ?? []));
+  const filtered = (k: ScopedKysely, given: Given): Listed => {
+    const matching = listedRows(k, rows).where((eb) => eb.and(where?.(eb as never, given) ?? []));
+    // PostgreSQL plans a subquery with an offset by itself, without the order and the limit of the page.
+    return spec.isSorted?.(given) ? listedRows(k, () => matching.selectAll().offset(0)) : matching;
+  };
   const givenBy = spec.given ?? ((filter: object) => filter as Given);
   const keyOf = keyBy<Shown>(spec.order);
   const shown = (read: Row[]): Shown[] => {
@@ -102,14 +114,24 @@ export function keysetList<
     readonly #byIds: FormedQuery<Row, { ids: readonly string[] }>;
 
     constructor(db: Db) {
-      this.#page = db.prepareForms((k, { given, page }) => rowsOf<Row>(keysetPage(filtered(k, given), page, [at, id])));
-      this.#count = db.prepareForms((k, given) =>
-        filtered(k, given).select((eb) => eb.fn.countAll<string>().as('total')),
+      this.#page = db.prepareForms(
+        (k, { given, page }) => rowsOf<Row>(keysetPage(filtered(k, given), page, [at, id])),
+        ({ given }) => isSkewed(given),
       );
-      this.#countUpTo = db.prepareForms((k, { given, page }) =>
-        k
-          .selectFrom(keysetPage(filtered(k, given), page, [at, id]).select(at).as('counted'))
-          .select((eb) => eb.fn.countAll<string>().as('total')),
+      this.#count = db.prepareForms(
+        (k, given) => filtered(k, given).select((eb) => eb.fn.countAll<string>().as('total')),
+        isSkewed,
+      );
+      this.#countUpTo = db.prepareForms(
+        (k, { given, page }) =>
+          k
+            .selectFrom(
+              keysetPage(filtered(k, given), page, [columnOf('listed', spec.countOrder?.(given) ?? spec.order[0])])
+                .select((eb) => eb.lit(1).as('one'))
+                .as('counted'),
+            )
+            .select((eb) => eb.fn.countAll<string>().as('total')),
+        ({ given }) => isSkewed(given),
       );
       this.#byIds = db.prepareForms((k, { ids }) =>
         rowsOf<Row>(listedRows(k, rows).where((eb) => isOneOf(eb, id, ids))),

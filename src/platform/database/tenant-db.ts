@@ -101,7 +101,7 @@ export interface UnscopedDatabase<Tables> {
   copy(table: keyof Tables & string, columns: readonly string[], lines: readonly Buffer[]): Promise<void>;
 }
 
-/** A statement that each connection prepares once, under its name. */
+/** A statement that each connection prepares once, under its name; without one, PostgreSQL plans it each time. */
 interface NamedStatement {
   name: string;
   text: string;
@@ -252,8 +252,9 @@ export class TenantDb<Tables extends object> {
    */
   prepareForms<Row, Given extends object>(
     build: (k: Kysely<Scoped<Tables>>, given: Given) => Compilable<Row>,
+    isSkewed?: (given: Given) => boolean,
   ): FormedQuery<Row, Given> {
-    return this.#prepared.forms(build);
+    return this.#prepared.forms(build, isSkewed);
   }
 
   /**
