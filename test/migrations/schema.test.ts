@@ -124,7 +124,10 @@ describe('the entities', () => {
   }, async () => {
     const copy = await mkdtemp(join(tmpdir(), 'portcullis-entities-'));
     const create = (name: string) =>
-      execFileSync(process.execPath, ['scripts/create-migration.ts', name], { cwd: copy, encoding: 'utf8' });
+      execFileSync(process.execPath, ['--liftoff-only', 'scripts/create-migration.ts', name], {
+        cwd: copy,
+        encoding: 'utf8',
+      });
     try {
       for (const folder of ['src', 'scripts', 'migrations']) {
         await cp(join(ROOT, folder), join(copy, folder), { recursive: true });
