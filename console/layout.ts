@@ -29,7 +29,6 @@ export function Layout() {
     <${Toasts} />`;
 }
 
-/** A view, once its module is there. */
 function Loaded({ view, parts }: { view: View; parts: string[] }) {
   const [module, setModule] = useState<ViewModule>();
   const { run, failure } = useAction();

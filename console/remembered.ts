@@ -44,7 +44,6 @@ function choice<Value extends string>(name: string, [first, ...others]: readonly
   return chosen;
 }
 
-/** Whether times are shown in the zone of the browser or in UTC. */
 export const zone = choice('times', ['local', 'utc']);
 /** The colours: those of the system, light or dark. */
 export const theme = choice('theme', ['system', 'light', 'dark']);

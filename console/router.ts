@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals';
 
-/** The place that the address names. */
 export const place = signal(placeOf(location.hash));
 
 /** Counts navigations to the current page, each of which loads its data again. */

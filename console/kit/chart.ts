@@ -12,7 +12,6 @@ interface Series {
 
 interface ChartInput {
   label: string;
-  /** When each bucket begins. */
   times: readonly string[];
   /** What is counted, from the bottom of the columns to their top. */
   series: readonly Series[];

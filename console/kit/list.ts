@@ -1,5 +1,5 @@
 import type { ComponentChildren as Content } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PagePartsFragment as PageInfo, TypedDocumentString } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { go } from '../router.ts';
@@ -118,7 +118,6 @@ type ListingInput<Row, Variables> = Omit<ListInput<Row>, 'of' | 'pages'> & {
   variables?: Omit<Variables, keyof Turn>;
 };
 
-/** What an operation lists, page by page. */
 export function Listing<Row extends object, Variables>({ operation, variables = {} as Variables, ...list }: ListingInput<Row, Variables>) {
   const asked = usePages(operation, variables);
   return html`<${Answer} asked=${asked}>${(data: Listed<Row>) => Object.values(data).map((of) => html`<${List} ...${list} of=${of} pages=${asked.pages} />`)}<//>`;
@@ -131,9 +130,14 @@ export function nodesOf<Node>(connection: { edges: readonly { node: Node }[] }):
 type Tab = readonly [value: string, text: string, count?: number | string | undefined];
 type TabsInput = { label: string; tabs: readonly Tab[]; value: string; onChange(value: string): void };
 
-/** One of a few parts of a list or a thing, with how many stand in each. */
 export function Tabs({ label, tabs, value, onChange }: TabsInput) {
-  return html`<div class="tabs" role="group" aria-label=${label}>${tabs.map(
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // Where it is narrow, the tabs scroll sideways.
+    const { offsetLeft = 0 } = box.current?.querySelector<HTMLElement>('[aria-pressed="true"]') ?? {};
+    box.current?.scrollTo({ left: offsetLeft - box.current.offsetLeft });
+  }, [value]);
+  return html`<div class="tabs" role="group" aria-label=${label} ref=${box}>${tabs.map(
     ([tab, text, count]) =>
       html`<button type="button" aria-pressed=${tab === value} onClick=${() => onChange(tab)}>${text}${count !== undefined && html` <small>${count}</small>`}</button>`,
   )}</div>`;

@@ -51,7 +51,6 @@ export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', chil
   </form><//>`;
 }
 
-/** A button that asks before it acts, and what it asks. */
 export function ConfirmButton(asked: Omit<ConfirmInput, 'onClose'>) {
   const [isAsking, setAsking] = useState(false);
   return html`<button type="button" class=${asked.isHarmless ? '' : 'risky'} onClick=${() => setAsking(true)}>${asked.verb}</button>
@@ -81,7 +80,6 @@ export function toast(text: Content, { action, shownMs = SHOWN_MS }: { action?: 
   return () => put(id);
 }
 
-/** What was said lately; above dialogs too. */
 export function Toasts() {
   const list = useRef<HTMLDivElement>(null);
   const shown = toasts.value;

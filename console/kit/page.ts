@@ -64,6 +64,18 @@ export function useAsk<Result, Variables>(
   };
 }
 
+const TYPING_MS = 350;
+
+/** Returns a value once it stays the same for a while; until then the last one that did. */
+export function useSettled<Value>(value: Value): Value {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(setSettled, TYPING_MS, value);
+    return () => clearTimeout(timer);
+  }, [JSON.stringify(value)]);
+  return settled;
+}
+
 type FailureInput = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
 
 /** An error, a button to try again, and a link to its audit record; nothing once all of its issues are corrected. */
@@ -82,7 +94,6 @@ export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: F
   </div>`;
 }
 
-/** Grey lines in place of what is on its way. */
 export function Skeleton() {
   return html`<div class="loading" role="status"><span class="hidden">Loading …</span>${Array.from({ length: 5 }, () => html`<i></i>`)}</div>`;
 }

@@ -22,7 +22,6 @@ interface RegisterInput<Row> {
   empty: string;
   operation: TypedDocumentString<{ list: ListOf<Row> }, object>;
   nameOf(row: Row): string;
-  /** The columns behind the name. */
   columns: readonly Column<Row>[];
   /** Returns what the sheet of a row has in it, or that of a new one. */
   sheet(row: Row | undefined, done: Done<Row>): Content;
@@ -58,7 +57,7 @@ function SecretOnce({ title, noun, of, onClose }: { title: string; noun: string;
   return html`<${Dialog} title=${title} onClose=${() => undefined}>
     <p>Store it now: it is not shown again.</p>
     <dl class="stack">${part('id', of.id)}${part('secret', of.secret ?? '')}</dl>
-    ${of.previousSecretExpiresAt && html`<p>The secret before it works until <${Time} at=${of.previousSecretExpiresAt} isAbsolute />.</p>`}
+    ${of.previousSecretExpiresAt && html`<p>The old secret works until <${Time} at=${of.previousSecretExpiresAt} isAbsolute />.</p>`}
     <p class="actions end"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></p>
   <//>`;
 }

@@ -52,11 +52,8 @@ function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
 }
 
-/** Who sent a request, and who a rejected sign-in says that it is. */
-function Who({ record: { subject, requestBody } }: { record: AuditRecord }) {
-  const { username } = (parsed(requestBody) ?? {}) as { username?: unknown };
-  if (subject !== null) return html`<${Named} source=${actors} id=${subject} />`;
-  return html`<span class="muted">${typeof username === 'string' ? `${username}, ` : ''}not signed in</span>`;
+function Who({ id }: { id: string | null }) {
+  return id === null ? html`<span class="muted">not signed in</span>` : html`<${Named} source=${actors} id=${id} />`;
 }
 
 /** What requests to these endpoints do. */
@@ -112,7 +109,7 @@ function Records({ search }: { search: Search }) {
     html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${operationWords(record)}</button>`;
   const columns: readonly Column<AuditRecord>[] = [
     { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
-    { title: 'Who', cell: (record) => html`<${Who} record=${record} />` },
+    { title: 'Who', cell: ({ subject }) => html`<${Who} id=${subject} />` },
     { title: 'Operation', cell: opener },
     { title: 'Touched', cell: (record) => html`<${Touched} record=${record} />` },
     { title: 'Client', cell: ({ clientId, subject }) => clientId && clientId !== subject && html`<${Named} source=${actors} id=${clientId} />` },
@@ -153,7 +150,7 @@ function SearchForm({ search }: { search: Search }) {
   </form>
   <div class="actions"><${Tabs} label="Status" value=${status} onChange=${setOne('status')} tabs=${CLASSES} />
   <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${setRange} tabs=${RANGES} /></div>
-  <details open=${[since, until, code].some(Boolean)}><summary>More filters</summary><div class="filters">
+  <details><summary>More filters${[since, until, code].some(Boolean) && ' (in use)'}</summary><div class="filters">
     <${Entry} label="Status code" inputmode="numeric" pattern="[0-9]{3}" title="Three digits" value=${code} onEnter=${setOne('status')} />
     <${Entry} label="Received from" isTime value=${since} onEnter=${setTime('since')} />
     <${Entry} label="Received before" isTime value=${until} onEnter=${setTime('until')} />
@@ -187,7 +184,7 @@ function summary(record: AuditRecord) {
   return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
     ${reason && html`<p class="warning">${String(reason)}</p>`}
     <${Facts} of=${[
-      ['Who', html`<${Who} record=${record} />`],
+      ['Who', html`<${Who} id=${record.subject} />`],
       ['Client', record.clientId && html`<${Named} source=${actors} id=${record.clientId} />`],
       ['Signed in by', record.subject && (record.isApi ? 'API token' : 'login')],
       ['Operation', operationWords(record)],

@@ -60,7 +60,7 @@ function ClientSheet({ client, done }: { client: Shown; done: Done<Shown> }) {
   return html`<${Facts} of=${[
     ...factsOf(COLUMNS, client),
     ['Created', html`<${Time} at=${createdAt} />`],
-    ['The secret before works until', until && html`<${Time} at=${until} isAbsolute />`],
+    ['The old secret works until', until && html`<${Time} at=${until} isAbsolute />`],
     ['Link for people', isConsole ? html`<${Copy} text=${new URL(`?client=${id}`, document.baseURI).href} label="Copy the link" />` : ''],
   ]} />
     <${FailureBox} failure=${failure} /><p class="actions">
@@ -87,7 +87,6 @@ const NEW = {
   tokenExpiry: { enabled: true, duration: 3600 },
 } satisfies ClientInput;
 
-/** Returns what a client was made with. */
 function inputOf({
   id: _id,
   status: _status,

@@ -28,7 +28,6 @@ onSignOut(() => {
   dropFile();
 });
 
-/** Takes a file to its check. */
 export function check(file: File): void {
   chosen.value = file;
   go(linkTo(['migrations', 'new']));
@@ -173,7 +172,7 @@ function Check({ file }: { file: File }) {
     ${found ? html`<${Found} file=${file} found=${found} onEdit=${() => setEdited(true)} />` : !failure && html`<${Skeleton} />`}
     <${FailureBox} failure=${failure} />
     <p class="actions end sticky"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
-      <button type="button" onClick=${dropFile}>Choose another file</button> ${start('Import without a check', false)} ${start('Check without saving', true, 'primary')}</p>
+      <button type="button" class="plain" onClick=${dropFile}>Choose another file</button> ${start('Import without a check', false)} ${start('Check without saving', true, 'primary')}</p>
   </section>`;
 }
 

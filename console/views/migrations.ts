@@ -70,7 +70,6 @@ function MigrationsPage() {
   <//>`;
 }
 
-/** Loads again and again while one of these runs. */
 function usePolling(asked: Asked<unknown>, of: readonly Migration[]): void {
   useEffect(() => {
     const timer = of.some(({ status }) => status === 'RUNNING') ? setTimeout(asked.reload, RELOAD_MS) : undefined;
@@ -123,7 +122,7 @@ function MigrationPage({ id }: { id: string }) {
       <p>Users already created are kept: ${counted(current.success, 'user')} so far, and any created before it stops.</p>
       <p>The other rows are not migrated. To migrate them later, import the same file again: rows already migrated are skipped.</p><//>`
   }
-    ${canImport && mayAct && html`<button type="button" class=${rejected ? '' : 'primary'} disabled=${isBusy} onClick=${() => run(() => send(file, false))}>${rejected ? 'Import the other rows' : 'Import users'}</button>`}`;
+    ${canImport && mayAct && html`<button type="button" class=${rejected ? '' : 'primary'} disabled=${isBusy} onClick=${() => run(() => send(file, false))}>${rejected ? 'Import the other rows' : `Import ${counted(current.total, 'user')}`}</button>`}`;
   const title = current?.dryRun ? 'Check without saving' : 'User migration';
   return html`<${Page} title=${title} trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]} actions=${actions}>
     <${Needs} permission="users:migrate" to="cancel a migration or correct its rows" />
@@ -141,7 +140,7 @@ function MigrationPage({ id }: { id: string }) {
         ${!isRunning && rejected > 0 && mayAct && html`<${Corrections} migration=${migration} file=${file} />`}
         <h2>Rows</h2>
         <${Tabs} label="Rows" tabs=${tabs} value=${isAll ? 'all' : ''} onChange=${(rows: string) => go(linkTo(['migrations', id], { rows }), { replaces: true })} />
-        <${List} label="Rows" of=${migration.list} pages=${asked.pages} columns=${rowColumns(dryRun)} keyOf=${({ index }: Row) => index} empty=${isAll ? 'No row has an outcome.' : 'Every row has created a user.'} />
+        <${List} label="Rows" of=${migration.list} pages=${asked.pages} columns=${rowColumns(dryRun)} keyOf=${({ index }: Row) => index} empty=${isAll ? 'No row has an outcome.' : dryRun ? 'Every row would create a user.' : 'Every row has created a user.'} />
         <${Facts} of=${[
           ['Begun', html`<${Time} at=${createdAt} />`],
           ['Ended', finishedAt && html`<${Time} at=${finishedAt} />`],

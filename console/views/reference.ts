@@ -62,7 +62,6 @@ export function AssetsPage() {
   return html`<${Page} title="Assets"><${Listing} label="Assets" operation=${AssetsDocument} columns=${ASSETS} empty=${empty} /><//>`;
 }
 
-/** The fees of the networks that the operator has configured. */
 export function GasFeesPage() {
   const asked = useAsk(GasFeesDocument, {});
   return html`<${Page} title="Gas fees" actions=${html`<button type="button" onClick=${asked.reload}>Refresh</button>`}>

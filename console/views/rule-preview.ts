@@ -1,9 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { PreviewWalletDocument, PreviewWalletRuleDocument, type PreviewWalletRuleQuery, WalletConditionsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Input, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
 import { nodesOf, Tabs } from '../kit/list.ts';
-import { Answer, type Asked, useAsk } from '../kit/page.ts';
+import { Answer, type Asked, useAsk, useSettled } from '../kit/page.ts';
 import { type Source, UUID, useName } from '../kit/picker.ts';
 import { anything, currencies, users, wallets } from '../kit/sources.ts';
 import { Badge, counted, shortened, words } from '../kit/text.ts';
@@ -13,7 +13,6 @@ type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][nu
 type Preview = Asked<PreviewWalletRuleQuery>;
 export type Explained = ReadonlyMap<string, Explanation>;
 
-const TYPING_MS = 350;
 const UUIDS = /([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})/i;
 const SCOPES = Object.entries({ rule: 'This rule', wallet: 'All rules of the wallet' });
 
@@ -37,16 +36,6 @@ function factsInput(needs: readonly Need[], { values, transfers }: Facts, networ
     balances: balances.filter(({ value }) => value !== ''),
     transfers: given.map(({ amount, at }) => ({ networkCurrencyId, amount: amount.trim(), at: utcOf(at) })),
   };
-}
-
-/** Returns a value once it stays the same for a while; until then the last one that did. */
-function useSettled<Value>(value: Value): Value {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(setSettled, TYPING_MS, value);
-    return () => clearTimeout(timer);
-  }, [JSON.stringify(value)]);
-  return settled;
 }
 
 /** Evaluates a complete draft when typing pauses. Returns nothing for the result of an earlier draft. */
@@ -107,7 +96,7 @@ export function PreviewPanel({ walletId, ruleId, draft, preview, facts, onFacts 
     }
     ${isWhole && html`<h3>This rule, as typed here</h3>`}
     <${Outcome} preview=${preview} isUntested=${!isLimit && needsOf([draft.logic]).every(({ key }) => !values[key])}
-      outcomes=${isLimit ? ['The transfers stay within the maximum', 'The transfers exceed the maximum'] : ['It would fire', 'It would not fire']} />
+      effect=${!isLimit && html`: <${Transfer} ...${{ draft, walletId }} />`} outcomes=${isLimit ? ['The transfers stay within the maximum', 'The transfers exceed the maximum'] : ['It would fire', 'It would not fire']} />
     ${isWhole && html`<${WalletOutcome} ...${{ walletId, ruleId }} facts=${factsInput(needs, facts, draft.fields.networkCurrencyId ?? '')} />`}
   </section>`;
 }
@@ -131,7 +120,9 @@ function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: 
   }}<//>`;
 }
 
-function Outcome({ outcomes: [yes, no], isUntested, preview }: { outcomes: [string, string]; isUntested: boolean; preview: Preview }) {
+type OutcomeInput = { outcomes: [string, string]; effect: unknown; isUntested: boolean; preview: Preview };
+
+function Outcome({ outcomes: [yes, no], effect, isUntested, preview }: OutcomeInput) {
   const { data, failure, isLoading } = preview;
   if (failure) {
     const [issue] = failure.issues;
@@ -141,7 +132,7 @@ function Outcome({ outcomes: [yes, no], isUntested, preview }: { outcomes: [stri
   if (!data) return html`<p class="muted">${isLoading ? 'Evaluating …' : 'Not evaluated: the rule is not complete yet.'}</p>`;
   const { fires, explanation } = data.previewWalletRule;
   if (isUntested) return html`<p class="muted">Enter a balance to test the rule.</p>`;
-  return html`<p role="status"><${Badge} tone=${fires ? 'good' : ''}>${fires ? yes : no}<//></p>
+  return html`<p role="status"><${Badge} tone=${fires ? 'good' : ''}>${fires ? yes : no}<//>${fires && effect}</p>
     <ul class="explained" aria-label="Why">${explanation.map((one) => html`<li><${Verdict} of=${one} /></li>`)}</ul>`;
 }
 
@@ -185,8 +176,11 @@ export function Sentence({ draft, walletId }: { draft: Draft; walletId: string }
     return html`Up to ${amount(at('maxAmount'))} may be transferred without approval
       within ${counted(Number(at('timePeriodValue')) || 1, at('timePeriod'))}${approvals}.`;
   }
-  return html`When <${Conditions} logic=${logic} />, transfer ${amount(at('amount'))} from${' '}
-    <b><${Name} source=${wallets} id=${walletId} /></b> to <b><${Name} source=${wallets} id=${at('targetWalletId')} /></b>${
-      at('type') === 'auto_with_approve' && ' once it is approved'
-    }${approvals}.`;
+  return html`When <${Conditions} logic=${logic} />, <${Transfer} ...${{ draft, walletId }} />${approvals}.`;
+}
+
+function Transfer({ draft: { fields }, walletId }: { draft: Draft; walletId: string }) {
+  const at = (name: string) => fields[`autoTransferRule.${name}`] ?? '';
+  return html`transfer <${Amount} of=${at('amount')} currencyId=${fields.networkCurrencyId} /> from <b><${Name} source=${wallets} id=${walletId} /></b>${' '}
+    to <b><${Name} source=${wallets} id=${at('targetWalletId')} /></b>${at('type') === 'auto_with_approve' && ' once it is approved'}`;
 }

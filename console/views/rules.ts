@@ -13,7 +13,7 @@ import { go, linkTo, place } from '../router.ts';
 import { RULE_TYPES, sideBySide } from './rule-draft.ts';
 import { type EditorInput, RuleEditor } from './rule-editor.ts';
 import { Naming } from './rule-preview.ts';
-import { RuleStatus, Rules, trailOf, WriteNeeded } from './wallets.ts';
+import { RuleStatus, Rules, WriteNeeded } from './wallets.ts';
 
 export function show(walletId?: string, _rules?: string, id?: string) {
   if (walletId === undefined) return html`<${RulesPage} />`;
@@ -53,7 +53,11 @@ function RulesPage() {
 function RulePage({ walletId, id }: { walletId: string; id: string }) {
   const asked = useAsk(WalletPartsDocument, { id: walletId, withAccount: may('accounts:read') });
   const wallet = asked.data?.wallet;
-  const trail = [...trailOf(wallet), { text: wallet ? `Wallet on ${wallet.chain}` : 'Wallet', link: linkTo(['wallets', walletId]) }];
+  const name = wallet?.account?.name ?? 'Wallet';
+  const trail = [
+    { text: 'Rules', link: linkTo(['rules']) },
+    { text: wallet ? `${name} › ${wallet.chain}` : name, link: linkTo(['wallets', walletId]) },
+  ];
   const networks = wallet ? nodesOf(wallet.networks) : [];
   if (id !== 'new') return html`<${StoredRule} ...${{ walletId, id, networks, trail }} />`;
   const created = (rule: Rule) => go(linkTo(['wallets', walletId, 'rules', rule.id]));

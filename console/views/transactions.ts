@@ -76,8 +76,9 @@ const KEPT = 500;
 interface Live {
   key: string;
   rows: readonly Transaction[];
-  totalCount?: number | null;
-  /** The cursor before the oldest row; undefined where there is none older, null where older rows may have been let go. */
+  /** Whether it has been read. */
+  isRead?: boolean;
+  /** The cursor before the oldest row; undefined where there is none older, null where older ones are not listed. */
   older?: string | null | undefined;
   failure?: Failure | undefined;
   latest?: string;
@@ -94,11 +95,11 @@ function updated(rows: readonly Transaction[], update: Transaction, part: Listed
 async function read(part: Listed, filter: Filter, before: string | undefined) {
   if (part === 'STUCK') {
     const found = await longestAgo(filter, STUCK, SHOWN);
-    return { found, totalCount: found.length < SHOWN ? found.length : null, older: undefined };
+    return { found, older: found.length < SHOWN ? undefined : null };
   }
   const { transactions } = await ask(TransactionsDocument, { filter: part ? filtersOfParts(filter)[part] : filter, last: SHOWN, before: before ?? null });
   const { hasPreviousPage, startCursor } = transactions.pageInfo;
-  return { found: nodesOf(transactions).reverse(), totalCount: transactions.totalCount, older: (hasPreviousPage && startCursor) || undefined };
+  return { found: nodesOf(transactions).reverse(), older: (hasPreviousPage && startCursor) || undefined };
 }
 
 /** Keeps a list of transactions as it is now. It is read once the stream of updates is open, so that none falls between. */
@@ -118,11 +119,12 @@ function useLive(part: Listed, filter: Filter, isPaused: boolean) {
   const load = async (before?: string) => {
     late.current = [];
     try {
-      const { found, ...page } = await read(part, filter, before);
+      const { found, older } = await read(part, filter, before);
       set((now) => {
         const kept = before === undefined ? [] : now.rows;
-        const rows = [...kept, ...found.filter(({ id }) => !kept.some((row) => row.id === id))];
-        return { ...page, rows: late.current.reduce<readonly Transaction[]>((all, update) => updated(all, update, part), rows), failure: undefined };
+        const all = [...kept, ...found.filter(({ id }) => !kept.some((row) => row.id === id))];
+        const rows = late.current.reduce<readonly Transaction[]>((rows, update) => updated(rows, update, part), all);
+        return { older, isRead: true, rows, failure: undefined };
       });
     } catch (error) {
       set(() => ({ failure: failureOf(error) }));
@@ -172,7 +174,7 @@ function TransactionsPage() {
   const [part] = PARTS.find(([value]) => value === query.get('status')) ?? ([''] as const);
   const [isPaused, setPaused] = useState(false);
   const { live, stream, load, retry } = useLive(part, filter, isPaused);
-  const { rows, totalCount, older, latest } = live;
+  const { rows, isRead, older, latest } = live;
   const { link, updates, notice, round } = stream;
   const failure = live.failure ?? stream.failure;
   const counts = useAsk(TransactionCountsDocument, filtersOfParts(filter), round);
@@ -196,7 +198,7 @@ function TransactionsPage() {
       <${Select} label="Collection" value=${filter.collection ?? ''} onChange=${(value: string) => change('collection', value)}
         options=${[['', 'All'], ...COLLECTIONS.map((name) => [name, words(name)])]} />
       <p class="actions"><button type="button" onClick=${() => change('since', midnight())}>Today</button><a href=${linkTo(['transactions'])}>Clear</a></p>
-      <details open=${['type', 'since', 'until'].some((name) => query.get(name))}><summary>More filters</summary><div class="filters">
+      <details><summary>More filters${['type', 'since', 'until'].some((name) => query.get(name)) && ' (in use)'}</summary><div class="filters">
         ${entry('since', 'Updated from', { isTime: true })} ${entry('until', 'Updated before', { isTime: true })}
         ${entry('type', 'Type code', { inputmode: 'numeric', pattern: '[0-9]*', issue })}
       </div></details>
@@ -204,14 +206,14 @@ function TransactionsPage() {
     <${Tabs} label="Status" value=${part} onChange=${(value: string) => change('status', value)}
       tabs=${PARTS.filter(([value]) => isShown(value)).map(([value, text]) => [value, text, countOf(counts.data, countedIn(value))])} />
     <${FailureBox} failure=${failure} retry=${retry} />
-    ${totalCount === undefined && !failure && html`<${Skeleton} />`}
-    ${totalCount !== undefined && rows.length === 0 && html`<${Nothing} isStuck=${part === 'STUCK'} isFiltered=${isFiltered} />`}
+    ${!isRead && !failure && html`<${Skeleton} />`}
+    ${isRead && rows.length === 0 && html`<${Nothing} isStuck=${part === 'STUCK'} isFiltered=${isFiltered} />`}
     ${
       rows.length > 0 &&
       html`<${Table} label="Transactions" columns=${columns} rows=${rows}
         linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} marked=${({ id }: Transaction) => id === latest} />
-      <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount?.toLocaleString('en') ?? 'more'} in total`}</span>
-      ${older === null ? `Showing the latest ${KEPT}. Filter to see more.` : older && html`<button type="button" onClick=${() => load(older)}>Show older ones</button>`}</p>`
+      <p class="pager"><span>${counted(rows.length, 'transaction')} shown</span>
+      ${older === null ? 'There are more: filter to see them.' : older && html`<button type="button" onClick=${() => load(older)}>Show older ones</button>`}</p>`
     }
   <//>`;
 }
@@ -299,8 +301,5 @@ const EVENT_COLUMNS: readonly Column<Change>[] = [
   { title: 'Status', cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
   { title: 'Previous status', cell: ({ previousStatus }) => previousStatus && STATUSES[previousStatus][0] },
   { title: 'Error', cell: ({ error }) => error },
-  {
-    title: 'Request',
-    cell: ({ correlationId: id }) => id && html`<${Id} id=${id} link=${may('audit:read') ? linkTo(['audit'], { correlationId: id }) : undefined} />`,
-  },
+  { title: 'Request', cell: ({ correlationId }) => html`<${Id} id=${correlationId} />` },
 ];

@@ -1,11 +1,11 @@
 import { mutate } from '../api.ts';
 import { EraseUserDocument, type UserPartsFragment as User, UserDocument, UsersDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Entry } from '../kit/form.ts';
+import { Input } from '../kit/form.ts';
 import { type Column, factsOf, Listing } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
-import { Empty, Found, may, Needs, Page, useAsk } from '../kit/page.ts';
-import { Named, UUID } from '../kit/picker.ts';
+import { Empty, Found, may, Needs, Page, useAsk, useSettled } from '../kit/page.ts';
+import { UUID, useName } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { Badge, Copy, counted, Facts, Id, Time } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
@@ -30,12 +30,12 @@ export function show(id?: string) {
 /** The users of the tenant; an id that is pasted into the search leads to its user. */
 function UsersPage() {
   const search = place.value.query.get('search') ?? '';
-  const variables = { filter: { search: search.trim() || null } };
+  const variables = useSettled({ filter: { search: search.trim() || null } });
   const find = (text: string) => (UUID.test(text.trim()) ? go(linkTo(['users', text.trim()])) : go(linkTo(['users'], { search: text }), { replaces: true }));
   const link = may('users:migrate') && html`<a class="button" href=${linkTo(['migrations', 'new'])}>Import users</a>`;
   return html`<${Page} title="Users" actions=${link}>
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
-      <${Entry} label="Search" type="search" maxlength="1000" placeholder="Name, email, external id, wallet or id" value=${search} onEnter=${find} />
+      <${Input} label="Search" type="search" maxlength="1000" placeholder="Name, email, external id, wallet or id" value=${search} onInput=${find} />
     </form>
     <${Listing} label="Users" operation=${UsersDocument} columns=${COLUMNS} linkOf=${({ id }: User) => linkTo(['users', id])} variables=${variables}
       empty=${search ? 'No user matches.' : html`<${Empty} icon="users" next=${link}>No users yet. Import them from a spreadsheet.<//>`} />
@@ -68,8 +68,9 @@ function UserPage({ id }: { id: string }) {
 function Receipt({ id, erasedAt, erasure }: User) {
   const removed = erasure && ` Removed from ${counted(erasure.records, 'audit record')} and ${counted(erasure.responses, 'stored response')}.`;
   const by = erasure?.by ?? '';
+  const name = useName(actors, by);
   return html`<section class="card" aria-label="Receipt"><h2>Personal data erased</h2>
-    <p>Erased on <${Time} at=${erasedAt} isAbsolute />${by && html` by <${Named} source=${actors} id=${by} />`}.${removed} The id and the KYC status are kept.</p>
+    <p>Erased on <${Time} at=${erasedAt} isAbsolute />${by && ` by ${name ?? by}`}.${removed} The id and the KYC status are kept.</p>
     <p class="actions"><${Copy} text=${`Erased user ${id} at ${erasedAt}${by && ` by ${by}`}.${removed ?? ''}`} label="Copy receipt" />
       ${may('audit:read') && html`<a href=${linkTo(['audit'], { operation: 'eraseUser' })}>Erasures in the audit</a>`}</p></section>`;
 }

@@ -39,7 +39,7 @@ export function Rules({ empty, ...variables }: { walletId?: string; type?: strin
   return html`<${Listing} label="Rules" operation=${RulesDocument} ...${{ variables, columns, linkOf, empty }} />`;
 }
 
-export function trailOf(wallet: Pick<Wallet, 'account'> | null | undefined): Crumb[] {
+function trailOf(wallet: Pick<Wallet, 'account'> | null | undefined): Crumb[] {
   const accounts = [wallet?.account ?? []].flat().map(({ id, name }) => ({ text: name || id, link: linkTo(['accounts', id]) }));
   return [{ text: 'Accounts', link: linkTo(['accounts']) }, ...accounts];
 }

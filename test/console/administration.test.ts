@@ -70,7 +70,7 @@ describeReal('chromium', 'administration in the console', () => {
     const second = await secretOf();
     expect([await grantStatus(p, first), await grantStatus(p, second)]).toEqual([200, 200]);
     await page.getByRole('button', { name: 'Acme ERP', exact: true }).click();
-    await sheet.getByText('The secret before works until').waitFor();
+    await sheet.getByText('The old secret works until').waitFor();
     await takePicture(page, 'console-client', 900);
     await sheet.getByRole('button', { name: 'Disable the client' }).click();
     await page
