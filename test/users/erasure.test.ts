@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
+import { UserErasure } from '../../src/domain/users/user-erasure.service.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument, UsersDocument } from '../graphql/generated/graphql.ts';
 import { loginOfDemo, MISSING, operate } from '../support/graphql/administration.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
@@ -424,6 +425,72 @@ describe('erasing a user', () => {
     expect(again.erasure).toMatchObject({ responses: 1, by: me.json.data.me.subject, erasedAt: again.erasedAt });
     expect(again.erasure?.records).toBeGreaterThan(records);
     expect((await read())?.erasure).toEqual(again.erasure);
+  });
+
+  /** Erases a user of the demo node as another process does, with its own mutex. */
+  function eraseElsewhere(id: string, by: string, auditSettled: () => Promise<void>) {
+    const { auditErasure, idempotentResponses, nowMs, database } = p.service.context;
+    const { db } = database;
+    const service = new UserErasure({ db, auditErasure, idempotentResponses, nowMs, auditSettled });
+    return service.erase(p.demo.node_id, id, by);
+  }
+
+  async function receiptIn(id: string) {
+    const { user } = await operate(p, token, UserDocument, { id });
+    return user?.erasure;
+  }
+
+  /** The numbers of records and responses of a user that are erased. */
+  async function erasedOf(id: string) {
+    const [records, responses] = await Promise.all([
+      rows(p).raw(
+        (sql) => sql`select from audit_records where noted_users @> array[${id}::uuid] and digests is not null`,
+      ),
+      rows(p).raw((sql) => sql`select from idempotent_answers where noted_users @> array[${id}::uuid] and body = '{}'`),
+    ]);
+    return { records: records.length, responses: responses.length };
+  }
+
+  it('D7-09: two processes that erase a user at once both count in the receipt, which names the later one', async () => {
+    const { user } = person();
+    const { json } = await migrate.one(user, { 'idempotency-key': randomUUID() });
+    await p.service.context.auditWriter.flush();
+    const [settling, settled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = eraseElsewhere(json.id, 'alice', () => {
+      settling.resolve();
+      return settled.promise;
+    });
+    await settling.promise;
+    const between = await erasedOf(json.id);
+    await rows(p).raw(
+      (sql) => sql`update idempotent_answers set body = '[]' where noted_users @> array[${json.id}::uuid]`,
+    );
+    await operate(p, token, UserDocument, { id: json.id });
+    await p.service.context.auditWriter.flush();
+    await eraseElsewhere(json.id, 'mallory', async () => undefined);
+    settled.resolve();
+    await first;
+    const { records } = await erasedOf(json.id);
+    expect(records).toBeGreaterThan(between.records);
+    expect(between).toEqual({ records: expect.any(Number), responses: 1 });
+    expect(await receiptIn(json.id)).toMatchObject({ by: 'mallory', records, responses: 2 });
+  });
+
+  it('D7-09: an erasure that fails halfway leaves its time, its subject and its responses in the receipt', async () => {
+    const { user } = person();
+    const { json } = await migrate.one(user, { 'idempotency-key': randomUUID() });
+    const stop = async () => {
+      throw new Error('stopped');
+    };
+    await expect(eraseElsewhere(json.id, 'alice', stop)).rejects.toThrow('stopped');
+    expect(await receiptIn(json.id)).toBeNull();
+    await eraseElsewhere(json.id, 'alice', async () => undefined);
+    const before = await receiptIn(json.id);
+    expect(before).toMatchObject({ by: 'alice', responses: 1 });
+    await expect(eraseElsewhere(json.id, 'mallory', stop)).rejects.toThrow('stopped');
+    const after = await receiptIn(json.id);
+    expect(after).toEqual({ ...before, by: 'mallory', erasedAt: expect.any(String) });
+    expect(after?.erasedAt).not.toBe(before?.erasedAt);
   });
 
   it('D7-09: a user whom an earlier version has erased has no receipt', async () => {

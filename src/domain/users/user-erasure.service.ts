@@ -60,28 +60,40 @@ export class UserErasure {
     if (!isUuid(id)) throw notFound();
     const { db, nowMs, auditErasure, auditSettled, idempotentResponses } = this.#deps;
     const userId = id.toLowerCase();
-    const { user, responses } = await db.transaction(async () => {
+    await db.transaction(async () => {
       await this.#store.lock(nodeId);
       await this.#store.eraseRows(nodeId, userId);
-      const user = await this.#update(nodeId, userId, { ...BLANK, erased_at: new Date(nowMs()).toISOString() });
-      return { user, responses: await idempotentResponses.erase(nodeId, userId) };
+      const responses = await idempotentResponses.erase(nodeId, userId);
+      await this.#count(nodeId, userId, 'erased_responses', responses, {
+        ...BLANK,
+        erased_at: new Date(nowMs()).toISOString(),
+        erased_by: by && cutTo(by, MAX_LENGTHS.users.erased_by),
+      });
     });
     noteUsers([userId]);
     await auditErasure.seal(userId);
     let records = await auditErasure.erase(userId);
     await auditSettled();
     records += await outsideRequest(() => auditErasure.erase(userId));
-    return this.#update(nodeId, userId, {
-      erased_records: (user.erased_records ?? 0) + records,
-      erased_responses: (user.erased_responses ?? 0) + responses,
-      erased_by: by && cutTo(by, MAX_LENGTHS.users.erased_by),
-    });
+    return this.#count(nodeId, userId, 'erased_records', records);
   }
 
-  async #update(nodeId: string, id: string, set: Partial<Omit<UserRow, 'node_id'>>): Promise<UserRow> {
-    const [user] = await this.#deps.db
-      .forNode(nodeId)
-      .run((k) => k.updateTable('users').set(set).where('id', '=', id).returningAll());
+  /** Adds to a number of the receipt and sets other columns. The database adds: other processes may erase the same user. */
+  async #count(
+    nodeId: string,
+    id: string,
+    column: 'erased_records' | 'erased_responses',
+    count: number,
+    set: Partial<Omit<UserRow, 'node_id'>> = {},
+  ): Promise<UserRow> {
+    const [user] = await this.#deps.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('users')
+        .set(set)
+        .set(column, (eb) => eb(eb.fn.coalesce(column, eb.lit(0)), '+', count))
+        .where('id', '=', id)
+        .returningAll(),
+    );
     if (!user) throw notFound();
     return user;
   }
