@@ -34,7 +34,7 @@ function Loaded({ view, parts }: { view: View; parts: string[] }) {
   const { run, failure } = useAction();
   useEffect(() => void run(async () => setModule(await view.load())), []);
   // Firefox does not request a module again that could not be loaded, until the page is reloaded.
-  const again = () => void run(() => view.load().then(setModule, () => fetch('').then(() => location.reload())));
+  const again = () => void run(() => view.load().then(setModule, () => fetch('').then(({ ok }) => (ok ? location.reload() : Promise.reject(new TypeError())))));
   if (module) return module.show(...parts) ?? html`<${NotFound} />`;
   return html`<${Page} title=${view.title}>${failure ? html`<${FailureBox} failure=${failure} retry=${again} />` : html`<${Skeleton} />`}<//>`;
 }

@@ -6,7 +6,6 @@ import { Layout } from './layout.ts';
 import { notice, resume, viewer } from './session.ts';
 import { enter, SignIn } from './views/sign-in.ts';
 
-/** Whether it is known if the browser has a session. */
 const isKnown = signal(false);
 
 function App() {
@@ -25,4 +24,6 @@ async function start(): Promise<void> {
 
 render(html`<${App} />`, document.body);
 watchUse();
+// A key that is held down does something once.
+addEventListener('keydown', (event) => event.repeat && event.key === 'Enter' && event.preventDefault(), { capture: true });
 void start();

@@ -18,8 +18,8 @@ function remembered(name: string) {
   return {
     get: () => inBrowser((kept) => kept.getItem(key)) ?? '',
     set: (text: string) => inBrowser((kept) => (text === '' ? kept.removeItem(key) : kept.setItem(key, text))),
-    /** Calls `then` when another tab removes the text. */
-    onRemoved: (then: () => void) => addEventListener('storage', (event) => event.key === key && event.newValue === null && then()),
+    /** Calls `then` when another tab changes the text. */
+    onChanged: (then: () => void) => addEventListener('storage', (event) => event.key === key && then()),
   };
 }
 

@@ -94,7 +94,7 @@ export function letIn(me: Viewer): void {
 export function signOut(reason = ''): void {
   const { access } = tokens ?? {};
   if (session && isOfPerson(session)) {
-    continuedClient.set('');
+    if (continuedClient.get() === session.clientId) continuedClient.set('');
     const failed = () => {
       if (!session) notice.value += ' The server could not end your session. Sign in and out again, or it stays open for up to 30 minutes.';
     };
@@ -165,9 +165,10 @@ export function end(): Ended {
   return new Ended(notice.value);
 }
 
-// Another tab has signed out; a page that the browser keeps for Back is not told until it is shown again.
-continuedClient.onRemoved(() => isPerson() && end());
-addEventListener('pageshow', ({ persisted }) => persisted && isPerson() && continuedClient.get() === '' && end());
+// Another tab has signed out, or in through another client; a page that the browser keeps for Back learns it when it is shown again.
+const check = () => isPerson() && continuedClient.get() !== session?.clientId && end();
+continuedClient.onChanged(check);
+addEventListener('pageshow', ({ persisted }) => persisted && !check() && accessToken(true).catch(() => undefined));
 
 class Refused extends Error {}
 

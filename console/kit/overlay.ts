@@ -21,7 +21,6 @@ export function Dialog({ title, onClose, children, class: name = '' }: DialogInp
   return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onClose=${closed}><h2 id=${id} tabindex="-1">${title}</h2>${children}</dialog>`;
 }
 
-/** A dialog at the right side, for one thing of the view. */
 export function Sheet({ title, onClose, children }: DialogInput) {
   return html`<${Dialog} title=${title} class="sheet" onClose=${onClose}>
     <button type="button" class="quiet close" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button>${children}<//>`;
@@ -36,17 +35,18 @@ interface ConfirmInput extends DialogInput {
   act(): Promise<unknown>;
 }
 
-/** Asks before something is done, and names what cannot be undone. A key that is held down does nothing of it. */
+/** Asks before something is done, and names what cannot be undone; it stays until that is over. */
 export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', children, act, onClose }: ConfirmInput) {
   const { run, isBusy, failure } = useAction();
   const submit = (event: Event) => {
     event.preventDefault();
     void run(() => act().then(onClose));
   };
-  return html`<${Dialog} title=${title} onClose=${onClose}><form onSubmit=${submit}>
+  const close = () => isBusy || onClose();
+  return html`<${Dialog} title=${title} onClose=${close}><form onSubmit=${submit}>
     ${children}
     <${FailureBox} failure=${failure} />
-    <p class="actions end"><button type="button" autofocus onClick=${onClose}>${keep}</button>
+    <p class="actions end"><button type="button" autofocus disabled=${isBusy} onClick=${onClose}>${keep}</button>
       <button type="submit" class=${isHarmless ? 'primary' : 'danger'} disabled=${isBusy}>${verb}</button></p>
   </form><//>`;
 }

@@ -8,7 +8,6 @@ import { Dialog, Sheet, toast } from './overlay.ts';
 import { Answer, Empty, Page } from './page.ts';
 import { Copy, Time, words } from './text.ts';
 
-/** A row; one that has just got a secret shows it once. */
 type Registered = { id: string; secret?: string; previousSecretExpiresAt?: string | null };
 
 /** Says what was done, and shows what has come of it in the sheet; without that the sheet closes. */
@@ -23,7 +22,6 @@ interface RegisterInput<Row> {
   operation: TypedDocumentString<{ list: ListOf<Row> }, object>;
   nameOf(row: Row): string;
   columns: readonly Column<Row>[];
-  /** Returns what the sheet of a row has in it, or that of a new one. */
   sheet(row: Row | undefined, done: Done<Row>): Content;
 }
 

@@ -1,6 +1,6 @@
 import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Check, Input } from '../kit/form.ts';
+import { Check, Input, Select } from '../kit/form.ts';
 import { type Column, factsOf, List, Listing, Tabs, usePages } from '../kit/list.ts';
 import { Empty, Found, may, Needs, Page } from '../kit/page.ts';
 import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
@@ -11,6 +11,7 @@ type OneAccount = NonNullable<AccountWalletsQuery['account']>;
 type Wallet = NonNullable<OneAccount['wallets']>['edges'][number]['node'];
 
 const STATUSES: Readonly<Record<string, string>> = { 1: 'Active', 2: 'Suspended', 3: 'Closed' };
+const TYPES = [['', 'All'], ...['organisation', 'customer-segregated'].map((type) => [type, words(type)])];
 const TABS = [['', 'All'], ...Object.entries(STATUSES)];
 
 function AccountStatus({ status, deletedAt }: Pick<Account, 'status' | 'deletedAt'>) {
@@ -45,8 +46,7 @@ function AccountsPage() {
     <${Tabs} label="Status" tabs=${TABS} value=${status} onChange=${put('status')} />
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       <${Input} label="Name contains" type="search" maxlength="1000" value=${search} onInput=${put('search')} />
-      <${Input} label="Type" type="search" list="account-types" value=${type} onInput=${put('type')} />
-      <datalist id="account-types"><option value="organisation"></option><option value="customer-segregated"></option></datalist>
+      <${Select} label="Type" value=${type} options=${TYPES} onChange=${put('type')} />
       <${Check} label="Include deleted" checked=${includeDeleted} onChange=${() => put('deleted')(includeDeleted ? '' : 'true')} />
     </form>
     <${Listing} label="Accounts" operation=${AccountsDocument} variables=${{ filter }} columns=${COLUMNS} linkOf=${linkOf} empty=${empty} />

@@ -34,7 +34,6 @@ function filterOf({ status, range, own, ...texts }: Search): AuditFilter {
     pathPrefix: path ?? null,
     since: minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : (since ?? null),
     statusClass: /^[1-5]$/.test(status) ? Number(status) : null,
-    statusCode: /^\d{3}$/.test(status) ? Number(status) : null,
     hideReadsOf: own === 'shown' || texts.correlationId || texts.subject ? null : (viewer.value?.subject ?? null),
   };
 }
@@ -140,7 +139,6 @@ function SearchForm({ search }: { search: Search }) {
   const setOne = (name: keyof Search) => (value: string) => set({ [name]: value });
   const setTime = (name: keyof Search) => (value: string) => set({ [name]: value, range: '' });
   const setRange = (range: string) => set({ range, since: '', until: '' });
-  const code = status.length > 1 ? status : '';
   return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
     <${Entry} label="Correlation id, path or operation" placeholder="/v1/wallets, replaceWalletRule" type="search"
       value=${correlationId || path || operation} onEnter=${(text: string) => set(namedBy(text))} />
@@ -150,8 +148,7 @@ function SearchForm({ search }: { search: Search }) {
   </form>
   <div class="actions"><${Tabs} label="Status" value=${status} onChange=${setOne('status')} tabs=${CLASSES} />
   <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${setRange} tabs=${RANGES} /></div>
-  <details><summary>More filters${[since, until, code].some(Boolean) && ' (in use)'}</summary><div class="filters">
-    <${Entry} label="Status code" inputmode="numeric" pattern="[0-9]{3}" title="Three digits" value=${code} onEnter=${setOne('status')} />
+  <details><summary>More filters${[since, until].some(Boolean) && ' (in use)'}</summary><div class="filters">
     <${Entry} label="Received from" isTime value=${since} onEnter=${setTime('since')} />
     <${Entry} label="Received before" isTime value=${until} onEnter=${setTime('until')} />
   </div></details>`;

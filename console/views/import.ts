@@ -37,7 +37,6 @@ export function unreadable(): never {
   throw new Error('The file cannot be read: it was moved or changed, or is a folder. Choose it again.');
 }
 
-/** Sends a file, and goes to its migration. */
 export async function send(file: File, dryRun: boolean, signal?: AbortSignal): Promise<void> {
   await file.slice(0, 1).arrayBuffer().catch(unreadable);
   const { id } = await mutate(StartUserMigrationDocument, { file: null, dryRun }, { file, signal });
@@ -56,7 +55,6 @@ export interface FileRow {
 interface Checked {
   columns: string[];
   rows: number;
-  first: FileRow[];
   problems: FileRow[];
   fault?: string | undefined;
 }
@@ -88,7 +86,7 @@ function problemOf(fields: string[] | undefined, columns: readonly string[], ind
 }
 
 async function checked(file: File): Promise<Checked> {
-  const found: Checked = { columns: [], rows: 0, first: [], problems: [], fault: 'The file is empty.' };
+  const found: Checked = { columns: [], rows: 0, problems: [], fault: 'The file is empty.' };
   const seen = new Map<string, number>();
   for await (const { index, bytes } of recordsOf(file)) {
     const fields = fieldsOf(bytes);
@@ -101,9 +99,7 @@ async function checked(file: File): Promise<Checked> {
     }
     found.rows = index;
     const reason = problemOf(fields, found.columns, index, seen);
-    const row = { index, fields: guessedFieldsOf(bytes), reason };
-    if (found.first.length < 10) found.first.push(row);
-    if (reason) found.problems.push(row);
+    if (reason) found.problems.push({ index, fields: guessedFieldsOf(bytes), reason });
   }
   return found;
 }
@@ -176,17 +172,15 @@ function Check({ file }: { file: File }) {
   </section>`;
 }
 
-function Found({ file, found: { columns, rows, first, problems, fault }, onEdit }: { file: File; found: Checked; onEdit(): void }) {
+function Found({ file, found: { columns, rows, problems, fault }, onEdit }: { file: File; found: Checked; onEdit(): void }) {
   if (fault !== undefined) return html`<div class="failure" role="alert"><p>${fault}</p></div>`;
-  const shown: Column<FileRow>[] = columns.map((column, at) => ({ title: label(column), cell: ({ fields }) => fields[at] }));
   return html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.join(', ')}</p>
     ${
       problems.length === 0
         ? html`<p>The file has no problems. Whether its users exist already is known after a check without saving.</p>`
         : html`<h3>${counted(problems.length, 'row')} to correct</h3>
         <${Correct} file=${file} columns=${columns} rows=${problems} keepsOthers onEdit=${onEdit} onDone=${check} />`
-    }
-    <h3>First rows</h3><${Table} label="First rows" rows=${first} keyOf=${keyOf} columns=${[ROW, ...shown]} />`;
+    }`;
 }
 
 interface CorrectInput {

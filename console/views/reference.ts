@@ -10,12 +10,7 @@ type Network = NetworksQuery['networks']['edges'][number]['node'];
 type Asset = AssetsQuery['assets']['edges'][number]['node'];
 type GasFee = GasFeesQuery['gasFees'][number];
 
-const SHOWN = 5;
-
-function symbolsOf(of: readonly Option[]): string {
-  const symbols = of.slice(0, SHOWN).map(({ text }) => text.split(' · ')[0]);
-  return `${symbols.join(', ')}${of.length > SHOWN ? ` and ${of.length - SHOWN} more` : ''}`;
-}
+const symbolsOf = (of: readonly Option[]) => of.map(({ text }) => text.split(' · ')[0]).join(', ');
 
 const networkColumns = (all: readonly Option[]): readonly Column<Network>[] => [
   { title: 'Name', cell: ({ name }) => name },

@@ -40,8 +40,11 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const preview = usePreview(draft, facts);
   const isDirty = !isSame(draft, base.draft);
   useEffect(() => {
+    if (!rule || rule.version === base.version) return;
+    const stored = draftOf(rule);
     // A version that differs only in its status does not conflict with unsaved changes.
-    if (rule && rule.version !== base.version && isSame(draftOf(rule), base.draft)) setBase({ ...base, version: rule.version });
+    if (!isDirty || isSame(stored, base.draft)) setBase({ draft: stored, version: rule.version });
+    if (!isDirty) setDraft(stored);
   }, [rule?.version]);
   useEffect(() => {
     if (isDirty) TYPED.set(place, { base, draft });
@@ -136,7 +139,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     </form></div>
     <${PreviewPanel} ...${{ walletId, ruleId: rule?.id, draft, preview, facts, onFacts: setFacts }} />
     <${LeaveGuard} isDirty=${isDirty} />
-    ${theirs && html`<${Conflict} ...${{ theirs, draft, take }} version=${base.version} save=${() => save(theirs.version)} onClose=${() => setTheirs(undefined)} />`}
+    ${theirs && html`<${Conflict} key=${theirs.version} ...${{ theirs, draft, take }} version=${base.version} save=${() => save(theirs.version)} onClose=${() => setTheirs(undefined)} />`}
   </div>`;
 }
 
@@ -166,6 +169,9 @@ type ConflictInput = { theirs: Rule; draft: Draft; version: number | undefined; 
 /** Both versions side by side, where the rule was changed while one typed. */
 function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput) {
   const { run, isBusy, failure } = useAction();
+  const [isRead, setRead] = useState(false);
+  // A click that was meant for an earlier version is over by then.
+  useEffect(() => void setTimeout(setRead, 1_000, true), []);
   const rows = sideBySide(ruleInput(draftOf(theirs)), ruleInput(draft));
   type Row = (typeof rows)[number];
   const differs = ({ before, after }: Row) => before !== after;
@@ -184,6 +190,6 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
     <${FailureBox} failure=${failure} />
     <p class="actions end"><button type="button" onClick=${onClose}>Keep editing</button>
       <button type="button" class="risky" onClick=${() => take(theirs)}>Discard mine</button>
-      <button type="button" class="danger" disabled=${isBusy} onClick=${() => run(save)}>Save mine over version ${theirs.version}</button></p>
+      <button type="button" class="danger" disabled=${isBusy || !isRead} onClick=${() => run(save)}>Save mine over version ${theirs.version}</button></p>
   <//>`;
 }

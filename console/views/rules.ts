@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { mutate } from '../api.ts';
+import { ask, mutate } from '../api.ts';
 import { RuleVersionsDocument, type RuleVersionsQuery, SetWalletRuleStatusDocument, WalletPartsDocument, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Entry, Select, utcOf } from '../kit/form.ts';
@@ -76,6 +76,11 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
   const isActive = rule?.status === 'ACTIVE';
   const verb = isActive ? 'Disable' : 'Activate';
   const setStatus = async () => {
+    const { walletRule: stored } = await ask(WalletRuleDocument, { id });
+    if (stored && stored.version !== rule?.version) {
+      setChanged(stored);
+      throw new Error('Someone else has changed the rule. Read it again, and then decide.');
+    }
     setChanged(await mutate(SetWalletRuleStatusDocument, { id, status: isActive ? 'DISABLED' : 'ACTIVE' }));
     toast(isActive ? 'Rule disabled.' : 'Rule activated.');
   };

@@ -8,6 +8,7 @@ import { type Column, nodesOf, saveFile, Table, Tabs } from '../kit/list.ts';
 import { Empty, FailureBox, Found, may, Page, Skeleton, useAsk } from '../kit/page.ts';
 import { Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
 import { countOf, filtersOfParts, longestAgo, midnight, STUCK, skipsReceipt, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
+import { onSignOut } from '../remembered.ts';
 import { go, linkTo, place } from '../router.ts';
 import { recordOf } from './csv.ts';
 
@@ -155,7 +156,7 @@ const HASH = textual('Hash', ({ transactionHash }) => transactionHash);
 
 /** Saves rows as a CSV file, in which no spreadsheet takes a cell for a formula. */
 function saveCsv(columns: readonly TextColumn[], rows: readonly Transaction[]): void {
-  const cells = (row: Transaction) => columns.map(({ text }) => (text(row) ?? '').replace(/^[=+\-@\t\r]/, "'$&"));
+  const cells = (row: Transaction) => columns.map(({ text }) => (text(row) ?? '').replace(/(^|[;\t])(?=[=+\-@\t\r])/g, "$1'"));
   const records = [columns.map(({ title }) => title), ...rows.map(cells)].map(recordOf);
   saveFile(new Blob(records, { type: 'text/csv' }), 'transactions.csv');
 }
@@ -165,7 +166,10 @@ export function show(id?: string) {
 }
 
 /** The list as it was last shown, to which one goes back. */
-let back = linkTo(['transactions']);
+let back = '';
+onSignOut(() => {
+  back = '';
+});
 
 function TransactionsPage() {
   const { query } = place.value;
@@ -230,7 +234,7 @@ function TransactionPage({ id }: { id: string }) {
   const { link, failure } = useUpdates({ idOrHash: id }, id, asked.reload, asked.reload);
   const networks = useAsk(NetworksDocument, asked.data?.transaction?.asset ? { first: 100 } : undefined);
   const found = asked.data?.transaction;
-  return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: back }]}>
+  return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: back || linkTo(['transactions']) }]}>
     <${FailureBox} failure=${failure} />
     <${Found} asked=${asked} noun="transaction">${(transaction: OneTransaction) => {
       const { status, conflict, typeFlagged, error, events, gasUsed, asset, createdAt, updatedAt, transactionHash, contractAddress } = transaction;
@@ -265,8 +269,9 @@ function TransactionPage({ id }: { id: string }) {
 
 /** A link to a transaction in the explorer of its network; nothing where no address is known. */
 function explorerLink(template: string | null | undefined, hash: string) {
-  const link = template?.replaceAll('{hash}', encodeURIComponent(hash));
-  return link !== undefined && /^https?:/.test(link) && html`<a href=${link} target="_blank" rel="noreferrer">Open in explorer</a>`;
+  const url = URL.parse(template?.replaceAll('{hash}', encodeURIComponent(hash)) ?? '');
+  const link = url && /^https?:$/.test(url.protocol) && url.username === '' && url.href;
+  return link && html`<a href=${link} target="_blank" rel="noreferrer">Open in explorer</a>`;
 }
 
 type OneTransaction = NonNullable<TransactionQuery['transaction']>;

@@ -146,6 +146,15 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Save mine over version 2' }).click();
     await page.getByText('Saved as version 3.').waitFor();
 
+    // Who decides by an earlier version is told so, and shown the present one.
+    await second.page.getByRole('button', { name: 'Disable the rule' }).click();
+    const asked = second.page.getByRole('dialog');
+    await asked.getByRole('button', { name: 'Disable the rule' }).click();
+    await asked.getByText('Someone else has changed the rule.').waitFor();
+    await asked.getByRole('button', { name: 'Cancel' }).click();
+    expect(await second.page.getByLabel('Name', { exact: true }).inputValue()).toBe('Refill');
+    expect(await second.page.getByLabel('Amount').inputValue()).toBe('2');
+
     await page.getByRole('button', { name: 'Disable the rule' }).click();
     await expect.poll(() => page.getByRole('button', { name: 'Cancel' }).evaluate(isFocused), SOON).toBe(true);
     await page.getByRole('dialog').getByRole('button', { name: 'Disable the rule' }).click();

@@ -256,6 +256,19 @@ describeReal('chromium', 'the session of the console', () => {
     await expect.poll(() => refused.innerText(), SOON).toMatch(/not one of a console/i);
     await tryToSignIn(page, { client, console_client_id, supervisor: { ...supervisor, password: 'wrong' } });
     await expect.poll(() => refused.innerText(), SOON).toMatch(/password is wrong/i);
+    let attempts = 0;
+    page.on('request', (request) => {
+      if (request.url().endsWith('/console/session')) attempts += 1;
+    });
+    // A key that is held down sends once.
+    await page.getByLabel('Password').focus();
+    await page.keyboard.down('Enter');
+    await expect.poll(() => attempts, SOON).toBe(1);
+    await refused.waitFor();
+    for (let repeated = 0; repeated < 3; repeated += 1) await page.keyboard.down('Enter');
+    await page.evaluate('new Promise(requestAnimationFrame)');
+    expect(attempts).toBe(1);
+    await page.keyboard.up('Enter');
     expect(await kept(page)).toEqual(NOTHING);
     await signIn(page, p.demo);
   });

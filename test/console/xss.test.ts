@@ -322,7 +322,6 @@ describeReal('chromium', 'texts of others in the console', () => {
     }
     const users = quoted.map((each, at) => `0xc${at},${each},${each}\n`).join('');
     await upload('"><svg onload=alert(2)>.csv', `wallet_address,email,external_id\n${users}`);
-    await look(page, XSS.slice(0, 10));
     await page.getByRole('button', { name: 'Check without saving' }).click();
     await page.getByText(`of ${XSS.length} rows`).waitFor();
     await page.getByRole('button', { name: 'All rows' }).click();
