@@ -85,8 +85,7 @@ export function secondsUntilRetry(error: unknown): number | undefined {
   return isTemporary && retryAfter <= LONGEST_WAIT_S ? retryAfter : undefined;
 }
 
-interface GraphqlError {
-  message: string;
+interface GraphqlError extends Issue {
   extensions?: Partial<ErrorDetails>;
 }
 
@@ -95,26 +94,30 @@ const OF_VARIABLE = /^Variable "\$\w+" has invalid value at ([^:]+): (.+)$/s;
 
 function issuesIn({ message, extensions }: GraphqlError): readonly Issue[] {
   const [, path, reason = ''] = OF_VARIABLE.exec(message) ?? [];
-  if (path === undefined) return extensions?.issues ?? [];
+  if (path === undefined) return told(extensions?.issues);
   return [{ path: path.split(/[.[\]]+/).filter(Boolean), message: reason }];
+}
+
+/** Returns what a server says is wrong: only what has a message, with an empty path where it has none. */
+function told(sent: unknown): GraphqlError[] {
+  const all = [sent].flat().filter((one): one is GraphqlError => typeof Object(one).message === 'string');
+  return all.map((one) => ({ ...one, path: Array.isArray(one.path) ? one.path.map(String) : String(one.path ?? '') }));
 }
 
 /** Returns the error of a response that is not a success, or of a GraphQL result with `errors`. */
 export function errorIn({ status, headers, body }: HttpResponse): PortcullisError {
-  // Bodies of REST, of RFC 6749, and of GraphQL.
+  // Bodies of REST, of RFC 6749, and of GraphQL; the last have no code outside of their errors.
   const { message, error, error_description: description, errors } = Object(body) as Record<string, unknown>;
-  const issues = [errors].flat().filter((one): one is Issue & GraphqlError => one instanceof Object);
+  const issues = told(errors);
   const [first] = issues;
-  const details = {
-    status,
-    correlationId: headers.get('x-correlation-id') ?? undefined,
-    retryAfter: Number(headers.get('retry-after')) || undefined,
-  };
-  if (first?.extensions) {
-    const inner = issues.flatMap(issuesIn);
-    return errorOf(first.message, { code: 'GRAPHQL_ERROR', ...details, ...first.extensions, issues: inner });
+  const unnamed = first ? 'GRAPHQL_ERROR' : 'unexpected_response';
+  const code = [error, message].find((text) => typeof text === 'string') ?? unnamed;
+  const correlationId = headers.get('x-correlation-id') ?? undefined;
+  const retryAfter = Number(headers.get('retry-after')) || undefined;
+  const details = { status, code: String(code), correlationId, retryAfter };
+  if (first && code === unnamed) {
+    return errorOf(first.message, { ...details, ...first.extensions, issues: issues.flatMap(issuesIn) });
   }
-  const code = [error, message].find((text) => typeof text === 'string') ?? 'unexpected_response';
-  const reason = description ?? (first && `${[first.path].flat().join('.')} ${first.message}`);
-  return errorOf(`${status} ${code}${reason ? `: ${reason}` : ''}`, { ...details, code: String(code), issues });
+  const reason = description ?? (first && `${[first.path].flat().join('.')} ${first.message}`.trim());
+  return errorOf(`${status} ${code}${reason ? `: ${reason}` : ''}`, { ...details, issues });
 }

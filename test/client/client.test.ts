@@ -101,6 +101,28 @@ describe('the client package', () => {
     await expect(client.createWalletRule(p.demo.wallet_id, rule('1,5'))).rejects.toThrow(/amount must be a decimal/);
   });
 
+  it('names the members of a variable whose scalars are invalid', async () => {
+    const { client } = demoClient();
+    const PREVIEW = 'query ($input: PreviewWalletRuleInput!) { previewWalletRule(input: $input) { fires } }';
+    const invalid = {
+      name: 'Top up',
+      type: 'auto_transfer',
+      networkId: p.demo.network_id,
+      networkCurrencyId: p.demo.network_currency_id,
+      priority: 'first',
+    };
+    const balances = [{ field: 'balance', networkCurrencyId: p.demo.network_currency_id, value: '1 000' }];
+    await expect(client.graphql(PREVIEW, { input: { rule: invalid, balances } })).rejects.toMatchObject({
+      status: 400,
+      code: 'GRAPHQL_ERROR',
+      issues: [
+        { path: ['balances', '0', 'value'], message: 'Decimal must be a number, or a string that contains a number' },
+        { path: ['rule', 'priority'], message: 'Int cannot represent non-integer value.' },
+      ],
+      correlationId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+  });
+
   it('sends a file among the variables of a mutation', async () => {
     const { client } = demoClient();
     const START =

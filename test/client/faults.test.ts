@@ -86,7 +86,7 @@ describe('a request of the client package', () => {
     const extensions = { code: 'FORBIDDEN', permission: 'users:migrate', correlationId: 'c' };
     const invalid = (path: string) => ({
       message: `Variable "$input" has invalid value at ${path}: no`,
-      extensions: {},
+      locations: [{ line: 1, column: 12 }],
     });
     await using gateway = await scripted(
       json(200, { data: null, errors: [{ message: 'no', extensions }] }),
@@ -103,6 +103,28 @@ describe('a request of the client package', () => {
     await expect(client.graphql('{ a }')).rejects.toMatchObject({ issues });
     await expect(client.graphql('{ a }')).rejects.toMatchObject({ status: 503 });
   });
+
+  it.each([
+    [{ errors: [{ message: 'no' }, null, 'no', { path: ['a'] }] }, 'no', []],
+    [{ errors: { message: 'no', extensions: { issues: [{ message: 'x' }, {}] } } }, 'no', [{ path: '', message: 'x' }]],
+    [
+      { message: 'invalid_request', errors: [{ message: 'no' }, { path: ['a', 0], message: 'x' }, 7] },
+      '400 invalid_request: no',
+      [
+        { path: '', message: 'no' },
+        { path: ['a', '0'], message: 'x' },
+      ],
+    ],
+  ])(
+    'has errors whose issues all have a path and a message, whatever a server sends: %j',
+    async (body, told, issues) => {
+      await using gateway = await scripted(json(400, body));
+      const error = await gateway.client.graphql('{ a }').catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(PortcullisError);
+      expect(error).toMatchObject({ message: told, status: 400 });
+      expect((error as PortcullisError).issues).toEqual(issues);
+    },
+  );
 
   it('is sent once if a repetition could fail or act twice', async () => {
     await using gateway = await scripted(dropped, dropped);
