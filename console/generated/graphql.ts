@@ -638,12 +638,14 @@ export type ReplaceWalletRuleMutation = { result:
 export type SetWalletRuleStatusMutationVariables = Exact<{
   id: string | number;
   status: WalletRuleStatus;
+  ifVersion?: number | null | undefined;
 }>;
 
 
 export type SetWalletRuleStatusMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
     | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
    };
@@ -2084,8 +2086,8 @@ fragment Failure on Error {
   }
 }`) as unknown as TypedDocumentString<ReplaceWalletRuleMutation, ReplaceWalletRuleMutationVariables>;
 export const SetWalletRuleStatusDocument = new TypedDocumentString(`
-    mutation SetWalletRuleStatus($id: ID!, $status: WalletRuleStatus!) {
-  result: setWalletRuleStatus(id: $id, status: $status) {
+    mutation SetWalletRuleStatus($id: ID!, $status: WalletRuleStatus!, $ifVersion: Int) {
+  result: setWalletRuleStatus(id: $id, status: $status, ifVersion: $ifVersion) {
     ...RuleParts
     ...Failure
   }

@@ -98,7 +98,6 @@ export function Skeleton() {
   return html`<div class="loading" role="status"><span class="hidden">Loading …</span>${Array.from({ length: 5 }, () => html`<i></i>`)}</div>`;
 }
 
-/** Shows what a question has come to: that it loads, why it failed, `children` of the data. */
 export function Answer<Result>({ asked, children }: { asked: Asked<Result>; children: (data: Result) => Content }) {
   const { data, failure, isLoading, reload } = asked;
   if (data === undefined && !failure) return html`<${Skeleton} />`;

@@ -81,7 +81,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
       setChanged(stored);
       throw new Error('Someone else has changed the rule. Read it again, and then decide.');
     }
-    setChanged(await mutate(SetWalletRuleStatusDocument, { id, status: isActive ? 'DISABLED' : 'ACTIVE' }));
+    setChanged(await mutate(SetWalletRuleStatusDocument, { id, status: isActive ? 'DISABLED' : 'ACTIVE', ifVersion: rule?.version ?? null }));
     toast(isActive ? 'Rule disabled.' : 'Rule activated.');
   };
   return html`<${Page} title=${rule?.name || 'Rule'} trail=${trail}

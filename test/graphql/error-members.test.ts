@@ -37,7 +37,11 @@ const CASES: Record<string, Cases> = {
     NotFoundError: `(walletId: "WALLET", id: "${UUID}", input: ${RULE})`,
     PreconditionError: `(walletId: "WALLET", id: "RULE", input: ${RULE}, ifVersion: 7)`,
   },
-  setWalletRuleStatus: { ValidationError: 'never', NotFoundError: `(id: "${UUID}", status: DISABLED)` },
+  setWalletRuleStatus: {
+    ValidationError: 'never',
+    NotFoundError: `(id: "${UUID}", status: DISABLED)`,
+    PreconditionError: '(id: "RULE", status: DISABLED, ifVersion: 7)',
+  },
   assignNetwork: {
     ValidationError: ['(walletId: "WALLET", networkId: "FAR")', 'networkId'],
     NotFoundError: `(walletId: "${UUID}", networkId: "FAR")`,

@@ -23,6 +23,7 @@ const ANY_INT = [
   'AuditFilter.statusCode',
   'TransactionFilter.type',
   'Mutation.replaceWalletRule.ifVersion',
+  'Mutation.setWalletRuleStatus.ifVersion',
 ];
 
 type Input = GraphQLArgument | GraphQLInputField;

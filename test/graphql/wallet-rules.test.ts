@@ -253,6 +253,18 @@ describe('setWalletRuleStatus', () => {
     expect(await set('ACTIVE')).toMatchObject({ status: 'ACTIVE', version: 3 });
   });
 
+  it('D5-05: with ifVersion only where it has that version', async () => {
+    const { id } = await created();
+    const set = async (status: 'ACTIVE' | 'DISABLED', ifVersion: number | null) =>
+      (await stand.run(SetWalletRuleStatusDocument, { id, status, ifVersion })).result;
+    for (const status of ['ACTIVE', 'DISABLED'] as const) {
+      for (const ifVersion of [0, 2, -1]) expect((await set(status, ifVersion)).__typename).toBe('PreconditionError');
+    }
+    expect(await set('ACTIVE', 1)).toMatchObject({ status: 'ACTIVE', version: 1 });
+    expect(await set('DISABLED', 1)).toMatchObject({ status: 'DISABLED', version: 2 });
+    expect(await set('ACTIVE', null)).toMatchObject({ status: 'ACTIVE', version: 3 });
+  });
+
   it('D4-01: is a NotFoundError for an unknown rule and one of another node', async () => {
     const foreign = await created(limit(), foreignWallet, stand.newToken({ nodeId: OTHER_NODE }));
     for (const id of [MISSING, foreign.id, 'rule', randomUUID()]) {

@@ -31,7 +31,7 @@ describe('what is kept of it', () => {
       node_id: p.demo.node_id,
       is_api: true,
     });
-    expect(record.request_body).toContain('kept');
+    expect(record.request_body).toContain('"search":"***"');
     expect(record.response_body).toContain('structuredContent');
     expect(record.headers).toMatchObject({ authorization: '***' });
     expect(JSON.stringify(record)).not.toMatch(/hunter2/);

@@ -118,6 +118,8 @@ interface RulePlace {
   id: string;
 }
 
+const DIFFERENT = { message: 'the rule has a different version' };
+
 /**
  * Writes wallet rules (docs/contract.md, 4.2-01 and 4.3-01). The database keeps every version, with the
  * author that each method sets. Each throws a Refusal `not_found` when the author's tenant has
@@ -177,11 +179,15 @@ export class WalletRules {
     }
     const existing = await this.#pages.find(by.nodeId, place.id);
     if (existing?.wallet_id !== place.walletId) throw notFound();
-    throw new Refusal('precondition_failed', { message: 'the rule has a different version' });
+    throw new Refusal('precondition_failed', DIFFERENT);
   }
 
-  /** Enables or disables a rule and increments its version. Setting the status that it already has changes nothing. */
-  async setStatus(by: RuleAuthor, id: string, status: RuleStatus): Promise<WalletRuleRow> {
+  /**
+   * Enables or disables a rule and increments its version. Setting the status that it already has changes nothing. With a
+   * version, it does so only when the rule has it.
+   * @throws Refusal `precondition_failed` when the rule has a different version.
+   */
+  async setStatus(by: RuleAuthor, id: string, status: RuleStatus, version?: number | null): Promise<WalletRuleRow> {
     if (!isUuid(id)) throw notFound();
     const updated_at = new Date(this.#deps.nowMs()).toISOString();
     const changed = await this.#writeAs(by, (k) =>
@@ -190,10 +196,12 @@ export class WalletRules {
         .set((eb) => ({ status, version: eb('version', '+', 1), updated_at }))
         .where('id', '=', id.toLowerCase())
         .where('status', '<>', status)
+        .$if(typeof version === 'number', (query) => query.where('version', '=', version ?? 0))
         .returningAll(),
     );
     const rule = changed ?? (await this.#pages.find(by.nodeId, id.toLowerCase()));
     if (!rule) throw notFound();
+    if (!changed && (version ?? rule.version) !== rule.version) throw new Refusal('precondition_failed', DIFFERENT);
     return rule;
   }
 

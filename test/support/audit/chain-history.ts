@@ -127,7 +127,8 @@ export const OTHER_VALUES: Record<string, string> = {
   real_ip: "real_ip || '0'",
   request_body: "coalesce(request_body, '') || ' '",
   request_bytes: 'request_bytes + 1',
-  response_body: 'null',
+  // An erased record has none already.
+  response_body: "case when response_body is null then 'x' end",
   response_bytes: '-response_bytes - 1',
   is_api: 'not is_api',
   aborted: 'not aborted',

@@ -57,6 +57,8 @@ export function walletRuleInputType(builder: Builder) {
 /** The input type that `walletRuleInputType` returns. */
 export type WalletRuleInputType = ReturnType<typeof walletRuleInputType>;
 
+const IF_VERSION = 'The version that the rule must still have; otherwise PreconditionError.';
+
 /** Adds the mutations that create, replace and enable or disable wallet rules. */
 export function addWalletRuleMutations(
   builder: Builder,
@@ -92,28 +94,33 @@ export function addWalletRuleMutations(
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
         input: t.arg({ ...parsedArgument(input, walletRuleTextInput), description: 'The whole new rule.' }),
-        ifVersion: t.arg.int({
-          description: 'The version that the rule must still have; otherwise PreconditionError.',
-        }),
+        ifVersion: t.arg.int({ description: IF_VERSION }),
       },
-      resolve: (_root, { walletId, id, ifVersion, input: content }, context) => {
-        const versions = typeof ifVersion === 'number' ? [ifVersion] : undefined;
-        const { walletRules } = context.services;
-        return orMember(walletRules.replace(callerOf(context), { walletId, id }, content, versions), context);
-      },
+      resolve: (_root, { walletId, id, ifVersion, input: content }, context) =>
+        orMember(
+          context.services.walletRules.replace(
+            callerOf(context),
+            { walletId, id },
+            content,
+            typeof ifVersion === 'number' ? [ifVersion] : undefined,
+          ),
+          context,
+        ),
     }),
     setWalletRuleStatus: t.field({
       type: walletRule,
       ...needs('wallet-rules:write', 'Enables or disables a rule; a change raises its version.'),
       errors: errorsOf(
-        'The rule; or NotFoundError: there is no such rule; ForbiddenError: the caller lacks wallet-rules:write; ValidationError: reserved for later versions.',
+        'The rule; or NotFoundError: there is no such rule; PreconditionError: the version of the rule is not `ifVersion`; ForbiddenError: the caller lacks wallet-rules:write; ValidationError: reserved for later versions.',
+        PreconditionError,
       ),
       args: {
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
         status: t.arg({ type: walletRuleStatus, required: true, description: 'The new status.' }),
+        ifVersion: t.arg.int({ description: IF_VERSION }),
       },
-      resolve: (_root, args, context) =>
-        orMember(context.services.walletRules.setStatus(callerOf(context), args.id, args.status)),
+      resolve: (_root, { id, status, ifVersion }, context) =>
+        orMember(context.services.walletRules.setStatus(callerOf(context), id, status, ifVersion)),
     }),
   }));
 }
