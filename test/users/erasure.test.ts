@@ -51,7 +51,7 @@ async function traces(mark: string): Promise<string[]> {
   const tables = await rows(p).raw(
     (sql) => sql<{ name: string }>`
       select table_name as name from information_schema.tables where table_schema = 'public'
-      and table_name not in ('outbox', 'bus_messages')`,
+      and table_name not in ('outbox', 'bus_messages') and table_name not like 'audit\\_records\\_%'`,
   );
   const found = [];
   for (const { name } of tables) {
