@@ -17,7 +17,9 @@ export interface Source {
 /** Its value is the id that is picked; another text where none is. */
 type PickerInput = FieldInput & { value: string; source: Source; onChange(id: string): void; required?: boolean };
 
-export const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
+/** The UUIDs within a text, and a text that is one. */
+export const UUIDS = /([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})/gi;
+export const UUID = new RegExp(`^${UUIDS.source}$`, 'i');
 const PAUSE_MS = 150;
 
 /** What ids name, as far as it was looked up or picked since the sign-in. */

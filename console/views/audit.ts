@@ -5,7 +5,7 @@ import { Check, Entry, Select } from '../kit/form.ts';
 import { type Column, List, nodesOf, Tabs, usePages } from '../kit/list.ts';
 import { Sheet } from '../kit/overlay.ts';
 import { Answer, Empty, Page } from '../kit/page.ts';
-import { Named, useFound } from '../kit/picker.ts';
+import { Named, UUID, UUIDS, useFound } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { Badge, Copy, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
@@ -20,7 +20,6 @@ const CLASSES = [['', 'All'], ...Object.entries({ 2: 'Succeeded', 4: 'Rejected (
 const RANGES = [['', 'Any time'], ...Object.entries({ 15: '15 min', 60: '1 h', 1440: '24 h' })];
 /** The time in ms between looks for a record that is still on its way. */
 const LOOK_MS = 2_000;
-const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 function searchOf(query: URLSearchParams): Search {
   return Object.fromEntries(NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Search;
@@ -76,7 +75,7 @@ function touched({ path, requestBody }: AuditRecord): Record<string, string> {
   const [first, second] = path.match(UUIDS) ?? [];
   if (first) return second ? { walletId: first, id: second } : { id: first };
   const variables = Object.entries((parsed(requestBody) as { variables?: object } | undefined)?.variables ?? {});
-  return Object.fromEntries(variables.filter(([, value]) => typeof value === 'string' && /^[0-9a-f-]{36}$/i.test(value)));
+  return Object.fromEntries(variables.filter(([, value]) => typeof value === 'string' && UUID.test(value)));
 }
 
 function Touched({ record }: { record: AuditRecord }) {

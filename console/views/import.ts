@@ -168,7 +168,7 @@ function Check({ file }: { file: File }) {
     ${found ? html`<${Found} file=${file} found=${found} onEdit=${() => setEdited(true)} />` : !failure && html`<${Skeleton} />`}
     <${FailureBox} failure=${failure} />
     <p class="actions end sticky"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
-      <button type="button" class="plain" onClick=${dropFile}>Choose another file</button> ${start('Import without a check', false)} ${start('Check without saving', true, 'primary')}</p>
+      <button type="button" class="plain" onClick=${dropFile}>Choose another file</button> ${start('Import without checking', false)} ${start('Check without saving', true, 'primary')}</p>
   </section>`;
 }
 
@@ -177,7 +177,7 @@ function Found({ file, found: { columns, rows, problems, fault }, onEdit }: { fi
   return html`<p>${rows === CHECKED ? `The first ${counted(rows, 'row')} were checked` : counted(rows, 'row')}, columns ${columns.join(', ')}</p>
     ${
       problems.length === 0
-        ? html`<p>The file has no problems. Whether its users exist already is known after a check without saving.</p>`
+        ? html`<p>No problems found in the file. Check without saving to see whether its users exist already.</p>`
         : html`<h3>${counted(problems.length, 'row')} to correct</h3>
         <${Correct} file=${file} columns=${columns} rows=${problems} keepsOthers onEdit=${onEdit} onDone=${check} />`
     }`;

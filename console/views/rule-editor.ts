@@ -189,7 +189,7 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
     ]} />
     <${FailureBox} failure=${failure} />
     <p class="actions end"><button type="button" onClick=${onClose}>Keep editing</button>
-      <button type="button" class="risky" onClick=${() => take(theirs)}>Discard mine</button>
-      <button type="button" class="danger" disabled=${isBusy || !isRead} onClick=${() => run(save)}>Save mine over version ${theirs.version}</button></p>
+      <button type="button" class="risky" onClick=${() => take(theirs)}>Discard my changes</button>
+      <button type="button" class="danger" disabled=${isBusy || !isRead} onClick=${() => run(save)}>Overwrite version ${theirs.version}</button></p>
   <//>`;
 }

@@ -4,7 +4,7 @@ import { html } from '../html.ts';
 import { Input, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
 import { nodesOf, Tabs } from '../kit/list.ts';
 import { Answer, type Asked, useAsk, useSettled } from '../kit/page.ts';
-import { type Source, UUID, useName } from '../kit/picker.ts';
+import { type Source, UUID, UUIDS, useName } from '../kit/picker.ts';
 import { anything, currencies, users, wallets } from '../kit/sources.ts';
 import { Badge, counted, shortened, words } from '../kit/text.ts';
 import { conditionsOf, type Draft, fieldName, groupOf, LOGIC, type Logic, nameOf, OPERATORS, ownPart, ruleInput, signOf } from './rule-draft.ts';
@@ -13,7 +13,6 @@ type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][nu
 type Preview = Asked<PreviewWalletRuleQuery>;
 export type Explained = ReadonlyMap<string, Explanation>;
 
-const UUIDS = /([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})/i;
 const SCOPES = Object.entries({ rule: 'This rule', wallet: 'All rules of the wallet' });
 
 /** What a rule is evaluated by: values of fields in currencies, by both; and transfers. */
@@ -61,7 +60,7 @@ const isUnknown = (of: Pick<Explanation, 'actual' | 'expected'> | null | undefin
 export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   if (!explanation) return html`<p class="verdict muted">Not evaluated yet.</p>`;
   const { field, result, actual, expected, op, reason } = explanation;
-  if (isUnknown(explanation)) return html`<p class="verdict muted">Enter the ${fieldName(field)} to know it.</p>`;
+  if (isUnknown(explanation)) return html`<p class="verdict muted">Enter the ${fieldName(field)} to evaluate this.</p>`;
   const compared = expected === null ? '' : `${fieldName(field)} ${actual}, needed ${signOf(op)} ${expected}`;
   return html`<p class="verdict"><${Badge} tone=${result ? 'good' : ''}>${result ? 'is true' : 'is false'}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
 }
@@ -114,7 +113,7 @@ function WalletOutcome({ walletId, ruleId, facts }: { walletId: string; ruleId: 
     if (rules.length === 0) return html`<p class="muted">The wallet has no other active rule.</p>`;
     return html`<ul class="explained" aria-label="Other active rules of the wallet">${rules.map(
       ({ ruleId, name, fires, unmet }) =>
-        html`<li key=${ruleId}><b>${name || ruleId}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : isUnknown(unmet) ? 'not known' : 'would not fire'}<//>
+        html`<li key=${ruleId}><b>${name || ruleId}</b> <${Badge} tone=${fires ? 'good' : ''}>${fires ? 'would fire' : isUnknown(unmet) ? 'unknown' : 'would not fire'}<//>
         ${unmet && html`<${Verdict} of=${unmet} />`}</li>`,
     )}</ul>`;
   }}<//>`;

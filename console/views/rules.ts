@@ -43,7 +43,7 @@ function RulesPage() {
     ${
       wallet !== undefined &&
       html`<${Dialog} title="New rule" onClose=${() => setWallet(undefined)}>
-      <${Picker} label="Wallet that pays" hint="Search by the name of its account." source=${wallets} value=${wallet} onChange=${choose} />
+      <${Picker} label="Paying wallet" hint="Search by the name of its account." source=${wallets} value=${wallet} onChange=${choose} />
       <p class="actions end"><button type="button" onClick=${() => setWallet(undefined)}>Cancel</button></p><//>`
     }
   <//>`;
@@ -79,7 +79,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
     const { walletRule: stored } = await ask(WalletRuleDocument, { id });
     if (stored && stored.version !== rule?.version) {
       setChanged(stored);
-      throw new Error('Someone else has changed the rule. Read it again, and then decide.');
+      throw new Error('Someone else changed the rule. Review it, then decide again.');
     }
     setChanged(await mutate(SetWalletRuleStatusDocument, { id, status: isActive ? 'DISABLED' : 'ACTIVE', ifVersion: rule?.version ?? null }));
     toast(isActive ? 'Rule disabled.' : 'Rule activated.');

@@ -62,7 +62,7 @@ function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> 
     saying(`${username} is ${status.toLowerCase()}.`, () => mutate(SetSupervisorStatusDocument, { id, status }));
   const endSessions = saying(`The sessions of ${username} have ended.`, () => mutate(RevokeSessionsDocument, { id }));
   const unlock = saying(`${username} is unlocked.`, () => mutate(UnlockSupervisorDocument, { id }));
-  const setRole = saying(`The role of ${username} is ${role} now.`, () => mutate(SetSupervisorRoleDocument, { id, role }));
+  const setRole = saying(`The role of ${username} is now ${role}.`, () => mutate(SetSupervisorRoleDocument, { id, role }));
   const setPassword = saying(`The password of ${username} is set.`, () => mutate(SetSupervisorPasswordDocument, { id, password }));
   const button = (text: string, act: () => Promise<unknown>, isReady = true, name = '') =>
     html`<button type="button" class=${name} disabled=${action.isBusy || !isReady} onClick=${() => action.run(act)}>${text}</button>`;

@@ -217,7 +217,7 @@ function TransactionsPage() {
       html`<${Table} label="Transactions" columns=${columns} rows=${rows}
         linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} marked=${({ id }: Transaction) => id === latest} />
       <p class="pager"><span>${counted(rows.length, 'transaction')} shown</span>
-      ${older === null ? 'There are more: filter to see them.' : older && html`<button type="button" onClick=${() => load(older)}>Show older ones</button>`}</p>`
+      ${older === null ? 'There are more. Use the filters to find them.' : older && html`<button type="button" onClick=${() => load(older)}>Show older ones</button>`}</p>`
     }
   <//>`;
 }

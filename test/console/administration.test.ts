@@ -130,7 +130,7 @@ describeReal('chromium', 'administration in the console', () => {
     await login(p, username);
     await sheet.getByLabel('Role').selectOption('admin');
     await sheet.getByRole('button', { name: 'Change the role' }).click();
-    await page.getByText(`${username} is admin now.`).waitFor();
+    await page.getByText(`The role of ${username} is now admin.`).waitFor();
     await sheet.getByLabel('New password').fill(`${PASSWORD} 2`);
     await sheet.getByRole('button', { name: 'Set the password' }).click();
     await page.getByText(`The password of ${username} is set.`).waitFor();

@@ -33,7 +33,7 @@ describeReal('chromium', 'audit records in the console', () => {
       buffer: Buffer.from('wallet_address,email,email\n0x1,a@x.y,b@x.y\n'),
     };
     await page.getByLabel('CSV file of users').setInputFiles(bad);
-    await page.getByRole('button', { name: 'Import without a check' }).click();
+    await page.getByRole('button', { name: 'Import without checking' }).click();
     await page.getByRole('alert').getByRole('link', { name: 'Show its audit record' }).click();
     const response = page.getByRole('region', { name: 'Response body' });
     await response.waitFor();

@@ -94,13 +94,13 @@ describeReal('chromium', 'user migrations in the console', () => {
     await page.getByLabel('Name of row 6').fill('Dana, "D"');
     await button(page, 'Apply corrections').click();
     await page.getByText('Same email as row 1').waitFor();
-    await button(page, 'Import without a check').click();
+    await button(page, 'Import without checking').click();
     await page.getByText('6 of 6 rows: 5 created 1 skipped 0 failed').waitFor();
     expect(await cells(page, 'Rows').innerText()).toContain('Email already used');
     await button(page, 'Correct here').click();
     await page.getByLabel('Email of row 4').fill('c@x.y');
     await button(page, 'Apply corrections').click();
-    await page.getByText('The file has no problems.').waitFor();
+    await page.getByText('No problems found in the file.').waitFor();
     await button(page, 'Check without saving').click();
     await page.getByText('1 would be created').waitFor();
     await button(page, 'Import 1 user').click();
@@ -138,7 +138,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     const page = await beginAt(open, p.demo, '#/migrations/new');
     await choose(page, 'sizes.csv', 'colour;size\nred;1\n');
     await page.getByRole('alert').getByText('Save the file with commas between the fields.').waitFor();
-    expect(await button(page, 'Import without a check').isDisabled()).toBe(true);
+    expect(await button(page, 'Import without checking').isDisabled()).toBe(true);
     await button(page, 'Choose another file').click();
     await choose(page, 'sizes.csv', 'wallet_address,size\n0x1,1\n');
     await page.getByRole('alert').getByText('The column “size” is not known. Rename or delete it.').waitFor();
@@ -156,7 +156,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     await p.service.context.migrationJobs.stop();
     await page.getByRole('link', { name: 'Import users' }).first().click();
     await choose(page, 'longer.csv', LONGER);
-    await button(page, 'Import without a check').focus();
+    await button(page, 'Import without checking').focus();
     await page.keyboard.press('Enter');
     await page.getByText('0 of 1,000 rows').waitFor();
     await page.route('**/graphql', (route) => route.abort('connectionreset'));

@@ -158,14 +158,14 @@ describeReal('chromium', 'rules in the console', () => {
     const versions = page.getByRole('dialog').getByRole('table', { name: 'Both versions' });
     await expect.poll(() => versions.innerText(), SOON).toMatch(/Refill of another one\s+Refill\n/);
     expect(await versions.innerText()).toMatch(new RegExp(`amount \\(differs\\)\\s+${EXACT}\\s+2`));
-    await page.getByRole('button', { name: 'Save mine over version 2' }).click();
+    await page.getByRole('button', { name: 'Overwrite version 2' }).click();
     await page.getByText('Saved as version 3.').waitFor();
 
     // Who decides by an earlier version is told so, and shown the present one.
     await second.page.getByRole('button', { name: 'Disable the rule' }).click();
     const asked = second.page.getByRole('dialog');
     await asked.getByRole('button', { name: 'Disable the rule' }).click();
-    await asked.getByText('Someone else has changed the rule.').waitFor();
+    await asked.getByText('Someone else changed the rule.').waitFor();
     await asked.getByRole('button', { name: 'Cancel' }).click();
     expect(await second.page.getByLabel('Name', { exact: true }).inputValue()).toBe('Refill');
     expect(await second.page.getByLabel('Amount').inputValue()).toBe('2');

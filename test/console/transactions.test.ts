@@ -215,7 +215,7 @@ describeReal('chromium', 'the transactions of the console', () => {
       await page.getByText(`${shownRows} transactions shown`).waitFor();
       await page.getByRole('button', { name: 'Show older ones' }).click();
     }
-    await page.getByText('There are more: filter to see them.').waitFor();
+    await page.getByText('There are more. Use the filters to find them.').waitFor();
     expect(await page.getByRole('button', { name: 'Show older ones' }).count()).toBe(0);
   });
 

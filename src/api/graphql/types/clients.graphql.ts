@@ -84,7 +84,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
     previousSecretExpiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When the secret before the present one stops working; null if there is none.',
+      description: 'When the previous secret stops working; null if there is none.',
       resolve: ({ id }, _args, context) => previousSecrets(context).load(id),
     }),
   }));
