@@ -110,6 +110,14 @@ export async function shown(page: Page, selector = 'main'): Promise<string> {
   return (await page.locator(selector).innerText()).replaceAll(/\s+/g, ' ');
 }
 
+/**
+ * Waits until the list of transactions has got so many updates by its stream. Before them, too, the list has those
+ * transactions, in another order.
+ */
+export async function hasTold(page: Page, updates: number): Promise<void> {
+  await expect.poll(() => shown(page, '.link'), SOON).toContain(`Live ${updates} updates since this view was opened`);
+}
+
 /** Checks that the page asked this origin alone, put nothing into an address, broke no rule of its policy, and loaded no other document than it was told to. */
 export function expectQuiet({ requests, complaints, loads }: OpenPage, origin: string, documents = 1): void {
   expect(requests.filter((url) => url.origin !== origin || url.search !== '').map(String)).toEqual([]);
