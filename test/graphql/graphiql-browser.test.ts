@@ -63,6 +63,12 @@ async function authorize(page: Page, secret: string) {
   return dialog;
 }
 
+/** Swagger UI in front: a browser draws nothing in a tab behind another, so each click would wait for two seconds. */
+async function inFront({ page }: OpenPage): Promise<Page> {
+  await page.bringToFront();
+  return page;
+}
+
 /** An operation of Swagger UI, open to be tried. */
 async function opened(page: Page, operationId: string) {
   const operation = page.locator(`[id$="-${operationId}"]`);
@@ -167,7 +173,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02 4.9-04: /swagger leads to Swagger UI, where a page of accounts is had by what one authorizes with', async () => {
-    const { page } = authorized;
+    const page = await inFront(authorized);
     expect(new URL(page.url()).pathname).toBe('/swagger/');
     const accounts = await opened(page, 'listAccounts');
     await accounts.getByRole('button', { name: 'Execute' }).click();
@@ -179,7 +185,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02: Swagger UI says the headers of limits once, folded, and no response repeats them', async () => {
-    const { page } = swagger;
+    const page = await inFront(swagger);
     const limits = page.locator('#limits');
     expect(await limits.innerText()).toBe('Every answer to a client with limits: X-Ratelimit-*, X-MonthlyLimit-*');
     await limits.locator('summary').click();
@@ -191,7 +197,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02: Authorize of Swagger UI shows what a client needs and folds every other way; of one operation it shows its own', async () => {
-    const { page } = swagger;
+    const page = await inFront(swagger);
     await page.getByRole('button', { name: 'Authorize' }).first().click();
     const dialog = page.locator('.modal-ux');
     const seen = () => dialog.locator('input:visible').count();
@@ -207,7 +213,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02 5.4-01: in Swagger UI a notification with wrong credentials shows its 401, and the browser asks for none', async () => {
-    const { page } = swagger;
+    const page = await inFront(swagger);
     await page.locator('[id$="-notifyTransaction"] .authorization__btn').click();
     const [username, password] = await page.locator('.modal-ux input').all();
     await username?.fill('somebody');
@@ -222,7 +228,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02: in Swagger UI the client comes first in Authorize, scopes say what they allow, and a wrong secret shows its error', async () => {
-    const { page } = swagger;
+    const page = await inFront(swagger);
     const dialog = await authorize(page, 'wrong');
     await expect
       .poll(() => dialog.locator('.errors').first().innerText(), SOON)
@@ -233,7 +239,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02 4.2-01: in Swagger UI the path is of the demo and no optional header is filled: pressed twice, Execute makes two rules', async () => {
-    const { page } = authorized;
+    const page = await inFront(authorized);
     const rules = await opened(page, 'createWalletRule');
     const valuesOf = async (kind: string) =>
       Promise.all((await rules.locator(`.parameters ${kind}`).all()).map((field) => field.inputValue()));
