@@ -151,6 +151,8 @@ describeReal('chromium', 'the session of the console', () => {
       await other.keyboard.press('Shift');
     }
     for (const tab of tabs) expect(await accountOf(tab).count()).toBe(1);
+    // A browser draws nothing in a tab behind another, so each click would wait for two seconds.
+    await page.bringToFront();
     await signOut(page);
     await other.getByText('Your session was revoked or has expired').waitFor();
   });
@@ -170,8 +172,10 @@ describeReal('chromium', 'the session of the console', () => {
     const tab = await page.context().newPage();
     await tab.goto(`${p.url}/console/`);
     const seen = tokensOf(page);
+    await page.bringToFront();
     await signIn(page, p.demo);
     await goTo(page, '#/profile');
+    await tab.bringToFront();
     await signIn(tab, other);
     const before = [...seen.sent];
     await page.evaluate("location.hash = '#/accounts'");
