@@ -201,6 +201,8 @@ describeReal('chromium', 'the session of the console', () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
     await page.clock.install();
+    // What the page had set before goes by the real clock.
+    await page.reload();
     await signIn(page, p.demo);
     await page.clock.fastForward(28.2 * 60_000);
     await page.clock.runFor(6_000);
