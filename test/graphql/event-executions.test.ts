@@ -115,8 +115,13 @@ it('D6-24: where connections stay used up, each replay ends as slow_consumer aft
 it('D6-24: an event that two live subscribers share is refused to neither, and executed once for both', async () => {
   const { execution, execute } = refusing(1);
   const event = { seq: 1n };
-  const live = () => executions.answer(event, { nodeId: NODE, key: 'key', source: source(false) }, execute);
+  // Until both wait for it: on a busy machine the second has its turn later.
+  const held = Promise.withResolvers<void>();
+  const executeLate = () => held.promise.then(execute);
+  const live = () => executions.answer(event, { nodeId: NODE, key: 'key', source: source(false) }, executeLate);
   const answers = [live(), live()];
+  await settle();
+  held.resolve();
   await settle();
   expect(execution.runs).toBe(1);
   await pass(100);
