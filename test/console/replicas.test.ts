@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RevokeSessionsDocument, SupervisorsDocument } from '../graphql/generated/graphql.ts';
-import { goTo, hasTold, idsOf, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import { goTo, idsOf, openConsole, SOON, shown, signIn, waitForUpdates } from '../support/console/console-page.ts';
 import { type Relay, startRelay } from '../support/console/relay.ts';
 import { operate } from '../support/graphql/administration.ts';
 import { startBrowser } from '../support/harness/browser.ts';
@@ -59,16 +59,16 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
     await goTo(page, '#/transactions');
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
     for (const id of all.slice(0, 2)) await notify(p, id, 2);
-    await hasTold(page, 2);
+    await waitForUpdates(page, 2);
     await expect.poll(() => ids(page, 2), SOON).toEqual(all.slice(0, 2).toSorted());
     await gateway.kill('SIGKILL');
     await page.getByText('Connection lost. Next attempt at').waitFor();
     for (const id of all.slice(2, 5)) await notify(p, id, 2);
     relay.lead(p.url);
-    await hasTold(page, 5);
+    await waitForUpdates(page, 5);
     await expect.poll(() => ids(page, 5), SOON).toEqual(all.slice(0, 5).toSorted());
     for (const id of all.slice(5)) await notify(p, id, 2);
-    await hasTold(page, 7);
+    await waitForUpdates(page, 7);
     await expect.poll(() => ids(page, 7), SOON).toEqual(all.toSorted());
   });
 });

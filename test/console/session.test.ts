@@ -151,7 +151,7 @@ describeReal('chromium', 'the session of the console', () => {
       await other.keyboard.press('Shift');
     }
     for (const tab of tabs) expect(await accountOf(tab).count()).toBe(1);
-    // A browser draws nothing in a tab behind another, so each click would wait for two seconds.
+    // A click in a background tab, which the browser does not draw, would take two seconds.
     await page.bringToFront();
     await signOut(page);
     await other.getByText('Your session was revoked or has expired').waitFor();
@@ -201,7 +201,7 @@ describeReal('chromium', 'the session of the console', () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
     await page.clock.install();
-    // What the page had set before goes by the real clock.
+    // Timers that were set before run by the real clock.
     await page.reload();
     await signIn(page, p.demo);
     await page.clock.fastForward(28.2 * 60_000);

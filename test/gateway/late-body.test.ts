@@ -82,7 +82,7 @@ it.each(REQUESTS)(
   },
 );
 
-// A token of one second may live for some milliseconds: it is issued, and expires, at a whole second.
+// Tokens expire at a whole second: one that is valid for one second may have only milliseconds left.
 it.each([
   ['is good', 3_600, 2 * LATE_MS],
   ['expires meanwhile', 3, 3_000],

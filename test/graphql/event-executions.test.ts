@@ -115,7 +115,7 @@ it('D6-24: where connections stay used up, each replay ends as slow_consumer aft
 it('D6-24: an event that two live subscribers share is refused to neither, and executed once for both', async () => {
   const { execution, execute } = refusing(1);
   const event = { seq: 1n };
-  // Until both wait for it: on a busy machine the second has its turn later.
+  // It does not end before both wait for it: on a busy machine the second one joins later.
   const held = Promise.withResolvers<void>();
   const executeLate = () => held.promise.then(execute);
   const live = () => executions.answer(event, { nodeId: NODE, key: 'key', source: source(false) }, executeLate);

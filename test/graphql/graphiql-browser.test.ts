@@ -63,7 +63,7 @@ async function authorize(page: Page, secret: string) {
   return dialog;
 }
 
-/** Swagger UI in front: a browser draws nothing in a tab behind another, so each click would wait for two seconds. */
+/** Brings a tab to the front: a click in a background tab, which the browser does not draw, takes two seconds. */
 async function inFront({ page }: OpenPage): Promise<Page> {
   await page.bringToFront();
   return page;

@@ -111,10 +111,10 @@ export async function shown(page: Page, selector = 'main'): Promise<string> {
 }
 
 /**
- * Waits until the list of transactions has got so many updates by its stream. Before them, too, the list has those
+ * Waits until the list of transactions has received this many updates from its stream. Before that it already has those
  * transactions, in another order.
  */
-export async function hasTold(page: Page, updates: number): Promise<void> {
+export async function waitForUpdates(page: Page, updates: number): Promise<void> {
   await expect.poll(() => shown(page, '.link'), SOON).toContain(`Live ${updates} updates since this view was opened`);
 }
 
