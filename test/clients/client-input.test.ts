@@ -43,7 +43,7 @@ describe('the input of a client', () => {
       tokenExpiry: { enabled: false, duration: 60 },
       allowedIps: ['10.0.0.0/8'],
       requireCertificate: true,
-      certFingerprint: 'AB:cd',
+      certFingerprint: `AB:cd${'0'.repeat(36)}`,
       rateLimit: { requestsPerSecond: 1, requestsPerMinute: 2, requestsPerHour: 3 },
       monthlyLimit: 4,
       refreshReuseDetection: true,
@@ -55,7 +55,7 @@ describe('the input of a client', () => {
       token_expiry: { enabled: false, duration: 60 },
       allowed_ips: ['10.0.0.0/8'],
       require_certificate: true,
-      cert_fingerprint: 'AB:cd',
+      cert_fingerprint: `AB:cd${'0'.repeat(36)}`,
       rate_limit: { requests_per_second: 1, requests_per_minute: 2, requests_per_hour: 3 },
       monthly_limit: 4,
       refresh_reuse_detection: true,
@@ -82,14 +82,53 @@ describe('the input of a client', () => {
     ['a limit over 32 bits', { rateLimit: { requestsPerHour: 2 ** 31 } }, ['rateLimit.requestsPerHour']],
     ['a quota of zero', { monthlyLimit: 0 }, ['monthlyLimit']],
     ['a fingerprint that is not hexadecimal', { certFingerprint: 'xyz' }, ['certFingerprint']],
-    ['half a byte of a fingerprint', { certFingerprint: 'abc' }, ['certFingerprint']],
+    ['half a byte of a fingerprint', { certFingerprint: 'a'.repeat(41) }, ['certFingerprint']],
     ['two faults', { name: '', monthlyLimit: 0 }, ['name', 'monthlyLimit']],
   ])('DG-03, DG-07: %s is an issue at its place', (_name, given, paths) => {
     expect(pathsOf({ ...LEAST, ...given })).toEqual(paths);
   });
 
-  it.each(['AB:CD:EF', 'abcdef', 'ab'.repeat(64), ''])('2.2-01: the fingerprint %j is valid', (certFingerprint) => {
-    expect(pathsOf({ ...LEAST, certFingerprint })).toEqual([]);
+  const DIGEST_BYTES = [20, 32, 48, 64];
+
+  it.each(DIGEST_BYTES)('2.2-01: accepts a fingerprint of %i bytes, in either letter case', (bytes) => {
+    for (const byte of ['ab', 'AB:', 'Ab:', 'aB'])
+      expect(pathsOf({ ...LEAST, certFingerprint: byte.repeat(bytes).replace(/:$/, '') })).toEqual([]);
+  });
+
+  it('2.2-01: accepts an empty fingerprint, and rejects one that is no digest of SHA-1, SHA-256, SHA-384 or SHA-512', () => {
+    for (let bytes = 0; bytes <= 130; bytes += 1) {
+      const isDigest = bytes === 0 || DIGEST_BYTES.includes(bytes);
+      for (const certFingerprint of ['ab'.repeat(bytes), 'AB:'.repeat(bytes).slice(0, -1)])
+        expect([bytes, pathsOf({ ...LEAST, certFingerprint })]).toEqual([bytes, isDigest ? [] : ['certFingerprint']]);
+    }
+  });
+
+  const SHA256 = 'ab'.repeat(32);
+  const COLONS = 'AB:'.repeat(32).slice(0, -1);
+
+  it.each([
+    ['of openssl x509', `sha256 Fingerprint=${COLONS}`],
+    ['of older openssl', `SHA256 Fingerprint=${COLONS}`],
+    ['with the name of the digest', `SHA256:${SHA256}`],
+    ['of OpenSSH', 'SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDvUsUZsWZ6iLzNCFo'],
+    ['in base64', 'uNiVztksCsDhcc0u9e8BrrJXVGDvUsUZsWZ6iLzNCFo='],
+    ['of MD5', 'AB:'.repeat(16).slice(0, -1)],
+    ['with spaces, of Windows', 'ab '.repeat(20).trimEnd()],
+    ['behind an invisible mark, of Windows', `\u200e${'ab'.repeat(20)}`],
+    ['with hyphens', 'ab-'.repeat(32).slice(0, -1)],
+    ['with 0x', `0x${SHA256}`],
+    ['with a colon at the end', `${COLONS}:`],
+    ['with two colons', COLONS.replace(':', '::')],
+    ['with a line end', `${SHA256}\n`],
+    ['of two certificates', `${SHA256},${SHA256}`],
+  ])('2.2-01: rejects a fingerprint %s and says what to write', (_name, certFingerprint) => {
+    const { error } = clientInput.safeParse({
+      name: 'x',
+      grant_types: ['password'],
+      scopes: [],
+      cert_fingerprint: certFingerprint,
+    });
+    expect(error?.issues.map(({ message }) => message)).toEqual([expect.stringContaining('64 (SHA-256)')]);
   });
 
   it.each([

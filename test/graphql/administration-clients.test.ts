@@ -28,7 +28,7 @@ const FULL: ClientInput = {
   tokenExpiry: { enabled: false, duration: 60 },
   allowedIps: ['127.0.0.0/8', '::1'],
   requireCertificate: false,
-  certFingerprint: 'AB:cd',
+  certFingerprint: `AB:cd${'0'.repeat(60)}`,
   rateLimit: { requestsPerSecond: 1_000, requestsPerHour: 5_000 },
   monthlyLimit: 100_000,
   refreshReuseDetection: true,

@@ -322,11 +322,12 @@ describe('a client that has limits', () => {
   });
 
   it('D3-30: hands on the certificate that it must show', async () => {
-    const certificate = { 'ssl-client-fingerprint': 'AB:CD' };
+    const rest = '0'.repeat(60);
+    const certificate = { 'ssl-client-fingerprint': `AB:CD${rest}` };
     const client = await addClient(p, {
       scopes: ['clients:manage'],
       require_certificate: true,
-      cert_fingerprint: 'ab:cd',
+      cert_fingerprint: `ab:cd${rest}`,
     });
     const json = { grant_type: 'client_credentials', ...client };
     const token = (await p.call('POST', '/v2/oauth/token', { json, headers: certificate })).json.access_token;
@@ -335,11 +336,11 @@ describe('a client that has limits', () => {
       const answer = await p.call('POST', '/graphql', { token, headers: certificate, json: { query } });
       return answer.json.data.createClient.__typename;
     };
-    expect(await made('requireCertificate: true, certFingerprint: "ABCD"')).toBe('CreatedClient');
+    expect(await made(`requireCertificate: true, certFingerprint: "ABCD${rest}"`)).toBe('CreatedClient');
     for (const settings of [
-      'certFingerprint: "abcd"',
+      `certFingerprint: "abcd${rest}"`,
       'requireCertificate: true',
-      'requireCertificate: true, certFingerprint: "ab:ce"',
+      `requireCertificate: true, certFingerprint: "ab:ce${rest}"`,
     ]) {
       expect(await made(settings)).toBe('ForbiddenError');
     }

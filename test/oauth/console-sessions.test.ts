@@ -318,7 +318,7 @@ describe('D3-40: a console client', () => {
     for (const limit of [
       'allowedIps: ["192.0.2.1"]',
       'requireCertificate: true',
-      'certFingerprint: "aa:bb"',
+      `certFingerprint: "${'aa'.repeat(32)}"`,
       'monthlyLimit: 5',
       'rateLimit: {requestsPerMinute: 5}',
     ])

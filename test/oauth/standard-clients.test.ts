@@ -67,6 +67,33 @@ describe('a standard client', () => {
     }
   });
 
+  it('D3-11 D3-29: may send resource several times (RFC 8707), in a form or JSON, at each endpoint', async () => {
+    const RESOURCES = [
+      'resource=https%3A%2F%2Fa.example%2Fv2%2Fmcp&resource=https%3A%2F%2Fb.example',
+      'resource=https://a.example&%72esource=https://a.example&resource=',
+      'resource=&resource=',
+    ];
+    const basic = { authorization: basicOf(p.demo.client), 'content-type': FORM };
+    for (const resources of RESOURCES) {
+      for (const form of [`grant_type=client_credentials&${resources}`, `${resources}&grant_type=client_credentials`]) {
+        const answer = await p.call('POST', TOKEN, { body: form, headers: basic });
+        expect([form, answer.status, Object.keys(answer.json)]).toEqual([form, 200, MEMBERS]);
+      }
+      for (const path of ['/v2/oauth/introspect', '/v2/oauth/revoke']) {
+        expect((await p.call('POST', path, { body: `token=x&${resources}`, headers: basic })).status).toBe(200);
+      }
+    }
+    for (const resource of [
+      '"resource":"a","resource":"b"',
+      '"resource":["a","b"]',
+      '"resource":null,"resource":"a"',
+    ]) {
+      const body = `{"grant_type":"client_credentials",${resource}}`;
+      const headers = { ...basic, 'content-type': 'application/json' };
+      expect([body, (await p.call('POST', TOKEN, { body, headers })).status]).toEqual([body, 200]);
+    }
+  });
+
   it.each(['Bearer x', 'Bearer', 'Token x', 'Basicx', 'x', 'Negotiate YII='])(
     'D3-11 D2-06: with the Authorization "%s" is judged by the body alone',
     async (authorization) => {
@@ -96,6 +123,16 @@ describe('400 to a standard client', () => {
     ['no secret', 'client_secret is required: a string', () => `${OWN}&client_id=${id}`],
     ['a client_id that is no UUID', NO_UUID, () => `${OWN}&client_id=demo&client_secret=x`],
     ['a grant type twice', 'grant_type must be given once', () => `${OWN}&${OWN}&${demo()}`],
+    [
+      'resource and another parameter twice',
+      'scope must be given once',
+      () => `${OWN}&resource=a&scope=a&resource=b&scope=a&${demo()}`,
+    ],
+    [
+      'a parameter of another case twice',
+      'the body must have each parameter once',
+      () => `${OWN}&Resource=a&Resource=b&${demo()}`,
+    ],
     ['an unknown parameter twice', 'x must be given once', () => `${OWN}&x=1&x=&${demo()}`],
     ['a broken escape', ESCAPED, () => `${OWN}&x=%zz&${demo()}`],
     ['an escape that is no UTF-8', ESCAPED, () => `${OWN}&x=%ff&${demo()}`],

@@ -22,7 +22,8 @@ export const MAX_ENTRIES = 1_000;
 export const MAX_SCOPE_LENGTH = 255;
 const WHOLE_NUMBER = 'must be a whole number, at most 2147483647';
 const MAX_OVERLAP_SECONDS = 30 * 86_400;
-const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){0,127})?$/i;
+/** Matches a digest of SHA-1, SHA-256, SHA-384 or SHA-512, or nothing. */
+const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){19}(?:(?::?[0-9a-f]{2}){12}(?:(?::?[0-9a-f]{2}){16}){0,2})?)?$/i;
 
 /** The grant types that a client can have (docs/contract.md, 5.2). */
 export const GRANT_TYPES = ['password', 'client_credentials', 'refresh_token'] as const;
@@ -58,7 +59,10 @@ export const clientInput = objectInput({
   require_certificate: z.boolean('must be a boolean').default(false),
   cert_fingerprint: z
     .string('must be a string')
-    .regex(FINGERPRINT, 'must be hexadecimal, with or without colons between the bytes')
+    .regex(
+      FINGERPRINT,
+      'must be hexadecimal, with or without colons between the bytes, and nothing else: 40 digits (SHA-1), 64 (SHA-256), 96 (SHA-384) or 128 (SHA-512)',
+    )
     .optional(),
   rate_limit: objectInput({
     requests_per_second: limitInput,

@@ -64,9 +64,12 @@ function grantTypeOf(parameters: unknown): GrantType | undefined {
   return typeof given === 'string' && Object.hasOwn(grantInputs, given) ? (given as GrantType) : undefined;
 }
 
+/** The only parameter that a request may repeat (RFC 8707 section 2). */
+const REPEATABLE = 'resource';
+
 /**
  * Parses an `application/x-www-form-urlencoded` body. A parameter without a value counts as absent (RFC 6749 section
- * 3.1).
+ * 3.1). `resource`, which is ignored, may be repeated.
  * @throws Refusal `invalid_request` when a name is repeated or an escape is malformed; Utf8Error when the text is not
  * UTF-8.
  */
@@ -78,7 +81,7 @@ export function parseForm(bytes: Uint8Array): Record<string, string> {
     if (name === undefined || value === undefined) {
       throw invalidRequest([{ path: '', message: 'must have % only in UTF-8 escapes such as %25' }]);
     }
-    if (given.has(name)) throw repeated(name);
+    if (given.has(name) && name !== REPEATABLE) throw repeated(name);
     given.set(name, value);
   }
   return Object.fromEntries([...given].filter(([, value]) => value !== ''));
@@ -197,7 +200,7 @@ export function isStandardRequest({ 'content-type': type, authorization }: Heade
 
 function parseJsonOnce(text: string): unknown {
   const value = parseInput(text);
-  const [name] = repeatedIn(value) ?? [];
+  const name = [...(repeatedIn(value) ?? [])].find((one) => one !== REPEATABLE);
   if (name !== undefined) throw repeated(name);
   return value;
 }

@@ -66,7 +66,9 @@ export const clientCreate: CommandBody = {
       help: 'require a client certificate; without --cert-fingerprint every request is rejected',
       isSwitch: true,
     },
-    'cert-fingerprint': { help: 'SHA-256 fingerprint of the certificate, with or without colons' },
+    'cert-fingerprint': {
+      help: 'fingerprint of the certificate (SHA-1, SHA-256, SHA-384 or SHA-512), with or without colons',
+    },
     'requests-per-second': { help: 'maximum requests per second' },
     'requests-per-minute': { help: 'maximum requests per minute' },
     'requests-per-hour': { help: 'maximum requests per hour' },

@@ -136,7 +136,10 @@ function clientInputType(builder: Builder, { grantType }: TypeRefs) {
       'The IP addresses and CIDR ranges that it may call from; absent or empty means any address.',
     ],
     requireCertificate: ['Boolean', 'Whether it must present a client certificate; false by default.'],
-    certFingerprint: ['String', 'The fingerprint of its client certificate: hexadecimal, with or without colons.'],
+    certFingerprint: [
+      'String',
+      'The SHA-1, SHA-256, SHA-384 or SHA-512 fingerprint of its client certificate: hexadecimal, with or without colons.',
+    ],
     rateLimit: [rateLimit, 'Its rate limits; absent means no limit.'],
     monthlyLimit: ['Int', 'Its quota of requests per calendar month (UTC), at least 1; absent means no limit.'],
     refreshReuseDetection: ['Boolean', 'Whether each refresh token works only once; false by default.'],
