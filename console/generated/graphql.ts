@@ -68,7 +68,7 @@ export type BalanceInput = {
 export type ClientInput = {
   /** The IP addresses and CIDR ranges that it may call from; absent or empty means any address. */
   allowedIps?: Array<string> | null | undefined;
-  /** The fingerprint of its client certificate: hexadecimal, with or without colons. */
+  /** The SHA-1, SHA-256, SHA-384 or SHA-512 fingerprint of its client certificate: hexadecimal, with or without colons. */
   certFingerprint?: string | null | undefined;
   /** The grants that it may use: at least one. */
   grantTypes: Array<GrantType>;

@@ -96,20 +96,26 @@ describeAnvil('gas fees of real nodes', () => {
   });
 
   it('4.9-05 D8-03: a network that answers another chain, a redirect or too much is unavailable, the others are not', async () => {
-    const faults: (() => void)[] = [
-      () => (ways.stray.target = side.url),
-      () => (ways.stray.answers = { status: 307, headers: { location: main.url }, body: '' }),
-      () => (ways.stray.answers = { status: 200, headers: {}, body: `"${'x'.repeat(1024 * 1024)}"` }),
+    const faults: [string, () => void][] = [
+      ['the response is about another chain than before', () => (ways.stray.target = side.url)],
+      [
+        'the response has status 307',
+        () => (ways.stray.answers = { status: 307, headers: { location: main.url }, body: '' }),
+      ],
+      [
+        'the response has more than 1 MiB',
+        () => (ways.stray.answers = { status: 200, headers: {}, body: `"${'x'.repeat(1024 * 1024)}"` }),
+      ],
     ];
-    for (const fault of faults) {
+    for (const [reason, fault] of faults) {
       fault();
       clock.nowMs += STALE_MS;
       expect(await fees()).toMatchObject([
         { chain_id: 1 },
         { chain_id: 137 },
-        { error: 'unavailable' },
+        { error: expect.stringMatching(/^unavailable: /) },
         { chain_id: 137 },
-        { network_id: STRAY, error: 'unavailable' },
+        { network_id: STRAY, error: `unavailable: ${reason}` },
       ]);
     }
     Object.assign(ways.stray, { target: main.url, answers: undefined });

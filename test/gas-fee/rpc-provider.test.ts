@@ -91,3 +91,60 @@ it('4.9-05 D8-03: a node that is suddenly of another chain is a fault, until it 
   fake.says = honest;
   await expect(node.gasPrices()).resolves.toMatchObject({ chainId: 1 });
 });
+
+const LEGACY = new Map<string, unknown>([
+  ['eth_chainId', '0x38'],
+  ['eth_gasPrice', '0xb2d05e00'],
+  ['eth_blockNumber', '0x10'],
+]);
+
+/** A provider that answers `eth_feeHistory` with this status and body, and knows the methods from before EIP-1559. */
+function legacy(status: number, body: object): FakeNode['answers'] {
+  return async (req, res) => {
+    const { method } = JSON.parse((await req.toArray()).join(''));
+    const isHistory = method === 'eth_feeHistory';
+    const answer = isHistory ? body : { result: LEGACY.get(method) };
+    res.writeHead(isHistory ? status : 200).end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...answer }));
+  };
+}
+
+const PRICE = { chainId: 56, baseFee: null, priorityFee: null, gasPrice: '3000000000', blockNumber: 16 };
+const failure = (code: number, message: string) => ({ error: { code, message } });
+
+it.each<[string, number, object]>([
+  ['of JSON-RPC', 200, failure(-32_601, 'a-key')],
+  ['of EIP-1474', 200, failure(-32_004, 'a-key')],
+  ['of Geth before London', 200, failure(-32_601, 'the method eth_feeHistory does not exist/is not available')],
+  ['of Ganache', 200, failure(-32_000, 'Method eth_feeHistory not supported.')],
+  ['of Hyperledger Besu', 200, failure(-32_604, 'Method not enabled')],
+  ['of a provider with a status of its own', 400, failure(-32_600, 'Unsupported method: eth_feeHistory on X')],
+  ['with 403', 403, failure(-32_601, 'rpc method is not whitelisted')],
+  ['with 404', 404, failure(-32_601, 'x')],
+  ['without a message', 200, { error: { code: -32_601 } }],
+  ['as a null result', 200, { result: null }],
+  ['as a history without base fees', 200, { result: { oldestBlock: '0x1', reward: [], gasUsedRatio: [] } }],
+  ['as a history with null base fees', 200, { result: { oldestBlock: '0x1', baseFeePerGas: null } }],
+  ['as a history with empty base fees', 200, { result: { oldestBlock: '0x1', baseFeePerGas: [] } }],
+])(
+  '4.9-05 D8-03: without eth_feeHistory, reported %s, the price is that of eth_gasPrice',
+  async (_name, status, body) => {
+    const url = new URL(fake.url);
+    const provider = new RpcProvider(url.href);
+    fake.answers = legacy(status, body);
+    expect(await provider.gasPrices()).toEqual(PRICE);
+    await provider.close();
+  },
+);
+
+it.each<[string, number, object, string]>([
+  ['a rate limit', 200, failure(-32_005, 'project a-key exceeded its rate'), 'the response is the error -32005'],
+  ['a missing block', 200, failure(-32_000, 'header not found'), 'the response is the error -32000'],
+  ['401', 401, failure(-32_000, 'a-key is invalid'), 'the response has status 401'],
+  ['429', 429, failure(-32_029, 'too many'), 'the response has status 429'],
+  ['404 of another server', 404, {}, 'the response has status 404'],
+])('4.9-05 D8-03: %s is a failure, not a chain without eth_feeHistory', async (_name, status, body, message) => {
+  const provider = new RpcProvider(fake.url);
+  fake.answers = legacy(status, body);
+  await expect(provider.gasPrices()).rejects.toThrow(message);
+  await provider.close();
+});

@@ -72,18 +72,18 @@ export type GasFees = {
   data: Array<{
     network_id: string;
     chain_id: number | string;
-    base_fee: string;
+    base_fee: string | null;
     priority_fee: {
       slow: string;
       standard: string;
       fast: string;
-    };
+    } | null;
     gas_price: string;
     block_number: number | string;
     updated_at: string;
   } | {
     network_id: string;
-    error: "unavailable";
+    error: string;
   }>;
 };
 

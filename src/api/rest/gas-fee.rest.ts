@@ -14,7 +14,7 @@ export const getGasFees = route({
     summary: 'Get the price of gas on each network, in wei',
     responses: {
       200: json(
-        'A network that does not respond has only `error`.',
+        'A network whose RPC provider fails has only `error`, with the reason. `base_fee` is null on a chain without base fees, and `priority_fee` if the provider reports none.',
         'GasFees',
         {
           data: [
@@ -27,7 +27,7 @@ export const getGasFees = route({
               block_number: 21234567,
               updated_at: '2026-11-21T10:30:00.000Z',
             },
-            { network_id: 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7', error: 'unavailable' },
+            { network_id: 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7', error: 'unavailable: no response in time' },
           ],
         },
         headersOf(),

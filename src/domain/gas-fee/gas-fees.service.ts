@@ -1,8 +1,9 @@
 import type { Log } from '../../lib/log.ts';
 import type { GasPrices } from './fee-history.rules.ts';
+import { RpcProviderError } from './rpc-provider.ts';
 
-/** The gas fee of one network, or the fact that it is unavailable. */
-export type GasFee = { networkId: string } & ((GasPrices & { updatedAtMs: number }) | { error: 'unavailable' });
+/** The gas fee of one network, or `unavailable` with the reason, which never contains the provider's URL. */
+export type GasFee = { networkId: string } & ((GasPrices & { updatedAtMs: number }) | { error: string });
 
 /** A source of the gas prices of one network. */
 export interface GasSource {
@@ -94,6 +95,7 @@ export class GasFees {
       if (prices) return { networkId, ...prices, updatedAtMs: nowMs() };
     } catch (error) {
       log.warn({ network_id: networkId, err: error }, 'gas fee of a network unavailable');
+      if (error instanceof RpcProviderError) return { networkId, error: `unavailable: ${error.message}` };
     }
     return { networkId, error: 'unavailable' };
   }

@@ -9,7 +9,7 @@ type GasFeeView = Pick<Views, keyof Views>;
 /** Adds the query `gasFees`, which returns the price of gas on each network. */
 export function addGasFees(builder: Builder): void {
   const priorityFee = implement(
-    builder.objectRef<GasPrices['priorityFee']>('PriorityFee'),
+    builder.objectRef<NonNullable<GasPrices['priorityFee']>>('PriorityFee'),
     'Priority fees that transactions of recent blocks paid on top of the base fee, in wei.',
     {
       slow: ['String', 'The 10th percentile, in wei.'],
@@ -22,11 +22,21 @@ export function addGasFees(builder: Builder): void {
     'The price of gas on a network, in wei. If it is unavailable, only `error` is set.',
     {
       network_id: ['ID', 'The UUID of the network.'],
-      base_fee: ['String?', 'The base fee of the next block, in wei: a decimal integer.'],
-      priority_fee: [priorityFee, 'The priority fees; null if there is an `error`.', 'nullable'],
-      gas_price: ['String?', 'The sum of the base fee and the standard priority fee, in wei: a decimal integer.'],
+      base_fee: ['String?', 'The base fee of the next block, in wei: a decimal integer; null if the chain has none.'],
+      priority_fee: [
+        priorityFee,
+        'The priority fees; null if the RPC provider reports none, or if there is an `error`.',
+        'nullable',
+      ],
+      gas_price: [
+        'String?',
+        'The sum of the base fee and the standard priority fee, or the price that the network names if it has no base fee, in wei: a decimal integer.',
+      ],
       updated_at: ['DateTime?', 'When the price was fetched.'],
-      error: ['String?', '`unavailable` if the RPC provider does not respond or returns an invalid response.'],
+      error: [
+        'String?',
+        '`unavailable` and the reason if the RPC provider does not respond or returns an invalid response.',
+      ],
     },
   );
   builder.objectFields(gasFee, (t) => ({

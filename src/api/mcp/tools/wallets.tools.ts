@@ -45,17 +45,17 @@ const wei = () => z.string();
 const gasFee = z.strictObject({
   network_id: uuid(),
   chain_id: z.number().nullable().meta({ description: "The chain's number (EIP-155)." }),
-  base_fee: wei().nullable().meta({ description: 'The base fee of the next block.' }),
+  base_fee: wei().nullable().meta({ description: 'The base fee of the next block; null if the chain has none.' }),
   priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }).nullable().meta({
-    description: 'In addition to the base fee: the 10th, 50th and 90th percentile of recent transactions.',
+    description:
+      'In addition to the base fee: the 10th, 50th and 90th percentile of recent transactions; null if unknown.',
   }),
-  gas_price: wei().nullable().meta({ description: 'base_fee plus priority_fee.standard.' }),
+  gas_price: wei()
+    .nullable()
+    .meta({ description: 'base_fee plus priority_fee.standard; the price of the network if it has no base fee.' }),
   block_number: z.number().nullable(),
   updated_at: instant().nullable(),
-  error: z
-    .literal('unavailable')
-    .nullable()
-    .meta({ description: 'The network does not respond; all other members are null.' }),
+  error: z.string().nullable().meta({ description: 'Why the price is unavailable; all other members are null.' }),
 });
 
 const NO_FEE = {
