@@ -23,7 +23,15 @@ const FILE = join(import.meta.dirname, '../../gateway.yaml');
 const DISCOVERS = 'GET /v1/discovers/nodes';
 
 /** What an endpoint asks for: nothing; credentials of its own; a token, of callers, with a permission; a token for an operation. */
-type Needs = 'nothing' | 'basic' | 'operation' | { callers: readonly Caller[]; permission?: string };
+type Needs =
+  | 'nothing'
+  | 'basic'
+  | 'operation'
+  | {
+      callers: readonly Caller[];
+      permission?: string /** It has operations, each with its own permission. */;
+      hasOperations?: true;
+    };
 
 const USER_OR_LEGACY: readonly Caller[] = ['login', 'api', 'legacy'];
 
@@ -32,7 +40,7 @@ function needsOf(...[, path, , visibility, [permission]]: (typeof DOCUMENTED)[nu
   if (visibility === 'protected') return { callers: USER_OR_LEGACY, ...(permission && { permission }) };
   if (visibility === 'optional') return 'operation';
   if (path.startsWith('/v2/webhooks')) return 'basic';
-  return path.startsWith('/v2/mcp') ? { callers: ['login', 'api'] } : 'nothing';
+  return path.startsWith('/v2/mcp') ? { callers: ['login', 'api'], hasOperations: true } : 'nothing';
 }
 
 const ENDPOINTS: Record<string, Needs> = {
@@ -52,7 +60,8 @@ function verdictOn(needs: Needs, caller: Caller | undefined, worth: Worth): Verd
   if (needs === 'basic') return needs;
   const callers = needs === 'operation' ? USER_OR_LEGACY : needs.callers;
   if (caller === undefined || !callers.includes(caller) || worth === 'bad') return 'unauthorized';
-  if (needs === 'operation') return worth === 'forgot_password' ? 'unauthorized' : 'served';
+  // A token for a new password opens nothing that has operations.
+  if (needs === 'operation' || needs.hasOperations) return worth === 'forgot_password' ? 'unauthorized' : 'served';
   return worth === 'good' || needs.permission === undefined ? 'served' : 'forbidden';
 }
 

@@ -1,6 +1,6 @@
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { noToken } from '../../platform/errors.ts';
-import { InvalidTokenError } from './invalid-token.ts';
+import { anotherClass, InvalidTokenError } from './invalid-token.ts';
 
 /** The use for which a token was issued (docs/contract.md, D3-02). */
 export type TokenUse = 'login' | 'api' | 'forgot_password' | 'refresh';
@@ -54,4 +54,12 @@ export function bearerOf(authorization: string | undefined): string {
   if (shown === undefined) throw noToken();
   if (/\s/.test(shown)) throw new InvalidTokenError('malformed');
   return shown;
+}
+
+/**
+ * Refuses a token that only serves to set a new password, where no permission of the endpoint refuses it.
+ * @throws InvalidTokenError for such a token.
+ */
+export function refuseForgotPassword({ tokenUse }: Principal): void {
+  if (tokenUse === 'forgot_password') throw anotherClass(tokenUse, 'login or api');
 }

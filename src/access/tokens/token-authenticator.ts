@@ -1,6 +1,6 @@
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { InvalidTokenError } from '../identity/invalid-token.ts';
-import type { Principal, SignedToken } from '../identity/principal.ts';
+import { type Principal, refuseForgotPassword, type SignedToken } from '../identity/principal.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { Sessions } from '../revocation/sessions.ts';
 import { principalFromClaims } from './claims.rules.ts';
@@ -31,12 +31,14 @@ export class TokenAuthenticator {
   }
 
   /**
-   * Runs all steps for a token of one of the accepted classes and returns its principal.
-   * @throws InvalidTokenError when a step refuses the token.
+   * Runs all steps for a token of one of the accepted classes, which opens an interface without a list of permissions,
+   * and returns its principal.
+   * @throws InvalidTokenError when a step refuses the token, or it only serves to set a new password.
    */
   async authenticate(token: string, accepted: readonly TokenClass[]): Promise<Principal> {
     const principal = await this.checkClaims(await this.checkSignature(token, accepted));
     await this.checkSession(principal);
+    refuseForgotPassword(principal);
     return principal;
   }
 

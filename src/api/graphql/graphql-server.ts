@@ -1,4 +1,4 @@
-import { anotherClass } from '../../access/identity/invalid-token.ts';
+import { refuseForgotPassword } from '../../access/identity/principal.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
@@ -59,7 +59,7 @@ export function createGraphqlServer(deps: GraphqlDependencies) {
         return;
       }
       if (!principal) throw noToken();
-      if (principal.tokenUse === 'forgot_password') throw anotherClass('forgot_password', 'login or api');
+      refuseForgotPassword(principal);
       runtime()
         .then((running) => running.answer(exchange, principal))
         .catch(failed);

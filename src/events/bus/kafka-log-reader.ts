@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Admin, type Consumer, type EachBatchPayload, type Kafka, KafkaJSProtocolError } from 'kafkajs';
+import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import {
   type BusLog,
   BusUnavailableError,
@@ -169,7 +169,7 @@ class Reading {
 
 /** Whether the broker that coordinates the group is still reading its groups, as each does after its start. */
 function isLoading(error: Error): boolean {
-  return error instanceof KafkaJSProtocolError && error.type === 'GROUP_LOAD_IN_PROGRESS';
+  return 'type' in error && error.type === 'GROUP_LOAD_IN_PROGRESS';
 }
 
 /**

@@ -69,6 +69,12 @@ function payloadOf(token: string): Claims {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 }
 
+/** The same signature by another last letter, whose lowest bits mean nothing. */
+function respelled(token: string): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return token.slice(0, -1) + letters[letters.indexOf(token.slice(-1)) + 1];
+}
+
 type Change = Claims | ((forge: Forge) => Claims);
 type Write = (good: string, forge: Forge, caller: Caller) => string;
 
@@ -143,5 +149,10 @@ export const STATES: readonly TokenState[] = [
     FORGED,
   ),
   written('with alg none', 'bad', (token) => `${encoded({ alg: 'none' })}.${token.split('.')[1]}.`, FORGED),
+  claiming('of the client of another node', 'bad', (forge) => ({ aud: forge.p.demo.other_node.node_id }), {
+    callers: USER,
+  }),
+  written('with another spelling of its signature', 'bad', respelled, FORGED),
+  written('with its signature padded', 'bad', (token) => `${token}=`, FORGED),
   written('cut short', 'bad', (token) => token.slice(0, -1), FORGED),
 ];

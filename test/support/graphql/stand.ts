@@ -150,7 +150,10 @@ export async function startStandOn(database: Database, { services: replaced, ...
   const watch = new AccessWatch({ check, admits: () => true, clock: systemClock, onError: () => undefined });
   const server = createGraphqlServer({
     services: { ...services, ...replaced },
-    judge: async (token) => (token === undefined ? undefined : principals.get(token)),
+    judge: async (token) => {
+      const principal = token === undefined ? undefined : principals.get(token);
+      return principal?.tokenUse === 'forgot_password' ? undefined : principal;
+    },
     recheck: check,
     watch,
     passGuards: async () => undefined,

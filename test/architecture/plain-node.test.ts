@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import { sourceFiles } from '../support/architecture/imports.ts';
+import { inPlainNode, packageImports, valueImportsOf } from '../support/architecture/plain-node.ts';
+
+/** Modules that do something as soon as they are loaded: test/cli/program.test.ts and the tests of reloads start them. */
+const PROGRAMS = ['main.ts', 'cli/portcullis.ts', 'gateway/endpoints/table-thread.ts'];
+
+/** Loads each file and prints the failures. */
+const LOAD = `
+  const failures = [];
+  for (const file of process.argv.slice(1)) {
+    await import(process.cwd() + '/src/' + file).catch((error) => failures.push(file + ': ' + error));
+  }
+  process.stdout.write(JSON.stringify(failures), () => process.exit());`;
+
+/** Prints those of the imports that name what their package does not export. */
+const RESOLVE = `
+  import { createRequire } from 'node:module';
+  import { pathToFileURL } from 'node:url';
+  const missing = [];
+  for (const { file, specifier, names } of JSON.parse(process.argv[1])) {
+    try {
+      const space = await import(import.meta.resolve(specifier, pathToFileURL(process.cwd() + '/' + file)));
+      missing.push(...names.filter((name) => !(name in space)).map((name) => file + ': ' + specifier + ' exports no ' + name));
+    } catch (error) {
+      missing.push(file + ': ' + specifier + ' ' + error);
+    }
+  }
+  process.stdout.write(JSON.stringify(missing), () => process.exit());`;
+
+it('D1-12: Node loads every module of src, also those that are imported when they are first needed', async () => {
+  const files = sourceFiles().filter((file) => !PROGRAMS.includes(file));
+  expect(files.length).toBeGreaterThan(300);
+  expect(await inPlainNode(LOAD, files)).toEqual([]);
+});
+
+it('D1-12: every name that is imported from a package is one that Node finds in it', async () => {
+  const imports = packageImports();
+  expect(imports.length).toBeGreaterThan(200);
+  expect(imports.map(({ specifier }) => specifier)).toEqual(
+    expect.arrayContaining(['kafkajs', 'redis', 'pino', 'zod']),
+  );
+  expect(await inPlainNode(RESOLVE, [JSON.stringify(imports)])).toEqual([]);
+});
+
+it('(a name that a CommonJS package does not show to Node is found in each form of an import)', async () => {
+  const forms = [
+    "import { type Admin, KafkaJSProtocolError } from 'kafkajs';",
+    "export { KafkaJSProtocolError as Protocol } from 'kafkajs';",
+    "const { Kafka, KafkaJSProtocolError: Protocol } = await import('kafkajs');",
+    "const failure = new (await import('kafkajs')).KafkaJSProtocolError();",
+  ];
+  const imports = forms.flatMap((text) => valueImportsOf('src/main.ts', text));
+  expect(imports).toHaveLength(forms.length);
+  const missing = 'src/main.ts: kafkajs exports no KafkaJSProtocolError';
+  expect(await inPlainNode(RESOLVE, [JSON.stringify(imports)])).toEqual(forms.map(() => missing));
+  expect(
+    valueImportsOf('a.ts', "import type { Admin } from 'kafkajs';\nimport { type Kafka } from 'kafkajs';"),
+  ).toEqual([]);
+});
