@@ -17,7 +17,7 @@ import { AccessChanges } from './revocation/access-changes.ts';
 import { AccessDirectory, DenyList } from './revocation/access-directory.ts';
 import { AccessWatch, followEnds } from './revocation/access-watch.ts';
 import { DatabaseClock } from './revocation/database-clock.ts';
-import { Sessions } from './revocation/sessions.ts';
+import { type NewSession, Sessions } from './revocation/sessions.ts';
 import { PasswordCheck } from './supervisors/password-check.ts';
 import { SupervisorPages, Supervisors } from './supervisors/supervisors.service.ts';
 import { ConsoleSessions } from './token-endpoint/console-sessions.ts';
@@ -38,9 +38,6 @@ export function buildAccessPages(db: Db) {
 /** The dependencies of the administration of clients and supervisors, in a process that verifies no tokens. */
 interface AdministrationDependencies {
   database: Pick<Database, 'db' | 'isEmbedded' | 'generation'>;
-  cache: Cache;
-  /** Whether all processes share the sessions in `cache`. */
-  isCacheShared: boolean;
   /** The key of the hashes of client secrets (HMAC), current and previous. */
   pepper: RotatingSecret;
   passwords: Passwords;
@@ -49,6 +46,8 @@ interface AdministrationDependencies {
   nowMs(): number;
   /** Whether the times of tokens come from `nowMs`; if false, they come from the database's clock. */
   isOwnClock: boolean;
+  /** Called after a session was created or prolonged. Never rejects. */
+  mirror?: ((session: NewSession) => Promise<void>) | undefined;
   /** Called with an error of reading, applying or pruning revocations (`access_changes`). */
   onError(error: unknown): void;
 }
@@ -57,18 +56,18 @@ interface AdministrationDependencies {
 export function buildAdministration({
   database,
   database: { db },
-  cache,
-  isCacheShared,
   pepper,
   passwords,
   maxSessions,
   nowMs,
   isOwnClock,
+  mirror,
   onError,
 }: AdministrationDependencies) {
   const clock = new DatabaseClock({ db, isOwn: isOwnClock, nowMs });
-  const changes = new AccessChanges({ db, generation: () => database.generation, nowMs, onError });
-  const sessions = new Sessions({ db, cache, isShared: isCacheShared, changes, maxSessions, nowMs });
+  const generation = () => database.generation;
+  const changes = new AccessChanges({ db, generation, nowMs, onError });
+  const sessions = new Sessions({ db, generation, changes, maxSessions, clock, mirror });
   const locks = new LoginLocks({ db, nowMs });
   const supervisors = new Supervisors(db);
   const passwordCheck = new PasswordCheck({ supervisors, passwords, locks });
@@ -95,6 +94,7 @@ export function buildAdministration({
 }
 
 interface AccessDependencies extends Omit<AdministrationDependencies, 'onError' | 'pepper'> {
+  cache: Cache;
   secrets: Pick<Secrets, 'jwt' | 'pepper'>;
   log: Log;
   /** Returns the base URL that tokens carry as their issuer (`iss`). */
@@ -109,10 +109,10 @@ export type Access = Awaited<ReturnType<typeof buildAccess>>;
  * shutdown is pushed onto `stack`.
  */
 export async function buildAccess(
-  { secrets, log, issuer: issuerUrl, ...dependencies }: AccessDependencies,
+  { cache, secrets, log, issuer: issuerUrl, ...dependencies }: AccessDependencies,
   stack: AsyncDisposableStack,
 ) {
-  const { database, cache, nowMs } = dependencies;
+  const { database, nowMs } = dependencies;
   const { db } = database;
   const keys = await importJwtKeys(secrets.jwt);
   const administration = buildAdministration({
@@ -133,7 +133,7 @@ export async function buildAccess(
     clock: { ...systemClock, nowMs },
     onError: (error) => log.error({ err: error }, 'could not check the token of a connection; closing the connection'),
   });
-  followEnds({ cache, changes, denied, directory, sessions, watch });
+  followEnds({ changes, denied, directory, sessions, watch });
   const counts = new QuotaCounts({ usage: new QuotaStore(db), log });
   counts.start();
   stack.defer(() => counts.stop());

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { buildAccess } from '../access/access.ts';
 import { Passwords } from '../access/credentials/passwords.ts';
+import { sessionMirror } from '../access/revocation/session-mirror.ts';
 import { operationDurations } from '../api/graphql/execution/operation-durations.ts';
 import { toolOutcomes } from '../api/mcp/kit/tool.ts';
 import { RejectedWebhooks } from '../api/rest/webhooks.rest.ts';
@@ -101,12 +102,15 @@ export async function createContext({ config, secrets, log: given, overrides, st
     {
       database,
       cache,
-      isCacheShared: config.redisUrl !== undefined || isEmbedded,
       secrets,
       passwords: new Passwords(),
       maxSessions: config.maxSessions,
       nowMs,
       isOwnClock: isEmbedded || overrides.nowMs !== undefined,
+      mirror:
+        'run' in cache
+          ? sessionMirror({ run: (...given) => cache.run(...given), maxSessions: config.maxSessions, nowMs })
+          : undefined,
       log,
       issuer: () => publicUrl.value,
     },

@@ -43,7 +43,7 @@ function buildInfo({ config, health }: Context): Metric {
   });
 }
 
-function partMetrics({ health, cache, changes }: Context): Metric[] {
+function partMetrics({ health, changes }: Context): Metric[] {
   return [
     gauges({
       name: 'portcullis_part_up',
@@ -51,17 +51,6 @@ function partMetrics({ health, cache, changes }: Context): Metric[] {
       labelNames: ['part'],
       read: () => Object.entries(health.report().checks).map(([part, state]) => [{ part }, Number(state === 'ok')]),
     }),
-    counters({
-      name: 'portcullis_cache_connections_total',
-      help: 'Connections made to Redis, and changes of masters in a Redis Cluster.',
-      labelNames: [],
-      read: () => [[{}, cache.generation]],
-    }),
-    gauge(
-      'portcullis_cache_refusing',
-      '1 if Redis answered the last health check with an error, otherwise 0.',
-      () => cache.isRefusing,
-    ),
     gauge(
       'portcullis_revocation_lag_seconds',
       'Seconds since this process last started a successful read of revocations.',

@@ -7,6 +7,7 @@ import { MemoryWakeUps, type WakeUps } from '../events/streams/wake-ups.ts';
 import type { Log } from '../lib/log.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import { MemoryCache } from '../platform/cache/memory-cache.ts';
+import type { RedisCache } from '../platform/cache/redis-cache.ts';
 import type { Config } from '../platform/config/config.ts';
 import { embeddedClusterDir, notWhole, PARTS } from '../platform/config/data-dir.ts';
 import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
@@ -41,20 +42,13 @@ export async function openCache(
   { redisUrl: url, topicPrefix: keyPrefix }: Config,
   log: Log,
   stack: AsyncDisposableStack,
-): Promise<Cache> {
-  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'Redis does not respond');
-  const onRefusal = (error: unknown) =>
-    log.warn({ error: String(error) }, 'Redis rejects commands; logins and refreshes get 503 until it accepts them');
-  const cache: Cache =
+): Promise<MemoryCache | RedisCache> {
+  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'Redis does not respond or rejects commands');
+  const cache =
     url === undefined
       ? new MemoryCache()
-      : await (await import('../platform/cache/redis-cache.ts')).RedisCache.open({
-          url,
-          keyPrefix,
-          onOutage,
-          onRefusal,
-        });
-  return stack.adopt(cache, (opened) => opened.stop());
+      : await (await import('../platform/cache/redis-cache.ts')).RedisCache.open({ url, keyPrefix, onOutage });
+  return stack.adopt(cache, (opened: Cache) => opened.stop());
 }
 
 /** Opens wake-ups between processes by Redis if it is configured, or else within this process. */

@@ -109,7 +109,7 @@ export const LoginFailure = defineEntity({
 });
 
 /**
- * A session, which begins with a login and ends by expiry or revocation. The cache holds copies; this table is
+ * A session, which begins with a login and ends by expiry or revocation. Processes cache rows; this table is
  * authoritative.
  */
 export const Session = defineEntity({

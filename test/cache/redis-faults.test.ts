@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
@@ -34,27 +33,33 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  const node = randomUUID();
-  const sessionState = () => cache.sessionState(node, 'sub', 'a', 0);
-  const serves = () => expect.poll(() => sessionState().catch(() => 'away'));
+  const count = () => cache.countFailure('guesser', 0);
+  const serves = () =>
+    expect
+      .poll(() =>
+        count().then(
+          () => 'counted',
+          () => 'away',
+        ),
+      )
+      .toBe('counted');
 
   it('D3-28: it starts while Redis is down, refuses at once and serves once Redis is there', async () => {
     await server.stop();
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
+    await expect(count()).rejects.toThrow(CacheUnavailableError);
     await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
     server = await startRedis({ dataDir, port: server.port });
-    await serves().toBe('unready');
+    await serves();
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
-  it('D3-28: when Redis dies it refuses, and comes back unready to an emptied one', async () => {
+  it('D3-28: when Redis dies it refuses, and counts on an emptied one', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await cache.rebuildSessions(node, async () => ({ live: [] }));
     await server.stop();
-    await expect.poll(() => sessionState().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
+    await expect.poll(() => count().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
     server = await startRedis({ dataDir, port: server.port });
-    await serves().toBe('unready');
+    await serves();
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
@@ -63,37 +68,37 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     ['under load', 20],
   ])('D3-28: frozen while %s, Redis is given up soon and taken back when it goes on', async (_, everyMs) => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await cache.rebuildSessions(node, async () => ({ live: [] }));
-    const load = everyMs > 0 ? setInterval(() => sessionState().catch(() => undefined), everyMs) : undefined;
+    const load = everyMs > 0 ? setInterval(() => count().catch(() => undefined), everyMs) : undefined;
     await freeze(server.pid);
-    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
-    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
+    await expect(count()).rejects.toThrow(CacheUnavailableError);
+    await expect(count()).rejects.toThrow(CacheUnavailableError);
     clearInterval(load);
     process.kill(server.pid, 'SIGCONT');
-    await serves().toBe('absent');
+    await serves();
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
   it('D3-28: frozen at the start, it is waited for a little, refused, and served when it goes on', async () => {
     await freeze(server.pid);
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
+    await expect(count()).rejects.toThrow(CacheUnavailableError);
     process.kill(server.pid, 'SIGCONT');
-    await serves().toBe('unready');
+    await serves();
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
   it('D3-28: a process that stood still for longer than that itself keeps its connection', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    const before = cache.generation;
     const client = await createClient({ url: server.url }).connect();
+    const connections = async () => /total_connections_received:(\d+)/.exec(await client.info('stats'))?.[1];
+    const before = await connections();
     const pings = async () => Number(/cmdstat_ping:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
     standStill(2_500);
     const answered = await pings();
     await expect.poll(pings).toBeGreaterThan(answered + 1);
+    await count();
+    expect(await connections()).toBe(before);
     await client.close();
-    expect(await sessionState()).toBe('unready');
-    expect(cache.generation).toBe(before);
     expect(onOutage).not.toHaveBeenCalled();
   });
 
@@ -109,67 +114,47 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     it.each(inTurn(refusing, 3, 1).map((state) => [state.name, state] as const))(
       'D8-01 D3-36: Redis that %s is not well, until it does no more',
       async (_name, state) => {
-        const onRefusal = vi.fn();
-        cache = await RedisCache.open({ url: server.url, onOutage, onRefusal });
+        cache = await RedisCache.open({ url: server.url, onOutage });
         await cache.checkHealth();
-        expect([cache.isRefusing, cache.refusesSessions(node)]).toEqual([false, false]);
         await state.begin(at);
         await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
-        expect([cache.isRefusing, cache.refusesSessions(node)]).toEqual([true, true]);
-        // Left because it is a replica, it is connected to again.
-        if (state.reads === 200) await serves().not.toBe('away');
-        await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
-        expect(onRefusal).toHaveBeenCalledTimes(1);
+        expect(onOutage).toHaveBeenCalledTimes(1);
+        await expect(count()).rejects.toThrow(CacheUnavailableError);
         await state.end(at);
         await expect.poll(health).toBe('ok');
-        expect([cache.isRefusing, cache.refusesSessions(node)]).toEqual([false, false]);
+        expect(await count()).toMatchObject({ count: 1 });
       },
     );
 
     it('D3-28: one that refuses PING with the writes (MISCONF) keeps its connection, and serves reads', async () => {
       cache = await RedisCache.open({ url: server.url, onOutage });
-      await cache.rebuildSessions(node, async () => ({ live: [] }));
       const [state] = REDIS_STATES;
       await state?.begin(at);
-      const { generation } = cache;
       const client = await createClient({ url: server.url }).connect();
       const refusedPings = async () =>
         Number(/cmdstat_ping:\S*rejected_calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
       await expect.poll(refusedPings).toBeGreaterThan(6);
       await client.close();
-      expect([cache.generation, await sessionState()]).toEqual([generation, 'absent']);
       expect(onOutage).not.toHaveBeenCalled();
       // With it, the server could not end either.
       await state?.end(at);
     });
 
-    it('D3-28: one that has become a replica is left once a second at most, and serves reads', async () => {
+    it('D3-28: one that has become a replica is left once a second at most', async () => {
       cache = await RedisCache.open({ url: server.url, onOutage });
-      await cache.rebuildSessions(node, async () => ({ live: [] }));
       await redisCommand(server.url, 'REPLICAOF', '127.0.0.1', '1');
-      const { generation } = cache;
-      const answers: string[] = [];
+      const client = await createClient({ url: server.url }).connect();
+      const connections = async () =>
+        Number(/total_connections_received:(\d+)/.exec(await client.info('stats'))?.[1] ?? 0);
+      const before = await connections();
       const until = performance.now() + 700;
       while (performance.now() < until) {
-        await expect(cache.removeSessions(node, 'sub', ['a'])).rejects.toThrow(CacheUnavailableError);
-        answers.push(await sessionState().catch(() => 'away'));
+        await expect(count()).rejects.toThrow(CacheUnavailableError);
         await delay(10);
       }
-      expect(cache.generation - generation).toBe(1);
-      expect(answers.filter((answer) => answer === 'absent').length).toBeGreaterThan(answers.length / 2);
+      expect((await connections()) - before).toBe(1);
+      await client.close();
     });
-  });
-
-  it('asks for the state of a session in one command', async () => {
-    cache = await RedisCache.open({ url: server.url, onOutage });
-    await sessionState();
-    const client = await createClient({ url: server.url }).connect();
-    await client.configResetStat();
-    await Promise.all(Array.from({ length: 10 }, sessionState));
-    const statistics = await client.info('commandstats');
-    expect(statistics).toMatch(/cmdstat_evalsha:calls=10,/);
-    expect(statistics).not.toMatch(/cmdstat_eval:/);
-    await client.close();
   });
 
   it('D3-15: asks for three windows and the quota in one command, for all requests that come at once', async () => {
@@ -208,14 +193,5 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     await closed;
     process.kill(server.pid, 'SIGCONT');
     await client.close();
-  });
-
-  it('D3-28: it counts the connections that it has had', async () => {
-    cache = await RedisCache.open({ url: server.url, onOutage });
-    const before = cache.generation;
-    await server.stop();
-    server = await startRedis({ dataDir, port: server.port });
-    await serves().toBe('unready');
-    expect(cache.generation).not.toBe(before);
   });
 });

@@ -2,22 +2,15 @@ import { expect, it } from 'vitest';
 import { redirectionOf, topologyOf } from '../../src/platform/cache/redis-topology.rules.ts';
 
 const ASKED = 'rediss://user:secret@seed.internal:6379';
-const NODES = [
-  'aaa 10.0.0.1:7001@17001,a.internal myself,master - 0 0 7 connected 0-99',
-  'bbb 10.0.0.2:7002@17002 master - 0 1426238317239 12 connected 100-16383',
-  'ccc 10.0.0.3:7003@17003 slave bbb 0 1426238316232 12 connected',
-  '',
-].join('\n');
-
 it('what stands in the URL but the address holds for every server of the cluster', () => {
   const slots = [
     [0, 99, ['10.0.0.1', 7001, 'aaa']],
     [100, 16_383, ['b.internal', 7002, 'bbb'], ['10.0.0.3', 7003, 'ccc']],
   ];
-  expect(topologyOf(slots, NODES, ASKED)).toEqual({
+  expect(topologyOf(slots, ASKED)).toEqual({
     ranges: [
-      { first: 0, last: 99, url: 'rediss://user:secret@10.0.0.1:7001', epoch: '7' },
-      { first: 100, last: 16_383, url: 'rediss://user:secret@b.internal:7002', epoch: '12' },
+      { first: 0, last: 99, url: 'rediss://user:secret@10.0.0.1:7001' },
+      { first: 100, last: 16_383, url: 'rediss://user:secret@b.internal:7002' },
     ],
     members: [
       'rediss://user:secret@10.0.0.1:7001',
@@ -34,12 +27,12 @@ it.each([
   ['a name', 'a.internal', 'a.internal:7001'],
   ['IPv6', '2001:db8::1', '[2001:db8::1]:7001'],
 ])('the address of a server: %s', (_, host, address) => {
-  const { members } = topologyOf([[0, 16_383, [host, 7001, 'aaa']]], NODES, ASKED);
+  const { members } = topologyOf([[0, 16_383, [host, 7001, 'aaa']]], ASKED);
   expect(members).toEqual([`rediss://user:secret@${address}`]);
 });
 
 it.each([[[]], [null], ['OK']])('a server that was put out of its cluster tells of nobody: %j', (slots) => {
-  expect(topologyOf(slots, '', ASKED)).toEqual({ ranges: [], members: [] });
+  expect(topologyOf(slots, ASKED)).toEqual({ ranges: [], members: [] });
 });
 
 it.each([

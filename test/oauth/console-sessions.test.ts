@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Overrides } from '../../src/app/context.ts';
-import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
@@ -206,23 +205,6 @@ describe('D3-40: a session of the console', () => {
     const id = randomUUID();
     await browser.send('POST', PATH, nobody, { ...SAME_ORIGIN, 'x-correlation-id': id });
     expect((await recordOf(p, id)).node_id).toBeNull();
-  });
-
-  it('gets 503 while the cache refuses sessions, and one that was begun is ended', async () => {
-    const { browser, username } = await signedIn();
-    const live = async () =>
-      (await rows(p).run((k) => k.selectFrom('sessions').select('id').where('revoked_at', 'is', null))).length;
-    const before = await live();
-    const { cache } = p.service.context;
-    const adding = vi.spyOn(cache, 'addSession').mockRejectedValue(new CacheUnavailableError());
-    expect((await new Browser().signIn(username)).status).toBe(503);
-    expect(await live()).toBe(before);
-    adding.mockRestore();
-    const refusing = vi.spyOn(cache, 'refusesSessions').mockReturnValue(true);
-    expect(statusesOf([await new Browser().signIn(username), await browser.renew()])).toEqual([503, 503]);
-    refusing.mockRestore();
-    expect((await browser.renew()).status).toBe(200);
-    vi.restoreAllMocks();
   });
 });
 

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Answer, startPortcullis } from '../support/harness.ts';
 import { addClient, type ClientCredentials, rows, updateClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { basicOf, oauthEnvelope, postForm } from '../support/oauth/requests.ts';
+import { failSessionReads } from '../support/oauth/session-reads.ts';
 
 const INTROSPECT = '/v2/oauth/introspect';
 const DAY_MS = 24 * 3600 * 1000;
@@ -178,11 +178,9 @@ describe('a token that is not good says nothing but that', () => {
   });
 });
 
-it('D3-28 D3-12: while the cache is away, whether a login is live is not known: 503', async () => {
+it('5.1-05 D3-12: while sessions cannot be read, whether a login is live is not known: 503', async () => {
   const { access_token } = await login();
-  vi.spyOn(p.service.context.cache, 'sessionState').mockImplementation(() => {
-    throw new CacheUnavailableError('gone');
-  });
+  failSessionReads(p);
   const answer = await introspect(access_token);
   expect([answer.status, answer.text]).toEqual([503, oauthEnvelope('service_unavailable', 'temporarily_unavailable')]);
 });

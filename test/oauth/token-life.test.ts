@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { startEmbedded } from '../support/harness.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
+import { failSessionReads } from '../support/oauth/session-reads.ts';
 
 const clock: { stoppedAtMs: number | undefined } = { stoppedAtMs: undefined };
 const p = beforeTests(() => startEmbedded({ overrides: { nowMs: () => clock.stoppedAtMs ?? Date.now() } }));
@@ -48,7 +48,7 @@ describe('the permission of an endpoint', () => {
   });
 });
 
-describe('the revocation cache', () => {
+describe('the session of a login token', () => {
   it("5.1-05: the entry must be of the token's own sub and aud", async () => {
     const token = await p.loginToken();
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
@@ -58,14 +58,16 @@ describe('the revocation cache', () => {
     await expectUnauthorized(signed(p, { ...claims, ...elsewhere }));
   });
 
-  it('5.1-06: while it is away, login tokens get 503 with Retry-After, and API tokens go on', async () => {
+  it('5.1-05 5.1-06: while it cannot be read, its token gets 503 with Retry-After, and API tokens go on', async () => {
     const [login, api] = await Promise.all([p.loginToken(), p.clientToken()]);
-    vi.spyOn(p.service.context.cache, 'sessionState').mockImplementation(() => {
-      throw new CacheUnavailableError('gone');
-    });
+    failSessionReads(p);
     const answer = await p.call('GET', '/v1/accounts', { token: login });
     expect([answer.status, answer.text]).toEqual([503, envelope('service_unavailable')]);
     expect(answer.headers.get('retry-after')).toBe('1');
     expect(await statusOf(api)).toBe(200);
+    vi.restoreAllMocks();
+    expect(await statusOf(login)).toBe(200);
+    failSessionReads(p);
+    expect(await statusOf(login)).toBe(200);
   });
 });

@@ -5,7 +5,6 @@ import { SupervisorAdministration } from '../../src/access/administration/superv
 import { LoginLocks } from '../../src/access/credentials/login-locks.ts';
 import { AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { Sessions } from '../../src/access/revocation/sessions.ts';
-import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import { Refusal } from '../../src/platform/errors.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
@@ -20,9 +19,9 @@ describeReal('postgres', 'two admins who turn on each other', () => {
   beforeAll(async () => {
     const { db } = database;
     const nowMs = Date.now;
-    const changes = new AccessChanges({ db, nowMs, onError: () => undefined });
-    const cache = new MemoryCache();
-    const sessions = new Sessions({ db, cache, isShared: false, changes, maxSessions: 10, nowMs });
+    const generation = () => 0;
+    const changes = new AccessChanges({ db, generation, nowMs, onError: () => undefined });
+    const sessions = new Sessions({ db, generation, changes, maxSessions: 10, clock: { nowMs } });
     const passwords = { hash: async () => 'none' };
     administration = new SupervisorAdministration({
       db,

@@ -12,6 +12,7 @@ const CALLERS = {
   'src/access/revocation/access-changes.ts': 3,
   'src/access/revocation/access-directory.ts': 4,
   'src/access/revocation/database-clock.ts': 1,
+  'src/access/revocation/sessions.ts': 1,
   'src/access/credentials/login-locks.ts': 1,
   'src/access/tokens/revocations.ts': 1,
   'src/app/backlog.ts': 1,

@@ -13,7 +13,7 @@ import type { QuotaCount, QuotaCounts } from './quota-counts.ts';
 const SYNC_WAIT_MS = 1_000;
 
 interface LimitsDependencies {
-  cache: Pick<Cache, 'countRequest' | 'generation'>;
+  cache: Pick<Cache, 'countRequest'>;
   counts: Pick<QuotaCounts, 'of' | 'sync'>;
   log: Log;
   nowMs(): number;
@@ -50,7 +50,7 @@ export class ClientLimits {
    * @throws Refusal `service_unavailable` when neither the cache nor the database can return the quota's count.
    */
   async check(client: ClientRecord): Promise<LimitVerdict> {
-    const { cache, counts } = this.#deps;
+    const { counts } = this.#deps;
     const nowMs = this.#deps.nowMs();
     const use = counts.of(client);
     const { limits } = client;
@@ -60,8 +60,8 @@ export class ClientLimits {
     }
     const count = { use, limits, nowMs };
     if (limits.perMonth === 0) return this.#ask(count, undefined);
-    // The first time and after an outage of the cache, other processes may have counted without the cache.
-    if (use.generation !== cache.generation || use.seeding) return this.#seed(count);
+    // The first time, and after this process has counted alone, the cache lacks what processes have counted and saved.
+    if (use.isUnsynced || use.seeding) return this.#seed(count);
     return this.#ask(count, use.takeSeed(monthAtOf(nowMs)));
   }
 
@@ -74,7 +74,10 @@ export class ClientLimits {
       if (!(error instanceof CacheUnavailableError)) throw error;
       return this.#countAlone(count, error);
     }
-    if (this.#alone.size > 0 && this.#alone.forget(use.clientId)) this.#endOutage();
+    if (this.#alone.size > 0 && this.#alone.forget(use.clientId)) {
+      use.isUnsynced = true;
+      this.#endOutage();
+    }
     if (counted.outcome === 'unknown') return this.#seed(count);
     if (limits.perMonth > 0) use.saw(counted.monthAt, counted.month);
     return judge(count, counted);
@@ -83,7 +86,6 @@ export class ClientLimits {
   /** Restores the count in the cache from the database, because the cache has or may have lost it. */
   async #seed(count: Count): Promise<LimitVerdict> {
     const { use } = count;
-    const { generation } = this.#deps.cache;
     const monthAt = monthAtOf(count.nowMs);
     if (use.seeding?.monthAt !== monthAt) {
       const seeding = { monthAt, count: this.#savedCount(use, monthAt) };
@@ -91,7 +93,7 @@ export class ClientLimits {
         if (use.seeding === seeding) use.seeding = undefined;
       };
       seeding.count.then(() => {
-        use.generation = generation;
+        use.isUnsynced = false;
         isOver();
       }, isOver);
       use.seeding = seeding;

@@ -24,8 +24,8 @@ interface MonthUse {
 export class QuotaCount {
   readonly clientId: string;
   readonly #nodeId: string;
-  /** The generation of the cache to which the database's count was last given; undefined when it never was. */
-  generation: number | undefined;
+  /** Whether the cache must be given the database's count with the next request. */
+  isUnsynced = true;
   /** The read of the count in the database, while it is in progress. */
   seeding: { monthAt: number; count: Promise<number> } | undefined;
   /** A count that the cache may have lost and must be given. */

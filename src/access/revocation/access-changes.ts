@@ -4,38 +4,14 @@ import { sqlState } from '../../platform/database/sql-state.ts';
 import { outsideRequest } from '../../platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 
-/** A subscription to revocations of some kinds. */
+/** The subscriber to revocations. */
 interface Follow {
-  kinds: readonly AccessChange['kind'][];
   /** The age, in ms, of the oldest revocations that the first read returns. */
   sinceMs: number;
-  /** Returns a number that changes when applied revocations may have been lost; the next read then starts over. */
-  generation?(): number;
-  /** Whether requests are served while this subscriber lags behind (`current`). */
-  mayLag?: boolean;
   apply(changes: readonly AccessChange[]): Promise<void>;
 }
 
-/** A subscriber to revocations, with its position in the table. */
-interface Follower extends Follow {
-  /** The `seq` after which the next read begins; `NOWHERE` before the first row. */
-  position: string;
-  /** The sum of the generations in which that position was reached. */
-  begunIn: number;
-  /** When its last successful read began, by the monotonic clock. */
-  readTick: number;
-  /** The read that is running; it never rejects. */
-  reading: Promise<void>;
-  /** The read that begins after the running one, for all that have asked meanwhile. */
-  next: Promise<void> | undefined;
-}
-
 const NOWHERE = '0';
-
-async function tell({ kinds, apply }: Follow, changes: readonly AccessChange[]): Promise<void> {
-  const wanted = changes.filter(({ kind }) => kinds.includes(kind));
-  if (wanted.length > 0) await apply(wanted);
-}
 
 /**
  * A revocation. By kind, `subject` and `item` are: `client`, the client and null; `session`, the supervisor and the
@@ -51,7 +27,7 @@ export interface AccessChange {
 interface AccessChangesDependencies {
   db: Db;
   /** Returns a number that changes when another server may have rows with numbers that were read before. */
-  generation?(): number;
+  generation(): number;
   nowMs(): number;
   onError(error: unknown): void;
 }
@@ -72,37 +48,41 @@ const PRUNE_EVERY_MS = 3_600_000;
 
 /**
  * The append-only table of revocations (`access_changes`), by which processes learn of them. A transaction that revokes
- * something also appends the row. Each process polls twice a second and calls its subscribers; a call that fails is
+ * something also appends the row. Each process polls twice a second and calls its subscriber; a call that fails is
  * repeated.
  */
 export class AccessChanges {
   readonly #deps: AccessChangesDependencies;
-  readonly #followers: Follower[] = [];
+  #follow: Follow = { sinceMs: 0, apply: async () => undefined };
+  /** The `seq` after which the next read begins; `NOWHERE` before the first row. */
+  #position = NOWHERE;
+  /** The generation in which that position was reached. */
+  #begunIn: number;
+  /** When the last successful read began, by the monotonic clock. */
+  #readTick = Number.NEGATIVE_INFINITY;
+  /** The read that is running; it never rejects. */
+  #reading: Promise<void> = Promise.resolve();
+  /** The read that begins after the running one, for all that have asked meanwhile. */
+  #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #prunedAtMs = performance.now();
   #isFailing = false;
 
   constructor(deps: AccessChangesDependencies) {
     this.#deps = deps;
+    this.#begunIn = deps.generation();
   }
 
   /**
-   * Subscribes `apply` to revocations of some kinds, beginning with the last `sinceMs`. A call that fails is
+   * Sets the subscriber of this process, which gets revocations beginning with the last `sinceMs`. A call that fails is
    * repeated by the next poll.
    */
   follow(follow: Follow): void {
-    this.#followers.push({
-      ...follow,
-      position: NOWHERE,
-      begunIn: this.#generationOf(follow),
-      readTick: Number.NEGATIVE_INFINITY,
-      reading: Promise.resolve(),
-      next: undefined,
-    });
+    this.#follow = follow;
   }
 
   /**
-   * Runs `work` in a transaction and calls the subscribers of this process after the commit. `work` passes each
+   * Runs `work` in a transaction and calls the subscriber of this process after the commit. `work` passes each
    * revocation to `ended`; it is run again after a deadlock.
    */
   async commit<Result>(work: (ended: (change: AccessChange) => void) => Promise<Result>): Promise<Result> {
@@ -111,7 +91,7 @@ export class AccessChanges {
       try {
         const result = await this.#commitOnce(work, changes);
         // A subscriber that fails here is called again by the next poll.
-        await Promise.allSettled(this.#followers.map((follower) => tell(follower, changes)));
+        if (changes.length > 0) await this.#follow.apply(changes).catch(() => undefined);
         return result;
       } catch (error) {
         if (sqlState(error) !== DEADLOCK || attempt === MAX_ATTEMPTS) throw error;
@@ -127,38 +107,35 @@ export class AccessChanges {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await Promise.all(this.#followers.map(({ reading }) => reading));
+    await this.#reading;
   }
 
-  /** How long ago, in ms, the last read began that all subscribers have applied which must not lag. */
+  /** How long ago, in ms, the last read began that the subscriber has applied. */
   get ageMs(): number {
-    const ticks = this.#followers.filter(({ mayLag }) => !mayLag).map(({ readTick }) => readTick);
-    return performance.now() - Math.min(...ticks);
+    return performance.now() - this.#readTick;
   }
 
   /**
-   * Returns undefined if the subscribers that must not lag know all revocations up to a second ago; otherwise reads,
-   * and resolves once they do.
+   * Returns undefined if the subscriber knows all revocations up to a second ago; otherwise reads, and resolves once it
+   * does.
    * @throws Refusal `service_unavailable` when that takes more than two seconds; errors of the database.
    */
   current(): Promise<unknown> | undefined {
-    const sinceTick = performance.now() - CURRENT_MS;
-    const late = this.#followers.filter(({ mayLag, readTick }) => !mayLag && readTick < sinceTick);
-    if (late.length === 0) return undefined;
-    const reading = outsideRequest(() => Promise.all(late.map((follower) => this.#read(follower))));
-    return withTimeout(reading, CURRENT_WITHIN_MS, serviceUnavailable);
+    if (this.ageMs <= CURRENT_MS) return undefined;
+    return withTimeout(
+      outsideRequest(() => this.#read()),
+      CURRENT_WITHIN_MS,
+      serviceUnavailable,
+    );
   }
 
-  /** Reads new rows now. A slow subscriber does not delay the others. */
+  /** Reads new rows now. */
   async poll(): Promise<void> {
-    const work = [...this.#followers.map((follower) => this.#read(follower)), this.#prune()];
-    const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
-    if (failed && !this.#isFailing) this.#deps.onError(failed.reason);
+    const failed = (await Promise.allSettled([this.#read(), this.#prune()])).find(
+      ({ status }) => status === 'rejected',
+    );
+    if (failed?.status === 'rejected' && !this.#isFailing) this.#deps.onError(failed.reason);
     this.#isFailing = failed !== undefined;
-  }
-
-  #generationOf({ generation }: Follow): number {
-    return (generation?.() ?? 0) + (this.#deps.generation?.() ?? 0);
   }
 
   #commitOnce<Result>(
@@ -172,24 +149,25 @@ export class AccessChanges {
     });
   }
 
-  #read(follower: Follower): Promise<void> {
-    follower.next ??= follower.reading.then(() => {
-      follower.next = undefined;
-      const reading = this.#advance(follower);
-      follower.reading = reading.catch(() => undefined);
+  #read(): Promise<void> {
+    this.#next ??= this.#reading.then(() => {
+      this.#next = undefined;
+      const reading = this.#advance();
+      this.#reading = reading.catch(() => undefined);
       return reading;
     });
-    return follower.next;
+    return this.#next;
   }
 
-  async #advance(follower: Follower): Promise<void> {
+  async #advance(): Promise<void> {
     const unscoped = this.#deps.db.unscoped('revocations of all nodes');
     for (;;) {
       const readTick = performance.now();
-      const generation = this.#generationOf(follower);
-      if (generation !== follower.begunIn) Object.assign(follower, { position: NOWHERE, begunIn: generation });
-      const { position, sinceMs } = follower;
-      const since = new Date(this.#deps.nowMs() - sinceMs).toISOString();
+      const generation = this.#deps.generation();
+      if (generation !== this.#begunIn) this.#position = NOWHERE;
+      this.#begunIn = generation;
+      const position = this.#position;
+      const since = new Date(this.#deps.nowMs() - this.#follow.sinceMs).toISOString();
       const rows = await unscoped.run((k) =>
         k
           .selectFrom('access_changes')
@@ -201,14 +179,11 @@ export class AccessChanges {
       );
       const last = rows.at(-1);
       if (last) {
-        await tell(
-          follower,
-          rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })),
-        );
-        follower.position = last.seq;
+        await this.#follow.apply(rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })));
+        this.#position = last.seq;
       }
       if (rows.length === BATCH) continue;
-      follower.readTick = readTick;
+      this.#readTick = readTick;
       return;
     }
   }

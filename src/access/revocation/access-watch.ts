@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { at, type Clock } from '../../events/streams/clock.ts';
-import type { Cache } from '../../platform/cache/cache.ts';
 import { InvalidTokenError } from '../identity/invalid-token.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
@@ -162,7 +161,6 @@ function keyOf({ kind, subject, item }: AccessChange): string {
 }
 
 interface EndFollowers {
-  cache: Pick<Cache, 'generation'>;
   changes: AccessChanges;
   denied: DenyList;
   directory: AccessDirectory;
@@ -174,23 +172,14 @@ interface EndFollowers {
  * Subscribes the token checks and the watchers to revocations. Each revocation is applied to the checks before the
  * watchers are notified, so that the first check of a watcher added later detects it.
  */
-export function followEnds({ cache, changes, denied, directory, sessions, watch }: EndFollowers): void {
+export function followEnds({ changes, denied, directory, sessions, watch }: EndFollowers): void {
   changes.follow({
-    kinds: ['client', 'token', 'session'],
     sinceMs: ENDED_SESSION_MS,
     async apply(ended) {
       for (const { kind, subject } of ended) if (kind === 'client') directory.forget(subject);
+      sessions.forget(ended);
       await denied.apply(ended);
       await watch.apply(ended);
     },
-  });
-  // No request depends on this one: it keeps the cache small, and right for processes that have just started.
-  changes.follow({
-    kinds: ['session'],
-    sinceMs: ENDED_SESSION_MS,
-    mayLag: true,
-    // A Redis server that restarts from its disk, or a replica that replaces it, may lack the latest removals.
-    generation: () => cache.generation,
-    apply: (ended) => sessions.forget(ended),
   });
 }

@@ -1,12 +1,17 @@
+import DataLoader from 'dataloader';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { isUuid } from '../../lib/input.ts';
-import { type Cache, CacheUnavailableError, type NodeSessions } from '../../platform/cache/cache.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { outsideRequest } from '../../platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
 
-interface NewSession {
+/** A session that a login creates or a refresh prolongs. */
+export interface NewSession {
   sessionId: string;
   nodeId: string;
   supervisorId: string;
@@ -14,65 +19,83 @@ interface NewSession {
   expiresAtMs: number;
 }
 
+/** A session that the database had as not revoked. */
+interface KnownSession {
+  nodeId: string;
+  subject: string;
+  expiresAtMs: number;
+}
+
 /** A selection of sessions: all of a supervisor, all of a client, or a single one. */
 type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId: string };
-
-const REBUILD_LOCK_MS = 10_000;
-/**
- * The number of sessions beyond `maxSessions` that the cache accepts, because sessions that a login ends may leave the
- * cache after the new one has been added.
- */
-const CACHE_SURPLUS = 100;
 
 /** The supervisor when a login was accepted. */
 type SeenSupervisor = Pick<SupervisorRecord, 'passwordHash' | 'role'>;
 
+const MAX_KNOWN = 50_000;
+/** The longest time, in ms, that a request waits until its session has been read. */
+const READ_WITHIN_MS = 2_000;
+
 interface SessionsDependencies {
   db: Db;
   changes: AccessChanges;
-  cache: Cache;
-  /** Whether all processes share the cache; then a session that is absent from it is not live. */
-  isShared: boolean;
+  /** Returns a number that changes when another server is met, which may lack what was last committed. */
+  generation(): number;
   maxSessions: number;
-  nowMs(): number;
+  /** The clock of the sessions' ends, in ms since 1970. */
+  clock: { nowMs(): number };
+  /** Called after a session was created or prolonged. Never rejects. */
+  mirror?: ((session: NewSession) => Promise<void>) | undefined;
 }
 
-/** Creates, prolongs and ends sessions. The database decides; the cache answers whether a session is live. */
+/**
+ * Creates, prolongs and ends sessions. The database decides. Each process caches the sessions that it has seen, which
+ * `forget` corrects; a session that is not cached is read, so that dropping one never ends it.
+ */
 export class Sessions {
   readonly #deps: SessionsDependencies;
-  readonly #rebuilds = new Map<string, Promise<void>>();
+  readonly #maxKnown: number;
+  #known: BoundedMap<string, KnownSession>;
+  /** The generation of the database that `#known` was read in. */
+  #knownIn: number;
+  /** The sessions that were ended during the read that is running; undefined while none is. */
+  #ended: Set<string> | undefined;
+  #reading: Promise<unknown> = Promise.resolve();
+  /** Reads sessions, one statement after another: what is asked for while one runs is in the next, of any tenant. */
+  readonly #reads = new DataLoader((ids: readonly string[]) => this.#read(ids), {
+    cache: false,
+    batchScheduleFn: (read) => void this.#reading.then(read),
+  });
 
-  constructor(deps: SessionsDependencies) {
+  constructor(deps: SessionsDependencies, maxKnown = MAX_KNOWN) {
     this.#deps = deps;
+    this.#maxKnown = maxKnown;
+    this.#known = new BoundedMap(maxKnown);
+    this.#knownIn = deps.generation();
   }
 
   /**
-   * Checks whether the session of a login token is live.
-   * @throws Refusal `service_unavailable` while the cache is down or being rebuilt.
+   * Checks whether the session of a login token is live. Without a statement if the session is cached; sessions that
+   * end are checked by the deny list first.
+   * @throws Refusal `service_unavailable` when the session cannot be read.
    */
-  async isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): Promise<boolean> {
-    const { nodeId, subject, sessionId } = principal;
-    if (sessionId === undefined) return false;
-    const { cache, isShared, nowMs } = this.#deps;
-    const ask = () => withCache(async () => cache.sessionState(nodeId, subject, sessionId, nowMs()));
-    const state = await ask();
-    if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
-    if (state === 'absent') return this.#isLiveInDatabase(nodeId, subject, sessionId);
-    await this.#rebuilt(nodeId);
-    const rebuilt = await ask();
-    if (rebuilt === 'unready') throw serviceUnavailable();
-    return rebuilt === 'live';
+  async isLive({ nodeId, subject, sessionId }: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): Promise<boolean> {
+    if (sessionId === undefined || !isUuid(sessionId)) return false;
+    const { clock } = this.#deps;
+    this.#followServer();
+    let session = this.#known.get(sessionId);
+    // A refresh by another process may have prolonged it.
+    if (!session || session.expiresAtMs <= clock.nowMs()) session = await this.#readSoon(sessionId);
+    return session?.nodeId === nodeId && session.subject === subject && session.expiresAtMs > clock.nowMs();
   }
 
   /**
    * Creates a session. When the supervisor then has more than `maxSessions`, those that expire first are ended. Returns
    * false when the supervisor or the client has been disabled or changed since the login was accepted, and when the
    * session exists or has existed.
-   * @throws Refusal `service_unavailable` when the cache does not accept it; there is no session then.
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
-    this.#requireCache(session);
-    const { db, changes } = this.#deps;
+    const { db, changes, mirror } = this.#deps;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const isOpen = await changes.commit(async (ended) => {
       if (!(await this.#holdAccess(session, seen))) return false;
@@ -95,22 +118,15 @@ export class Sessions {
       for (const id of oldest) ended({ kind: 'session', nodeId, subject: supervisorId, item: id });
       return true;
     });
-    if (!isOpen) return false;
-    try {
-      await this.#cache(session);
-    } catch (error) {
-      // Its tokens were never sent. Deleted and not revoked, since an old refresh token begins the same session again.
-      await db.forNode(nodeId).run((k) => k.deleteFrom('sessions').where('id', '=', sessionId));
-      throw error;
-    }
-    return true;
+    if (isOpen) await mirror?.(session);
+    return isOpen;
   }
 
   /** Ends sessions within the transaction of `AccessChanges.commit`, and passes each revocation to `ended`. */
   async end(nodeId: string, which: SessionsOf, ended: (change: AccessChange) => void): Promise<void> {
     if ('sessionId' in which && !isUuid(which.sessionId)) return;
     const { column, id } = placeOf(which);
-    const now = new Date(this.#deps.nowMs()).toISOString();
+    const now = this.#now();
     const rows = await this.#deps.db
       .forNode(nodeId)
       .run((k) =>
@@ -125,21 +141,17 @@ export class Sessions {
     for (const row of rows) ended({ kind: 'session', nodeId, subject: row.supervisor_id, item: row.id });
   }
 
-  /** Removes ended sessions from the cache. */
-  async forget(changes: readonly AccessChange[]): Promise<void> {
-    const { cache } = this.#deps;
-    const removed = changes.map(({ nodeId, subject, item }) =>
-      item === null ? undefined : cache.removeSessions(nodeId, subject, [item]),
-    );
-    await Promise.all(removed);
+  /** Drops ended sessions from the cache, and from the result of a read in progress, which may have begun before. */
+  forget(changes: readonly AccessChange[]): void {
+    for (const { kind, item } of changes) {
+      if (kind !== 'session' || item === null) continue;
+      this.#known.delete(item);
+      this.#ended?.add(item);
+    }
   }
 
-  /**
-   * Prolongs a live session; returns false when there is none.
-   * @throws Refusal `service_unavailable` when the cache does not accept it.
-   */
+  /** Prolongs a live session; returns false when there is none. */
   async prolong(session: NewSession): Promise<boolean> {
-    this.#requireCache(session);
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const rows = await this.#deps.db.forNode(nodeId).run((k) =>
       k
@@ -149,17 +161,62 @@ export class Sessions {
         .where('supervisor_id', '=', supervisorId)
         .where('client_id', '=', session.clientId)
         .where('revoked_at', 'is', null)
-        .where('expires_at', '>', new Date(this.#deps.nowMs()).toISOString())
+        .where('expires_at', '>', this.#now())
         .returning('id'),
     );
     if (rows.length === 0) return false;
-    await withCache(() => this.#deps.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
+    await this.#deps.mirror?.(session);
     return true;
   }
 
-  /** Refuses a login or refresh that the cache would refuse, before it ends older sessions in the database. */
-  #requireCache({ nodeId }: NewSession): void {
-    if (this.#deps.cache.refusesSessions(nodeId)) throw serviceUnavailable();
+  #now(): string {
+    return new Date(this.#deps.clock.nowMs()).toISOString();
+  }
+
+  /** Empties the cache when the database's server has changed. */
+  #followServer(): void {
+    const generation = this.#deps.generation();
+    if (generation === this.#knownIn) return;
+    this.#known = new BoundedMap(this.#maxKnown);
+    this.#knownIn = generation;
+  }
+
+  async #readSoon(sessionId: string): Promise<KnownSession | undefined> {
+    try {
+      return await withTimeout(this.#reads.load(sessionId), READ_WITHIN_MS);
+    } catch (error) {
+      throw serviceUnavailable(error);
+    }
+  }
+
+  #read(ids: readonly string[]): Promise<(KnownSession | undefined)[]> {
+    const reading = outsideRequest(() => this.#readNow(ids));
+    const isOver = () => {
+      this.#ended = undefined;
+    };
+    this.#reading = reading.then(isOver, isOver);
+    return reading;
+  }
+
+  async #readNow(ids: readonly string[]): Promise<(KnownSession | undefined)[]> {
+    const ended = new Set<string>();
+    this.#ended = ended;
+    const generation = this.#deps.generation();
+    const rows = await this.#deps.db.unscoped('sessions of all nodes').run((k) =>
+      k
+        .selectFrom('sessions')
+        .select(['id', 'node_id', 'supervisor_id', 'expires_at'])
+        .where((eb) => isOneOf(eb, 'id', ids))
+        .where('revoked_at', 'is', null),
+    );
+    const live = new Map<string, KnownSession>();
+    for (const { id, node_id: nodeId, supervisor_id: subject, expires_at } of rows) {
+      if (!ended.has(id)) live.set(id, { nodeId, subject, expiresAtMs: Date.parse(expires_at) });
+    }
+    this.#followServer();
+    // What a former server had says nothing about the present one.
+    if (generation === this.#knownIn) for (const [id, session] of live) this.#known.set(id, session);
+    return ids.map((id) => live.get(id));
   }
 
   /**
@@ -187,8 +244,8 @@ export class Sessions {
   }
 
   async #endOldest({ nodeId, supervisorId, sessionId }: NewSession): Promise<string[]> {
-    const { db, maxSessions, nowMs } = this.#deps;
-    const now = new Date(nowMs()).toISOString();
+    const { db, maxSessions } = this.#deps;
+    const now = this.#now();
     const rows = await db.forNode(nodeId).run((k) =>
       k
         .updateTable('sessions')
@@ -210,84 +267,9 @@ export class Sessions {
     );
     return rows.map((row) => row.id);
   }
-
-  /** Adds a session to the cache. The sessions that were ended for it have usually left the cache before. */
-  async #cache({ nodeId, supervisorId, sessionId, expiresAtMs }: Omit<NewSession, 'clientId'>): Promise<void> {
-    const { cache, maxSessions, nowMs } = this.#deps;
-    await withCache(() =>
-      cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS),
-    );
-  }
-
-  /** Looks up a session in the database, because one created by another process is not in this process's own cache. */
-  async #isLiveInDatabase(nodeId: string, subject: string, sessionId: string): Promise<boolean> {
-    if (!isUuid(subject) || !isUuid(sessionId)) return false;
-    const { db, nowMs } = this.#deps;
-    const [row] = await db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .selectFrom('sessions')
-          .select('expires_at')
-          .where('id', '=', sessionId)
-          .where('supervisor_id', '=', subject)
-          .where('revoked_at', 'is', null)
-          .where('expires_at', '>', new Date(nowMs()).toISOString()),
-      );
-    if (!row) return false;
-    await this.#cache({ nodeId, supervisorId: subject, sessionId, expiresAtMs: Date.parse(row.expires_at) });
-    return true;
-  }
-
-  /** Rebuilds the cached sessions of a tenant; concurrent callers in this process share one rebuild. */
-  #rebuilt(nodeId: string): Promise<void> {
-    const before = this.#rebuilds.get(nodeId);
-    if (before) return before;
-    const rebuilding = this.#rebuild(nodeId).finally(() => this.#rebuilds.delete(nodeId));
-    this.#rebuilds.set(nodeId, rebuilding);
-    return rebuilding;
-  }
-
-  async #rebuild(nodeId: string): Promise<void> {
-    const { cache } = this.#deps;
-    const release = await withCache(() => cache.lock(`rebuild:{${nodeId}}`, REBUILD_LOCK_MS));
-    if (!release) throw serviceUnavailable();
-    try {
-      await withCache(() => cache.rebuildSessions(nodeId, () => this.#read(nodeId)));
-    } finally {
-      await release();
-    }
-  }
-
-  async #read(nodeId: string): Promise<NodeSessions> {
-    const { db, nowMs } = this.#deps;
-    const rows = await db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .selectFrom('sessions')
-          .select(['id', 'supervisor_id', 'expires_at', 'revoked_at'])
-          .where('expires_at', '>', new Date(nowMs()).toISOString()),
-      );
-    const sessionOf = (row: (typeof rows)[number]) => ({
-      subject: row.supervisor_id,
-      sessionId: row.id,
-      expiresAtMs: Date.parse(row.expires_at),
-    });
-    const { live = [], ended = [] } = Object.groupBy(rows, (row) => (row.revoked_at === null ? 'live' : 'ended'));
-    return { live: live.map(sessionOf), ended: ended.map(sessionOf) };
-  }
 }
 
 function placeOf(which: SessionsOf): { column: 'supervisor_id' | 'client_id' | 'id'; id: string } {
   if ('supervisorId' in which) return { column: 'supervisor_id', id: which.supervisorId };
   return 'clientId' in which ? { column: 'client_id', id: which.clientId } : { column: 'id', id: which.sessionId };
-}
-
-async function withCache<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof CacheUnavailableError ? serviceUnavailable(error) : error;
-  }
 }

@@ -33,7 +33,7 @@ export class ConsoleSessions {
   /**
    * Signs a supervisor in, and ends the sessions whose refresh tokens the browser has.
    * @throws Refusal `invalid_client`, `invalid_grant`, `rate_limit_exceeded` after twenty failures from the address
-   * within a minute; `service_unavailable` while the cache accepts no session, or when too many sign-ins wait.
+   * within a minute; `service_unavailable` when too many sign-ins wait.
    */
   signIn(
     { client_id: clientId, username, password }: Record<'client_id' | 'username' | 'password', string>,
@@ -59,7 +59,7 @@ export class ConsoleSessions {
   /**
    * Redeems the refresh token of a session. Several count as none, because a server on a sibling domain may have added
    * one.
-   * @throws Refusal `invalid_client`, `invalid_grant`; `service_unavailable` while the cache accepts no session.
+   * @throws Refusal `invalid_client`, `invalid_grant`.
    */
   async renew(clientId: string, refreshTokens: readonly string[]): Promise<TokenResponse> {
     const client = await this.#find(clientId);

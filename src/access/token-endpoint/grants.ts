@@ -129,7 +129,7 @@ async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redempti
     (await sessions.prolong(session)) ||
     (claims.issuedAt === undefined &&
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
-  // The token is redeemed last, so that it still can be when the cache has refused the refresh.
+  // The token is redeemed last, so that it still can be when the refresh has failed before.
   if (!isLive || !(await isStillGood(deps, redemption))) return undefined;
   return { response: await issuer.forLogin(supervisor, scope, sessionId, client), isApi: false };
 }

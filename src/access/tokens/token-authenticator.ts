@@ -52,7 +52,7 @@ export class TokenAuthenticator {
 
   /**
    * Checks that a token that was accepted a few minutes ago has not been revoked since; it may have expired. Does not
-   * ask the cache.
+   * read the session.
    */
   async recheck(principal: Principal): Promise<void> {
     if (!(await this.#deps.directory.admits(principal))) await this.#refuse(principal);

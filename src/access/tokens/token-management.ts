@@ -58,7 +58,7 @@ export class TokenManagement {
     if (!signed) return INACTIVE;
     const principal = await unlessInvalid(async () => {
       const claimed = await authenticator.checkClaims(signed);
-      // Another tenant's session is not looked up: an error while the cache is down would reveal that the token is
+      // Another tenant's session is not looked up: an error while it cannot be read would reveal that the token is
       // valid.
       if (claimed.nodeId === client.nodeId) await authenticator.checkSession(claimed);
       return claimed;

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { Passwords } from '../../access/credentials/passwords.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
-import { MemoryCache } from '../../platform/cache/memory-cache.ts';
 import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir } from '../../platform/config/data-dir.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';
@@ -118,8 +117,6 @@ export async function openAdministration({ env, stack }: CommandInput, advice: A
   const { buildAdministration } = await import('../../access/access.ts');
   const administration = buildAdministration({
     database,
-    cache: stack.adopt(new MemoryCache(), (opened) => opened.stop()),
-    isCacheShared: false,
     pepper: readSecrets(config, variables).pepper,
     passwords: new Passwords(),
     maxSessions: config.maxSessions,

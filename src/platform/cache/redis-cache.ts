@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { type Cache, CacheUnavailableError, type NodeSessions, type SessionState } from './cache.ts';
+import { type Cache, CacheUnavailableError } from './cache.ts';
 import {
   type CountedFailure,
   type CountedRequest,
@@ -13,19 +12,7 @@ import {
   secondsLeft,
 } from './counts.rules.ts';
 import { RedisConnection } from './redis-connection.ts';
-import {
-  ADD_SESSION,
-  BEGIN_REBUILD,
-  COUNT_FAILURE,
-  COUNT_REQUEST,
-  MAKE_READY,
-  PROLONG_SESSION,
-  REBUILD_SUBJECT,
-  RELEASE_LOCK,
-  REMOVE_SESSIONS,
-  SESSION_STATE,
-  TAKE_LOCK,
-} from './redis-scripts.ts';
+import { COUNT_FAILURE, COUNT_REQUEST, type LuaScript } from './redis-scripts.ts';
 
 /** Requests of a client that one call of the script `COUNT_REQUEST` counts: of one second, so that they are alike. */
 interface Counting {
@@ -63,28 +50,22 @@ function secondOf(ms: number): number {
   return Math.floor(ms / SECOND_MS);
 }
 
-const REMOVED_FOR_MS = 60_000;
-const REBUILD_FOR_MS = 60_000;
-// Longer than any session can live, even if clocks are wrong: it only removes unused keys.
-const KEY_LIFETIME_MS = 366 * 24 * 3_600_000;
-const SUBJECTS_AT_ONCE = 200;
-
 export interface RedisCacheOptions {
   url: string;
   /** The prefix of every key. */
   keyPrefix?: string | undefined;
-  /** Called once for each outage, with its first error. */
+  /** Called once for each outage, with its first error, and once when a server begins to reject the health check. */
   onOutage?: ((error: unknown) => void) | undefined;
-  /** Called when `isRefusing` has become true, with the refusal. */
-  onRefusal?: ((error: unknown) => void) | undefined;
 }
 
 /** The cache that all processes share. All keys of a script are in one slot, since they have the same hash tag. */
 export class RedisCache implements Cache {
   readonly #redis: RedisConnection;
   readonly #prefix: string;
-  readonly #onRefusal: (error: unknown) => void;
+  readonly #onOutage: (error: unknown) => void;
   readonly #countings = new Map<string, Counting>();
+  /** Whether a server answered the last health check by an error. */
+  #isRejected = false;
 
   /**
    * Opens the cache even if Redis does not respond yet; needs Redis 6.2 or later.
@@ -94,61 +75,10 @@ export class RedisCache implements Cache {
     return new RedisCache(await RedisConnection.open(options), options);
   }
 
-  private constructor(redis: RedisConnection, { keyPrefix = '', onRefusal = () => undefined }: RedisCacheOptions) {
+  private constructor(redis: RedisConnection, { keyPrefix = '', onOutage = () => undefined }: RedisCacheOptions) {
     this.#redis = redis;
     this.#prefix = keyPrefix;
-    this.#onRefusal = onRefusal;
-  }
-
-  async sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): Promise<SessionState> {
-    const [sessions, , ready] = this.#keys(nodeId, subject);
-    const state = await this.#redis.route.run(SESSION_STATE, [sessions, ready], [sessionId, nowMs]);
-    if (state === -1) return 'unready';
-    return state === 1 ? 'live' : 'absent';
-  }
-
-  async addSession(
-    nodeId: string,
-    subject: string,
-    sessionId: string,
-    expiresAtMs: number,
-    nowMs: number,
-    maxSessions: number,
-  ): Promise<string[]> {
-    const args = [sessionId, expiresAtMs, nowMs, maxSessions, KEY_LIFETIME_MS, REMOVED_FOR_MS];
-    const evicted = await this.#redis.route.run(ADD_SESSION, this.#keys(nodeId, subject), args);
-    return Array.isArray(evicted) ? evicted.map(String) : [];
-  }
-
-  async prolongSession(nodeId: string, subject: string, sessionId: string, expiresAtMs: number): Promise<void> {
-    await this.#redis.route.run(PROLONG_SESSION, this.#keys(nodeId, subject), [
-      sessionId,
-      expiresAtMs,
-      KEY_LIFETIME_MS,
-    ]);
-  }
-
-  async removeSessions(nodeId: string, subject: string, sessionIds: readonly string[]): Promise<void> {
-    if (sessionIds.length === 0) return;
-    await this.#redis.route.run(REMOVE_SESSIONS, this.#keys(nodeId, subject), [REMOVED_FOR_MS, ...sessionIds]);
-  }
-
-  async rebuildSessions(nodeId: string, read: () => Promise<NodeSessions>): Promise<void> {
-    const token = randomUUID();
-    const rebuilding = `${this.#prefix}rebuilding:{${nodeId}}`;
-    await this.#redis.route.run(BEGIN_REBUILD, [rebuilding], [token, REBUILD_FOR_MS]);
-    const { live, ended = [] } = await read();
-    await ofEachSubject(ended, async (subject, own) => {
-      const ids = own.map(({ sessionId }) => sessionId);
-      await this.removeSessions(nodeId, subject, ids);
-    });
-    await ofEachSubject(live, async (subject, own) => {
-      const pairs = own.flatMap(({ sessionId, expiresAtMs }) => [sessionId, expiresAtMs]);
-      const keys = [...this.#keys(nodeId, subject), rebuilding];
-      await this.#redis.route.run(REBUILD_SUBJECT, keys, [KEY_LIFETIME_MS, token, ...pairs]);
-    });
-    const isWhole = await this.#redis.route.run(MAKE_READY, [rebuilding, this.#readyKey(nodeId)], [token]);
-    if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was lost while it was rebuilt'));
+    this.#onOutage = onOutage;
   }
 
   /** Counts the requests of a client that come within one tick of the event loop, and the same second, by one call. */
@@ -194,60 +124,29 @@ export class RedisCache implements Cache {
     return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
   }
 
-  get generation(): number {
-    return this.#redis.generation;
-  }
-
-  async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {
-    const key = `${this.#prefix}lock:${name}`;
-    const token = randomUUID();
-    if ((await this.#redis.route.run(TAKE_LOCK, [key], [token, ttlMs])) === null) return undefined;
-    return async () => {
-      // A lock that cannot be released now expires.
-      await this.#redis.route.run(RELEASE_LOCK, [key], [token]).catch(() => undefined);
-    };
-  }
-
   async checkHealth(): Promise<void> {
-    const wasRefusing = this.isRefusing;
+    const { ErrorReply } = await import('redis');
+    const wasRejected = this.#isRejected;
+    this.#isRejected = false;
     try {
       await this.#redis.route.checkHealth(`${this.#prefix}health`);
     } catch (error) {
-      if (this.isRefusing && !wasRefusing && error instanceof CacheUnavailableError) this.#onRefusal(error.cause);
+      this.#isRejected = error instanceof CacheUnavailableError && error.cause instanceof ErrorReply;
+      if (this.#isRejected && !wasRejected) this.#onOutage(error);
       throw error;
     }
   }
 
-  get isRefusing(): boolean {
-    return this.#redis.route.isRefusing;
-  }
-
-  refusesSessions(nodeId: string): boolean {
-    return this.#redis.route.refuses(this.#readyKey(nodeId));
+  /** Runs a script on keys of one slot, for `session-mirror.ts`: to be deleted with it. */
+  run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.#redis.route.run(
+      script,
+      keys.map((key) => `${this.#prefix}${key}`),
+      args,
+    );
   }
 
   async stop(): Promise<void> {
     await this.#redis.stop();
-  }
-
-  #readyKey(nodeId: string): string {
-    return `${this.#prefix}ready:{${nodeId}}`;
-  }
-
-  #keys(nodeId: string, subject: string): [sessions: string, removed: string, ready: string] {
-    const ofSubject = `{${nodeId}}:${subject}`;
-    return [`${this.#prefix}s:${ofSubject}`, `${this.#prefix}removed:${ofSubject}`, this.#readyKey(nodeId)];
-  }
-}
-
-/** Calls `work` with the sessions of each subject, for up to 200 subjects at a time. */
-async function ofEachSubject<Session extends { subject: string }>(
-  sessions: readonly Session[],
-  work: (subject: string, own: readonly Session[]) => Promise<void>,
-): Promise<void> {
-  const subjects = [...Map.groupBy(sessions, ({ subject }) => subject)];
-  for (let first = 0; first < subjects.length; first += SUBJECTS_AT_ONCE) {
-    const some = subjects.slice(first, first + SUBJECTS_AT_ONCE);
-    await Promise.all(some.map(([subject, own]) => work(subject, own)));
   }
 }

@@ -18,11 +18,7 @@ const SETTLED_WITHIN_MS = 1_000;
 
 /** Reads the topology of a cluster from one of its servers. @throws CacheUnavailableError */
 export async function topologyBy(server: RedisServer): Promise<Topology> {
-  const [slots, nodes] = await Promise.all([
-    server.command(['CLUSTER', 'SLOTS']),
-    server.command(['CLUSTER', 'NODES']),
-  ]);
-  return topologyOf(slots, nodes, server.url);
+  return topologyOf(await server.command(['CLUSTER', 'SLOTS']), server.url);
 }
 
 /** Checks whether a server belongs to a cluster. @throws CacheUnavailableError if the connection is lost meanwhile. */
@@ -37,8 +33,6 @@ export async function isInCluster(server: RedisServer): Promise<boolean> {
 interface RedisClusterOptions {
   /** Whether an outage that has already been reported continues. */
   isOut: boolean;
-  /** Called when a server is connected, and when slots get another master. */
-  onChange(): void;
   /** Called once for each outage, which lasts from the first lost server until every slot has a connected one. */
   onOutage(error: unknown): void;
 }
@@ -119,14 +113,6 @@ export class RedisCluster implements RedisRoute {
     throw new CacheUnavailableError(new Error('the cluster is down: cluster_state is not ok'));
   }
 
-  get isRefusing(): boolean {
-    return this.#masters.values().some((server) => server.isRefusing);
-  }
-
-  refuses(key: string): boolean {
-    return this.#owners[slotOf(key)]?.isRefusing ?? false;
-  }
-
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);
@@ -186,17 +172,9 @@ export class RedisCluster implements RedisRoute {
       this.#newcomers.delete(url);
     }
     const owners: (RedisServer | undefined)[] = [];
-    let isOther = false;
-    for (const { first, last, url, epoch } of ranges) {
+    for (const { first, last, url } of ranges) {
       const server = this.#masters.get(url);
-      if (server && server.epoch !== epoch) {
-        server.epoch = epoch;
-        isOther = true;
-      }
-      for (let slot = first; slot <= last; slot += 1) {
-        isOther ||= this.#owners[slot] !== server;
-        owners[slot] = server;
-      }
+      for (let slot = first; slot <= last; slot += 1) owners[slot] = server;
     }
     this.#owners = owners;
     this.#isCovered = Array.from({ length: SLOT_COUNT }, (_, slot) => owners[slot]).every((owner) => owner);
@@ -207,7 +185,6 @@ export class RedisCluster implements RedisRoute {
       this.#masters.delete(url);
     }
     if (this.isWhole) this.#isOut = false;
-    if (isOther) this.#options.onChange();
   }
 
   #open(url: string): Promise<RedisServer> {
@@ -215,7 +192,6 @@ export class RedisCluster implements RedisRoute {
       url,
       onReady: () => {
         if (this.isWhole) this.#isOut = false;
-        this.#options.onChange();
       },
       onOutage: (error) => this.#reportOutage(error),
     });

@@ -7,8 +7,6 @@ const refused = () => Promise.reject(new CacheUnavailableError(new Error('Redis 
 const NOT_THERE: RedisRoute = {
   run: refused,
   checkHealth: refused,
-  isRefusing: false,
-  refuses: () => false,
 };
 
 interface RedisConnectionOptions {
@@ -27,7 +25,6 @@ export class RedisConnection {
   #cluster: RedisCluster | undefined;
   #route: RedisRoute = NOT_THERE;
   #learning: Promise<void> | undefined;
-  #generation = 0;
   /** Whether the current outage has been reported, as long as Redis is not known to be a cluster. */
   #isOut = false;
   #isStopped = false;
@@ -59,11 +56,6 @@ export class RedisConnection {
     this.#onOutage = onOutage;
   }
 
-  /** A number that changes when writes or messages may have been lost, by a lost connection or a failover. */
-  get generation(): number {
-    return this.#generation;
-  }
-
   /** The route to the server of a key; it refuses every command until Redis was connected for the first time. */
   get route(): RedisRoute {
     return this.#route;
@@ -77,7 +69,6 @@ export class RedisConnection {
   }
 
   #isThere(seed: RedisServer): void {
-    if (!this.#cluster) this.#generation += 1;
     // If the connection is lost meanwhile, the next connection repeats this.
     this.#learning = this.#learn(seed).catch(() => undefined);
   }
@@ -88,9 +79,6 @@ export class RedisConnection {
     if (isCluster) {
       this.#cluster ??= new RedisCluster(seed, {
         isOut: this.#isOut,
-        onChange: () => {
-          this.#generation += 1;
-        },
         onOutage: this.#onOutage,
       });
       await this.#cluster.look(seed);

@@ -16,10 +16,6 @@ export interface RedisRoute {
    * does not.
    */
   checkHealth(name: string): Promise<void>;
-  /** Whether a server answered the last check by an error. */
-  readonly isRefusing: boolean;
-  /** Whether the server of a key did. */
-  refuses(key: string): boolean;
 }
 
 /** Longer than this process stalls while it loads its code: the client would take that for a silent server. */
@@ -70,12 +66,6 @@ async function newClient(url: string, onLost: () => void) {
  */
 export class RedisServer implements RedisRoute {
   readonly url: string;
-  /**
-   * The epoch passed to scripts that need it: in a cluster the epoch of this server's slots, which grows with each
-   * failover; otherwise 0.
-   */
-  epoch = '0';
-  isRefusing = false;
   readonly #client: Client;
   readonly #onOutage: (error: unknown) => void;
   readonly #watchdog: NodeJS.Timeout;
@@ -135,7 +125,7 @@ export class RedisServer implements RedisRoute {
   }
 
   async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const given = this.#given(script, keys, args);
+    const given = givenTo(keys, args);
     try {
       // The client's own method for scripts takes longer.
       return this.#heard(await this.#client.sendCommand(['EVALSHA', script.sha1, ...given]));
@@ -156,7 +146,7 @@ export class RedisServer implements RedisRoute {
 
   /** Runs a script on a slot that is still being moved to this server. @throws CacheUnavailableError if it fails. */
   async runAsking(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const command = ['EVAL', script.source, ...this.#given(script, keys, args)];
+    const command = ['EVAL', script.source, ...givenTo(keys, args)];
     // Sent together, since ASKING applies only to the connection's next command.
     const [, reply] = await Promise.all([this.command(['ASKING']), this.command(command)]);
     return reply;
@@ -174,22 +164,16 @@ export class RedisServer implements RedisRoute {
   }
 
   async checkHealth(key: string): Promise<void> {
-    const { ErrorReply } = await import('redis');
     try {
       await this.run(CHECK_HEALTH, [key], [HEALTH_KEY_MS]);
-      this.isRefusing = false;
     } catch (error) {
-      const reply =
-        error instanceof CacheUnavailableError && error.cause instanceof ErrorReply ? error.cause : undefined;
-      const redirection = reply && redirectionOf(reply.message, this.url);
-      this.isRefusing = reply !== undefined && (!redirection || redirection.kind === 'down');
+      const redirection =
+        error instanceof CacheUnavailableError && error.cause instanceof Error
+          ? redirectionOf(error.cause.message, this.url)
+          : undefined;
       // A server that redirects is well: the slot is being moved.
       if (!redirection || redirection.kind === 'down') throw error;
     }
-  }
-
-  refuses(): boolean {
-    return this.isRefusing;
   }
 
   stop(): void {
@@ -223,13 +207,6 @@ export class RedisServer implements RedisRoute {
       }
     }
     return new CacheUnavailableError(error);
-  }
-
-  /** Returns what a script is given, as its command has it: the number of keys, the keys and the arguments. */
-  #given({ needsEpoch }: LuaScript, keys: readonly string[], args: readonly (string | number)[]): string[] {
-    const given = [`${keys.length}`, ...keys, ...args.map(String)];
-    if (needsEpoch) given.push(this.epoch);
-    return given;
   }
 
   #connect(): void {
@@ -279,6 +256,11 @@ export class RedisServer implements RedisRoute {
       },
     );
   }
+}
+
+/** Returns what a script is given, as its command has it: the number of keys, the keys and the arguments. */
+function givenTo(keys: readonly string[], args: readonly (string | number)[]): string[] {
+  return [`${keys.length}`, ...keys, ...args.map(String)];
 }
 
 function isNoScript(error: unknown): boolean {

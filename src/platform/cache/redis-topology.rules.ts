@@ -27,8 +27,6 @@ interface SlotRange {
   readonly first: number;
   readonly last: number;
   readonly url: string;
-  /** The epoch of the master, which increases whenever the slots move to another master. */
-  readonly epoch: string;
 }
 
 export interface Topology {
@@ -38,15 +36,10 @@ export interface Topology {
 }
 
 /**
- * Parses the topology of a cluster from the replies of one of its members to CLUSTER SLOTS and CLUSTER NODES.
+ * Parses the topology of a cluster from the reply of one of its members to CLUSTER SLOTS.
  * @param asked the URL of that member; except for host and port, it is valid for the others too.
  */
-export function topologyOf(slots: unknown, nodes: unknown, asked: string): Topology {
-  const epochs = new Map<string, string>();
-  for (const line of String(nodes).split('\n')) {
-    const [id = '', , , , , , epoch = '0'] = line.split(' ');
-    epochs.set(id, epoch);
-  }
+export function topologyOf(slots: unknown, asked: string): Topology {
   const members = new Set<string>();
   const ranges = listOf(slots).map((entry): SlotRange => {
     const [first, last, ...servers] = listOf(entry);
@@ -55,8 +48,7 @@ export function topologyOf(slots: unknown, nodes: unknown, asked: string): Topol
       return urlAt(asked, host, port);
     });
     for (const url of urls) members.add(url);
-    const [, , id] = listOf(servers[0]);
-    return { first: Number(first), last: Number(last), url: urls[0] ?? asked, epoch: epochs.get(String(id)) ?? '0' };
+    return { first: Number(first), last: Number(last), url: urls[0] ?? asked };
   });
   return { ranges, members: [...members] };
 }

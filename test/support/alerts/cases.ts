@@ -175,26 +175,8 @@ export const CASES: readonly AlertCase[] = [
     { [part('cache', GATEWAY_1)]: level(1, 0, 0) },
     {
       labels: { ...onGateway, part: 'cache' },
-      description: 'gateway-1:4001 cannot reach Redis: login tokens are rejected.',
-    },
-  ),
-  lasting(
-    'PortcullisCacheAway',
-    2,
-    { [part('cache', GATEWAY_1)]: level(1, 0, 0), [`portcullis_cache_refusing{${GATEWAY_1}}`]: level(0, 0, 1) },
-    {
-      when: 'Redis does not merely refuse',
-      labels: { ...onGateway, part: 'cache' },
-      description: 'gateway-1:4001 cannot reach Redis: login tokens are rejected.',
-    },
-  ),
-  lasting(
-    'PortcullisCacheRefuses',
-    1,
-    { [`portcullis_cache_refusing{${GATEWAY_1}}`]: level(0, 1, 1) },
-    {
-      labels: onGateway,
-      description: 'gateway-1:4001 gets errors from Redis for writes or reads: logins and refreshes get 503.',
+      description:
+        'gateway-1:4001 cannot reach Redis, or Redis rejects its commands: limits are counted by each process alone.',
     },
   ),
   lasting(

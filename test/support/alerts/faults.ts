@@ -89,14 +89,14 @@ export const FAULTS: readonly AlertFault[] = [
   },
   {
     name: 'Redis is killed',
-    runbook: 'redis.md#the-cache-is-down',
+    runbook: 'redis.md#redis-is-down-or-rejects-commands',
     fires: ['PortcullisCacheAway', 'PortcullisCountsAlone'],
     make: killed(({ lab }) => lab.servers.redis),
   },
   {
     name: 'Redis has no replica, and refuses writes',
-    runbook: 'redis.md#redis-refuses-commands',
-    fires: ['PortcullisCacheRefuses', 'PortcullisCountsAlone'],
+    runbook: 'redis.md#redis-is-down-or-rejects-commands',
+    fires: ['PortcullisCacheAway', 'PortcullisCountsAlone'],
     async make({ lab }, end) {
       const { redis } = lab.servers;
       end.defer(() =>
@@ -117,7 +117,7 @@ export const FAULTS: readonly AlertFault[] = [
   },
   {
     name: 'Redis is killed, PostgreSQL takes no counts, and a client comes whose quota is not known yet',
-    runbook: 'redis.md#the-cache-is-down',
+    runbook: 'redis.md#redis-is-down-or-rejects-commands',
     fires: ['PortcullisGuardsFail'],
     follows: {
       PortcullisCacheAway: 'Redis is down',

@@ -16,10 +16,6 @@ export interface RedisState {
   name: string;
   /** Whether it answers, by refusals. */
   isRefused: boolean;
-  /** The status of a request with a login token that is valid, in this state; undefined where it depends. */
-  reads: 200 | 503 | undefined;
-  /** The status of a login. */
-  logins: 200 | 503 | undefined;
   begin(at: TroubledRedis): Promise<void>;
   /** What happens once access has ended. */
   goOn?(at: TroubledRedis): Promise<void>;
@@ -27,15 +23,13 @@ export interface RedisState {
 }
 
 /** A state that commands bring about and end. */
-function commanded(name: string, reads: 200 | 503, begin: string[][], end: string[][]): RedisState {
+function commanded(name: string, begin: string[][], end: string[][]): RedisState {
   const all = async ({ redis }: TroubledRedis, commands: string[][]) => {
     for (const command of commands) await redisCommand(redis.address(), ...command);
   };
   return {
     name,
     isRefused: name.startsWith('refuses'),
-    reads,
-    logins: 503,
     begin: (at) => all(at, begin),
     end: (at) => all(at, end),
   };
@@ -46,8 +40,6 @@ function line(name: string, begin: (proxy: Server['proxy']) => void): RedisState
   return {
     name,
     isRefused: false,
-    reads: undefined,
-    logins: undefined,
     begin: async ({ redis }) => begin(redis.proxy),
     end: async ({ redis }) => {
       redis.proxy.set('passing');
@@ -83,8 +75,6 @@ export const REDIS_STATES: readonly RedisState[] = [
   {
     name: 'refuses writes since it cannot save its data (MISCONF)',
     isRefused: true,
-    reads: 200,
-    logins: 503,
     begin: async (at) => {
       const dump = await dumpOf(at);
       // A folder has the name of the file to which it saves. A server that was a replica has such a file.
@@ -101,31 +91,27 @@ export const REDIS_STATES: readonly RedisState[] = [
   },
   commanded(
     'refuses writes since it has no replica (NOREPLICAS)',
-    200,
     [configured('min-replicas-to-write', '1')],
     [configured('min-replicas-to-write', '0')],
   ),
   commanded(
     'refuses writes since it has become a replica (READONLY)',
-    200,
     [['REPLICAOF', '127.0.0.1', '1']],
     [['REPLICAOF', 'NO', 'ONE']],
   ),
   commanded(
     'refuses writes since its memory is full (OOM)',
-    200,
     [configured('maxmemory', '1')],
     [configured('maxmemory', '0')],
   ),
-  commanded('refuses writes for lack of a right', 200, [granted('-@write')], [granted('+@all')]),
-  commanded('refuses reads for lack of a right', 503, [granted('-@read')], [granted('+@all')]),
+  commanded('refuses writes for lack of a right', [granted('-@write')], [granted('+@all')]),
+  commanded('refuses reads for lack of a right', [granted('-@read')], [granted('+@all')]),
   commanded(
     'waits for its master (MASTERDOWN)',
-    503,
     [configured('replica-serve-stale-data', 'no'), ['REPLICAOF', '127.0.0.1', '1']],
     [['REPLICAOF', 'NO', 'ONE'], configured('replica-serve-stale-data', 'yes')],
   ),
-  commanded('holds writes back', 503, [['CLIENT', 'PAUSE', '600000', 'WRITE']], [['CLIENT', 'UNPAUSE']]),
+  commanded('holds writes back', [['CLIENT', 'PAUSE', '600000', 'WRITE']], [['CLIENT', 'UNPAUSE']]),
   line('is cut off', (proxy) => proxy.set('cut')),
   line('is silent', (proxy) => proxy.set('frozen')),
   line('is slow', (proxy) => {
@@ -134,8 +120,6 @@ export const REDIS_STATES: readonly RedisState[] = [
   {
     name: 'loses its data',
     isRefused: false,
-    reads: undefined,
-    logins: undefined,
     begin: async () => undefined,
     goOn: async ({ redis }) => void (await redisCommand(redis.address(), 'FLUSHALL')),
     end: async () => undefined,
@@ -143,8 +127,6 @@ export const REDIS_STATES: readonly RedisState[] = [
   {
     name: 'fails over to a replica that lacks the last writes',
     isRefused: false,
-    reads: undefined,
-    logins: undefined,
     begin: async (at) => {
       promoted = await replicaOf(at);
       promoted.link.set('frozen');

@@ -26,7 +26,6 @@ import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { refuse } from '../../../src/gateway/exchange/responses.ts';
 import { PageCursors } from '../../../src/lib/keyset.ts';
 import type { Log } from '../../../src/lib/log.ts';
-import { MemoryCache } from '../../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { ResultBudgets } from '../../../src/platform/database/held-results.ts';
 import { auditErasureIn } from '../harness/audit-seals.ts';
@@ -120,8 +119,6 @@ export async function startStandOn(database: Database, { services: replaced, ...
   const nowMs = Date.now;
   const administration = buildAdministration({
     database,
-    cache: new MemoryCache(),
-    isCacheShared: true,
     pepper,
     passwords: new Passwords(),
     maxSessions: 10,
