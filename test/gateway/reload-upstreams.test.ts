@@ -13,6 +13,7 @@ import {
   startUpstream,
   type TestUpstream,
 } from '../support/gateway/forwarder.ts';
+import { request, sendRaw } from '../support/gateway/raw.ts';
 import { ENDLESS } from '../support/harness/endless.ts';
 
 const METHODS = ['GET', 'POST'];
@@ -55,9 +56,9 @@ describe('a service that is written as before', () => {
     expect([f.upstream('same'), upstream.connections]).toEqual([before, 1]);
     isFailing = true;
     expect((await fetch(`${f.url}/same/3`, { method: 'POST', body: 'x' })).status).toBe(502);
-    expect(before.circuit).toMatchObject({ kind: 'closed', failures: 1 });
+    expect(before.circuit).toMatchObject({ kind: 'closed', failures: { others: 1 } });
     f.use({ services: same(), endpoints: endpointsOf('same') });
-    expect((await fetch(`${f.url}/same/4`, { method: 'POST', body: 'x' })).status).toBe(502);
+    expect((await sendRaw(f.url, request('POST', '/same/4'), { from: '127.0.0.2' })).status).toBe(502);
     f.use({ services: { ...same(), other: at(upstream) }, endpoints: endpointsOf('other', 'same') });
     const seen = upstream.seen.length;
     expect((await ask(f, '/same/5')).status).toBe(503);
@@ -69,11 +70,13 @@ describe('a service that is written as before', () => {
     await using upstream = await startUpstream((req, res) => (req.url === '/old/x/1' ? res.destroy() : res.end('ok')));
     const breaker = { failures: 1, open_ms: 60_000 };
     await using f = await startForwarder({ services: { x: at(upstream, '/old', { breaker }) } });
-    expect([(await ask(f, '/x/1')).status, (await ask(f, '/x/1')).status]).toEqual([502, 503]);
+    for (const from of ['127.0.0.1', '127.0.0.2'])
+      expect((await sendRaw(f.url, request('GET', '/x/1'), { from })).status).toBe(502);
+    expect((await ask(f, '/x/1')).status).toBe(503);
     f.use({ services: { x: at(upstream, '/new', { breaker }) } });
     expect((await ask(f, '/x/1')).status).toBe(200);
     expect(upstream.seen.at(-1)?.url).toBe('/new/x/1');
-    expect(f.upstream('x').counts).toMatchObject({ failed: 1, refused: 1, answered: 1 });
+    expect(f.upstream('x').counts).toMatchObject({ failed: 2, refused: 1, answered: 1 });
   });
 });
 

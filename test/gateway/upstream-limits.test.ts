@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
+import { CLOSED } from '../../src/gateway/endpoints/breaker.rules.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
 import { begun, openSocket, request, sendRaw } from '../support/gateway/raw.ts';
@@ -15,7 +16,9 @@ async function slowUpstream(): Promise<Slow> {
   return Object.assign(await startUpstream((_req, res) => void held.push(res)), { held });
 }
 
-const ask = (f: Forwarder, path = '/x') => sendRaw(f.url, request('GET', path));
+const ask = (f: Forwarder, path = '/x', from = '127.0.0.1') => sendRaw(f.url, request('GET', path), { from });
+/** Two clients, by turns. */
+const CLIENTS = ['127.0.0.1', '127.0.0.2'];
 
 describe('an upstream with more to do than it may have', () => {
   it('D2-10: gets as many requests at once as allowed; some wait, and the others are a 503', async () => {
@@ -97,7 +100,7 @@ describe('the circuit of an upstream', () => {
     });
     const statuses = async (count: number) => {
       const all: number[] = [];
-      for (let index = 0; index < count; index++) all.push((await ask(f)).status);
+      for (let index = 0; index < count; index++) all.push((await ask(f, '/x', CLIENTS[index % 2])).status);
       return all;
     };
     expect(await statuses(2)).toEqual([502, 502]);
@@ -111,22 +114,22 @@ describe('the circuit of an upstream', () => {
     expect(await ask(f)).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
     expect(upstream.seen.length).toBe(sent);
     nowMs = 5_000;
-    expect(await statuses(2)).toEqual([502, 503]);
-    expect([f.upstream('a').circuit, upstream.seen.length]).toEqual([{ kind: 'open', untilMs: 10_000 }, sent + 1]);
+    expect(await statuses(3)).toEqual([502, 502, 503]);
+    expect([f.upstream('a').circuit, upstream.seen.length]).toEqual([{ kind: 'open', untilMs: 10_000 }, sent + 2]);
     nowMs = 10_000;
     fails = false;
     expect(await statuses(3)).toEqual([200, 200, 200]);
-    expect(f.upstream('a').circuit).toEqual({ kind: 'closed', failures: 0 });
+    expect(f.upstream('a').circuit).toEqual(CLOSED);
   });
 
-  it('D2-10: one request tries at a time; one whose client leaves tells nothing, and the next one tries', async () => {
+  it('D2-10: one request of a client tries at a time; one whose client leaves tells nothing, and the next one tries', async () => {
     let nowMs = 0;
     await using upstream = await slowUpstream();
     await using f = await startForwarder({
       services: { a: { at: upstream.url, breaker: BREAKER } },
       nowMs: () => nowMs,
     });
-    const { sockets } = { sockets: Array.from({ length: 3 }, () => ask(f)) };
+    const { sockets } = { sockets: Array.from({ length: 3 }, (_, at) => ask(f, '/x', CLIENTS[at % 2])) };
     await vi.waitFor(() => expect(upstream.held.length).toBe(3));
     for (const res of upstream.held) res.destroy();
     await Promise.all(sockets);
@@ -136,7 +139,7 @@ describe('the circuit of an upstream', () => {
     await vi.waitFor(() => expect(upstream.held.length).toBe(4));
     expect(await ask(f)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
     trial.destroy();
-    await vi.waitFor(() => expect(f.upstream('a').circuit).toEqual({ kind: 'half_open', isTrying: false }));
+    await vi.waitFor(() => expect(f.upstream('a').circuit).toMatchObject({ kind: 'half_open', trying: [] }));
     const next = ask(f);
     await vi.waitFor(() => expect(upstream.held.length).toBe(5));
     upstream.held[4]?.end('ok');
@@ -146,16 +149,21 @@ describe('the circuit of an upstream', () => {
 
   it('D2-10: who waits when it opens is sent away', async () => {
     await using upstream = await slowUpstream();
-    const service = { at: upstream.url, connections: 3, breaker: { failures: 1 } };
+    const service = { at: upstream.url, connections: 3, breaker: { failures: 2 } };
     await using f = await startForwarder({ services: { a: service } });
+    const first = ask(f, '/x', CLIENTS[1]);
+    await vi.waitFor(() => expect(upstream.held.length).toBe(1));
     const answers = Array.from({ length: 7 }, () => ask(f));
-    await vi.waitFor(() => expect([upstream.held.length, f.upstream('a').requests.waiting()]).toEqual([3, 4]));
+    await vi.waitFor(() => expect([upstream.held.length, f.upstream('a').requests.waiting()]).toEqual([3, 5]));
     upstream.held[0]?.destroy();
+    expect((await first).status).toBe(502);
+    await vi.waitFor(() => expect(upstream.held.length).toBe(4));
+    upstream.held[1]?.destroy();
     await vi.waitFor(() => expect(f.upstream('a').requests.waiting()).toBe(0));
     for (const res of upstream.held) res.end('ok');
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     expect(statuses.sort()).toEqual([200, 200, 502, 503, 503, 503, 503]);
-    expect([f.upstream('a').circuit.kind, upstream.seen.length]).toEqual(['open', 3]);
+    expect([f.upstream('a').circuit.kind, upstream.seen.length]).toEqual(['open', 4]);
   });
 
   it('D2-10: an answer of 5xx is an answer; a time that is over is a failure', async () => {
@@ -169,9 +177,9 @@ describe('the circuit of an upstream', () => {
     ];
     await using f = await startForwarder({ services: { a: { at: upstream.url, breaker: BREAKER } }, endpoints });
     for (status of [500, 503, 502, 504]) expect((await ask(f)).status).toBe(status);
-    expect(f.upstream('a').circuit).toEqual({ kind: 'closed', failures: 0 });
+    expect(f.upstream('a').circuit).toEqual(CLOSED);
     status = 0;
-    for (let index = 0; index < 3; index++) expect((await ask(f, '/hasty')).status).toBe(504);
+    for (let index = 0; index < 3; index++) expect((await ask(f, '/hasty', CLIENTS[index % 2])).status).toBe(504);
     expect(f.upstream('a').circuit.kind).toBe('open');
   });
 });
@@ -194,8 +202,8 @@ describe('an endpoint whose senders know few statuses', () => {
     statuses: 'closed',
   };
   const hasty = { ...endpoint, timeout_ms: 60 };
-  const post = (f: Forwarder, body = 'ok') =>
-    sendRaw(f.url, `${request('POST', '/x', { 'Content-Length': `${body.length}` })}${body}`);
+  const post = (f: Forwarder, body = 'ok', from = '127.0.0.1') =>
+    sendRaw(f.url, `${request('POST', '/x', { 'Content-Length': `${body.length}` })}${body}`, { from });
 
   it.each(answers)('D2-14 D2-10: is told nothing else by an upstream that %s', async (name, act, status, message) => {
     await using upstream = await startUpstream((_req, res) => void act(res));
@@ -214,6 +222,7 @@ describe('an endpoint whose senders know few statuses', () => {
     await vi.waitFor(() => expect(upstream.held.length).toBe(1));
     expect(await post(f)).toMatchObject({ status: 500, body: envelope('internal_error') });
     expect((await first).status).toBe(500);
+    expect((await post(f, 'ok', '127.0.0.2')).status).toBe(500);
     expect(f.upstream('a').circuit.kind).toBe('open');
     const got = await post(f);
     expect(got).toMatchObject({ status: 500, body: envelope('internal_error') });

@@ -92,6 +92,20 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/gateway/correlation.test.ts'],
   },
   {
+    name: 'circuits: an invalid response counts as a failure',
+    file: 'src/gateway/proxy/forwarding.ts',
+    find: "    if (this.#wasAnswered) return 'answered';\n",
+    replacement: '',
+    caughtBy: ['test/gateway/upstream-circuits.test.ts'],
+  },
+  {
+    name: 'circuits: what one client meets alone opens them',
+    file: 'src/gateway/endpoints/breaker.rules.ts',
+    find: 'clients.length > 1 ? others : 0',
+    replacement: 'clients.length > 0 ? others : 0',
+    caughtBy: ['test/gateway/upstream-circuits.test.ts'],
+  },
+  {
     name: 'proxies: anybody may name the address it comes from',
     file: 'src/gateway/exchange/request-head.ts',
     find: '    for (const name in req.headers) if (PROXY_HEADER.test(name)) delete req.headers[name];\n',

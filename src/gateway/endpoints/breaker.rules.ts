@@ -1,21 +1,35 @@
 /** Settings of a circuit breaker: when it opens, and for how long. */
 interface BreakerSettings {
-  /** The number of consecutive failures that open the circuit breaker. */
+  /** The number of failures without a response in between that open the circuit breaker. */
   failures: number;
   openMs: number;
 }
 
 /**
- * The state of a circuit breaker. Closed: requests are sent, consecutive failures are counted. Open: nothing is sent.
- * Half open: one request at a time is sent on trial; its outcome closes or opens the circuit breaker.
+ * The state of a circuit breaker. Closed: requests are sent, and failures since the last response are counted. Open:
+ * nothing is sent. Half open: requests are sent on trial, until their outcomes close or open the circuit breaker.
  */
 export type Circuit =
-  | { kind: 'closed'; failures: number }
+  | { kind: 'closed'; failures: Failures }
   | { kind: 'open'; untilMs: number }
-  | { kind: 'half_open'; isTrying: boolean };
+  | { kind: 'half_open'; failures: Failures; trying: readonly string[] };
 
-/** What the outcome of a request says about the upstream; `unknown` when it says nothing. */
-export type Outcome = 'answered' | 'failed' | 'unknown';
+/**
+ * Failures since the last response. Failures to connect count. What one client met alone may be due to its requests, so
+ * broken connections and timeouts count once two clients have met them.
+ */
+interface Failures {
+  connecting: number;
+  others: number;
+  /** The clients that met the others: the first two. */
+  clients: readonly string[];
+}
+
+/**
+ * What the outcome of a request says about the upstream: it responded, in whatever way; it could not be reached; the
+ * connection broke or the time was up before anything of a response arrived; or nothing.
+ */
+export type Outcome = 'answered' | 'unreachable' | 'broken' | 'unknown';
 
 export type Admission =
   | { isAdmitted: true; isTrial: boolean; circuit: Circuit }
@@ -23,46 +37,52 @@ export type Admission =
 
 /** The value of `Retry-After` for requests refused during a trial, in ms. */
 const TRIAL_MS = 1_000;
+/** How many trials run at once, each of another client: one whose requests hang does not delay the trials of others. */
+const MAX_TRIALS = 2;
 
-export const CLOSED: Circuit = { kind: 'closed', failures: 0 };
+const NONE: Failures = { connecting: 0, others: 0, clients: [] };
 
-/** Decides whether a request may be sent now, and returns the circuit breaker's next state. */
-export function admit(circuit: Circuit, nowMs: number): Admission {
-  switch (circuit.kind) {
-    case 'closed':
-      return { isAdmitted: true, isTrial: false, circuit };
-    case 'open':
-      return nowMs < circuit.untilMs ? { isAdmitted: false, retryAfterMs: circuit.untilMs - nowMs } : trial();
-    case 'half_open':
-      return circuit.isTrying ? { isAdmitted: false, retryAfterMs: TRIAL_MS } : trial();
-    default:
-      return circuit satisfies never;
+const UNTRIED: Extract<Circuit, { kind: 'half_open' }> = { kind: 'half_open', failures: NONE, trying: [] };
+
+export const CLOSED: Circuit = { kind: 'closed', failures: NONE };
+
+/** Decides whether a request of a client may be sent now, and returns the circuit breaker's next state. */
+export function admit(circuit: Circuit, client: string, nowMs: number): Admission {
+  if (circuit.kind === 'closed') return { isAdmitted: true, isTrial: false, circuit };
+  if (circuit.kind === 'open' && nowMs < circuit.untilMs) {
+    return { isAdmitted: false, retryAfterMs: circuit.untilMs - nowMs };
   }
+  const { trying, failures } = circuit.kind === 'half_open' ? circuit : UNTRIED;
+  if (trying.length >= MAX_TRIALS || trying.includes(client)) return { isAdmitted: false, retryAfterMs: TRIAL_MS };
+  return { isAdmitted: true, isTrial: true, circuit: { kind: 'half_open', failures, trying: [...trying, client] } };
 }
 
 /**
- * Returns the circuit breaker's state after a request has ended. Unless the circuit breaker is closed, only the trial
- * counts: other requests were sent before it opened. The outcome `unknown`, as of a client that left, changes nothing.
+ * Returns the circuit breaker's state after a client's request has ended. Unless the circuit breaker is closed, only
+ * trials count: other requests were sent before it opened. The outcome `unknown`, as of a client that left, changes
+ * nothing.
  */
 export function settle(
   circuit: Circuit,
-  { outcome, isTrial }: { outcome: Outcome; isTrial: boolean },
+  { outcome, client, isTrial }: { outcome: Outcome; client: string; isTrial: boolean },
   nowMs: number,
   settings: BreakerSettings,
 ): Circuit {
-  if (isTrial) {
-    if (circuit.kind !== 'half_open') return circuit;
-    if (outcome === 'unknown') return { kind: 'half_open', isTrying: false };
-    return outcome === 'answered' ? CLOSED : { kind: 'open', untilMs: nowMs + settings.openMs };
-  }
-  if (circuit.kind !== 'closed' || outcome === 'unknown') return circuit;
-  if (outcome === 'answered') return circuit.failures === 0 ? circuit : CLOSED;
-  const failures = circuit.failures + 1;
-  return failures < settings.failures
-    ? { kind: 'closed', failures }
-    : { kind: 'open', untilMs: nowMs + settings.openMs };
+  if (circuit.kind !== (isTrial ? 'half_open' : 'closed')) return circuit;
+  if (outcome === 'answered') return CLOSED;
+  const failures = plusFailure(circuit.failures, outcome, client);
+  if (countOf(failures) >= (isTrial ? 1 : settings.failures)) return { kind: 'open', untilMs: nowMs + settings.openMs };
+  if (circuit.kind === 'closed') return { kind: 'closed', failures };
+  return { kind: 'half_open', failures, trying: circuit.trying.filter((one) => one !== client) };
 }
 
-function trial(): Admission {
-  return { isAdmitted: true, isTrial: true, circuit: { kind: 'half_open', isTrying: true } };
+function plusFailure(failures: Failures, outcome: Exclude<Outcome, 'answered'>, client: string): Failures {
+  const { connecting, others, clients } = failures;
+  if (outcome === 'unknown') return failures;
+  if (outcome === 'unreachable') return { ...failures, connecting: connecting + 1 };
+  return { connecting, others: others + 1, clients: [...new Set([...clients, client])].slice(0, 2) };
+}
+
+function countOf({ connecting, others, clients }: Failures): number {
+  return connecting + (clients.length > 1 ? others : 0);
 }

@@ -59,12 +59,16 @@ const remoteSchema = z.strictObject({
   websockets: z.int().min(0).max(100_000).default(1_000).meta({ description: 'Maximum number of open WebSockets.' }),
   breaker: z
     .strictObject({
-      failures: z.int().min(1).default(5).meta({ description: 'Consecutive failures that open the circuit breaker.' }),
+      failures: z
+        .int()
+        .min(1)
+        .default(5)
+        .meta({ description: 'Failures without a response in between that open the circuit breaker.' }),
       open_ms: z
         .int()
         .min(1)
         .default(10_000)
-        .meta({ description: 'Milliseconds an open circuit breaker waits before it lets one request through.' }),
+        .meta({ description: 'Milliseconds an open circuit breaker waits before it lets requests through on trial.' }),
     })
     .default({ failures: 5, open_ms: 10_000 })
     .meta({ description: 'When to open the circuit breaker; while it is open, requests get 503.' }),

@@ -6,6 +6,8 @@ import type { RemoteService } from './gateway-config.ts';
 
 /** How long connecting may take, in ms; the timeout of the endpoint includes it. */
 const CONNECT_TIMEOUT_MS = 5_000;
+/** The most bytes of the names and values in the head of a response. */
+const MAX_HEAD_BYTES = 65_536;
 
 interface UpstreamDependencies {
   name: string;
@@ -22,7 +24,10 @@ interface UpstreamDependencies {
 /** The numbers of requests to an upstream since the process started, by outcome. */
 export interface UpstreamCounts {
   answered: number;
+  /** Requests without a response: the upstream could not be reached, or the connection broke. */
   failed: number;
+  /** Requests whose response was malformed, over its limits or incomplete. */
+  invalid: number;
   timedOut: number;
   /** Requests that were refused: the body was too long, the circuit breaker was open, or the queue was full. */
   refused: number;
@@ -33,6 +38,11 @@ export interface UpstreamCounts {
   /** Requests that were sent a second time; each is also counted under its outcome. */
   retried: number;
 }
+
+const NO_REQUESTS: UpstreamCounts = {
+  ...{ answered: 0, failed: 0, invalid: 0, timedOut: 0 },
+  ...{ refused: 0, left: 0, cut: 0, retried: 0 },
+};
 
 /** An event stream or WebSocket, which lasts as long as its client likes. */
 export interface LongStream {
@@ -67,7 +77,7 @@ export class Upstream {
     this.name = deps.name;
     this.service = service;
     this.prefix = pathname === '/' ? '' : pathname;
-    this.counts = deps.counts ?? { answered: 0, failed: 0, timedOut: 0, refused: 0, left: 0, cut: 0, retried: 0 };
+    this.counts = deps.counts ?? { ...NO_REQUESTS };
     this.requests = new Semaphore({ permits: service.connections, maxWaiting: service.queue, mayBorrow: true });
     this.sockets = new Semaphore({ permits: service.websockets, mayBorrow: true });
     this.#origin = origin;
@@ -96,26 +106,26 @@ export class Upstream {
   }
 
   /**
-   * Asks the circuit breaker whether a request may be sent now. The caller must call `settle` once for each request
-   * admitted.
+   * Asks the circuit breaker whether a request of a client may be sent now. The caller must call `settle` once for each
+   * request admitted.
    */
-  admit(): Admission {
-    const admission = admit(this.circuit, this.#deps.nowMs());
+  admit(client: string): Admission {
+    const admission = admit(this.circuit, client, this.#deps.nowMs());
     if (admission.isAdmitted) this.#moveTo(admission.circuit);
     return admission;
   }
 
-  /** How long the circuit breaker still refuses requests, in ms; undefined when it accepts them. */
-  get retryAfterMs(): number | undefined {
+  /** Returns how long the circuit breaker still refuses a client's requests, in ms; undefined when it accepts them. */
+  retryAfterMs(client: string): number | undefined {
     if (this.circuit.kind === 'closed') return undefined;
-    const admission = admit(this.circuit, this.#deps.nowMs());
+    const admission = admit(this.circuit, client, this.#deps.nowMs());
     return admission.isAdmitted ? undefined : admission.retryAfterMs;
   }
 
   /** Gives the circuit breaker the outcome of an admitted request. If it opens, waiting requests are refused. */
-  settle(outcome: Outcome, isTrial: boolean): void {
+  settle(ended: { outcome: Outcome; client: string; isTrial: boolean }): void {
     const { failures, open_ms: openMs } = this.service.breaker;
-    this.#moveTo(settle(this.circuit, { outcome, isTrial }, this.#deps.nowMs(), { failures, openMs }));
+    this.#moveTo(settle(this.circuit, ended, this.#deps.nowMs(), { failures, openMs }));
   }
 
   /** Closes event streams and WebSockets. */
@@ -134,6 +144,7 @@ export class Upstream {
       // HTTP/2 is off: requests would share a connection, and WebSockets work differently.
       connect: { timeout: CONNECT_TIMEOUT_MS },
       allowH2: false,
+      maxHeaderSize: MAX_HEAD_BYTES,
       // The timeout of the endpoint applies instead; it includes the time in the queue and connecting.
       headersTimeout: 0,
       bodyTimeout: this.service.idle_timeout_ms,

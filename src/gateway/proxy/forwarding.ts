@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import type { AccessEnd, AccessWatch } from '../../access/revocation/access-watch.ts';
+import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
 import { gatewayTimeout, invalidRequest, payloadTooLarge, type Refusal } from '../../platform/errors.ts';
@@ -45,6 +46,7 @@ const OVER = new Error('the caller has disconnected');
 /** The errors for metrics and traces, by the count that a failed request is added to. */
 const CALL_ERRORS: Partial<Record<keyof UpstreamCounts, CallError>> = {
   failed: 'unreachable',
+  invalid: 'invalid_response',
   timedOut: 'timeout',
   left: 'left',
   cut: 'cut',
@@ -110,7 +112,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   start(): void {
     const { req, res, found } = this.#exchange;
     res.once('close', () => this.#leave());
-    const { retryAfterMs } = this.#upstream;
+    const retryAfterMs = this.#upstream.retryAfterMs(this.#client);
     if (this.#maxBytes > 0 && Number(req.headers['content-length'] ?? 0) > this.#maxBytes) {
       this.#end(payloadTooLarge(this.#maxBytes), 'refused');
     } else if (retryAfterMs !== undefined) {
@@ -123,7 +125,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onPermit(): void {
-    const admission = this.#upstream.admit();
+    const admission = this.#upstream.admit(this.#client);
     if (admission.isAdmitted) {
       this.#isTrial = admission.isTrial;
       this.#isUnsettled = true;
@@ -136,7 +138,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** Refuses the request; called when the circuit breaker opens while it waits in the queue. */
   onRefused(): void {
-    this.#end(unavailable(this.#upstream.retryAfterMs ?? 0), 'refused');
+    this.#end(unavailable(this.#upstream.retryAfterMs(this.#client) ?? 0), 'refused');
   }
 
   onRequestStart(controller: Controller): void {
@@ -197,9 +199,9 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       return;
     }
     // The circuit breaker is given the outcome before the next request begins.
-    if (!this.#isOver) this.#settle('failed');
+    if (!this.#isOver) this.#settle(this.#outcome);
     this.#upstream.release(this.#semaphore);
-    if (!this.#isOver) this.#end(badGateway(error), 'failed');
+    if (!this.#isOver) this.#end(badGateway(error), this.#wasAnswered ? 'invalid' : 'failed');
   }
 
   #pass(status: number, headers: IncomingHttpHeaders): void {
@@ -225,6 +227,18 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#call?.answered(status, false);
     const message = 'must be shorter: it exceeds the limit of its service';
     this.#end(status === 413 ? invalidRequest([{ path: '', message }]) : unavailable(0), 'answered');
+  }
+
+  /** The client, as the circuit breaker tells clients apart: that of the token, else its address. */
+  get #client(): string {
+    const { found, realIp } = this.#exchange;
+    return found.principal?.clientId ?? found.principal?.subject ?? callerAddress(realIp);
+  }
+
+  /** What the end of the latest attempt says about the upstream, if it ended without a response that can be passed on. */
+  get #outcome(): Outcome {
+    if (this.#wasAnswered) return 'answered';
+    return this.#wasSent ? 'broken' : 'unreachable';
   }
 
   get #semaphore(): Semaphore {
@@ -254,7 +268,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #settle(outcome: Outcome): void {
     if (!this.#isUnsettled) return;
     this.#isUnsettled = false;
-    this.#upstream.settle(outcome, this.#isTrial);
+    this.#upstream.settle({ outcome, client: this.#client, isTrial: this.#isTrial });
   }
 
   /**
@@ -265,7 +279,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     if (this.#body?.isStarved) {
       this.#end(invalidRequest([{ path: '', message: 'must be sent without long pauses' }]), 'left');
     } else {
-      this.#settle('failed');
+      this.#settle(this.#outcome);
       this.#end(gatewayTimeout(), 'timedOut');
     }
   }

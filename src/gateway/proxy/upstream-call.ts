@@ -9,8 +9,11 @@ interface CallLabels {
   http_request_method: string;
 }
 
-/** How a call failed: the upstream was unreachable or timed out, the client left, or the response was cut off. */
-export type CallError = 'unreachable' | 'timeout' | 'left' | 'cut';
+/**
+ * How a call failed: the upstream was unreachable or timed out, its response was invalid or was cut off, or the client
+ * left.
+ */
+export type CallError = 'unreachable' | 'invalid_response' | 'timeout' | 'left' | 'cut';
 
 /** Measures and traces the calls of upstreams. */
 export class UpstreamCalls {

@@ -111,7 +111,7 @@ export function upstreamMetrics(upstreams: Upstreams): Metric[] {
   return [
     counters({
       name: 'portcullis_upstream_requests_total',
-      help: 'Requests to upstream services, by outcome; a request sent twice also counts as retried.',
+      help: 'Requests to upstream services, by outcome (`invalid`: the response was malformed, over its limits or incomplete); a request sent twice also counts as retried.',
       labelNames: ['service', 'outcome'],
       read: () =>
         upstreams.all.flatMap(({ name: service, counts: { timedOut, ...others } }) =>

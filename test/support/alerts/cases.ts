@@ -261,7 +261,7 @@ export const CASES: readonly AlertCase[] = [
   ),
   proportion('PortcullisUpstreamErrors', { fault: 5.2, almost: 4.8 }, [attempts('timeout'), attempts('')], {
     labels: { service: 'wallets' },
-    description: 'More than 5 % of the requests to wallets get no response.',
+    description: 'More than 5 % of the requests to wallets get no response, or an invalid one.',
   }),
   lasting(
     'PortcullisConsumerLag',

@@ -84,11 +84,12 @@ export async function alertStand(): Promise<Stand> {
 
   await warmUp(lab);
   const token = await tokenOf(lab);
+  const other = await tokenOf(lab, lab.demo.other_node.client);
   const limited = await tokenOf(lab, await limitedClient());
   const registered = await registerMany(lab);
   const load = startLoad({ lab, token, registered, restMs: REST_MS });
   stack.defer(() => load.stop());
-  const traffic = startTraffic({ gateways, token, limited, secret: lab.demo.client.client_secret });
+  const traffic = startTraffic({ gateways, token, other, limited, secret: lab.demo.client.client_secret });
   stack.defer(() => traffic.stop());
   for (const { baseUrl } of gateways) {
     const reader = startReader({ baseUrls: [baseUrl], token, after: 0n });

@@ -7,6 +7,8 @@ const ANSWER_TIMEOUT_MS = 9_000;
 interface TrafficOptions {
   gateways: readonly Replica[];
   token: string;
+  /** A token of another client: the circuit of a remote service opens for what two clients meet. */
+  other: string;
   /** A token of a client whose requests are counted. */
   limited: string;
   /** The secret of a client, which is what agents show. */
@@ -14,7 +16,7 @@ interface TrafficOptions {
 }
 
 /** Reads from each gateway what it has to read, twice a second and whatever has become of the requests before. */
-export function startTraffic({ gateways, token, limited, secret }: TrafficOptions): { stop(): Promise<void> } {
+export function startTraffic({ gateways, token, other, limited, secret }: TrafficOptions): { stop(): Promise<void> } {
   const json = { 'content-type': 'application/json' };
   const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
   const query = '{ accounts(first: 1) { edges { node { id } } } }';
@@ -30,6 +32,7 @@ export function startTraffic({ gateways, token, limited, secret }: TrafficOption
       },
     ],
     ['/far/thing', { headers: bearer(token) }],
+    ['/far/thing', { headers: bearer(other) }],
     ['/v2/blockchain/gas-fee', {}],
   ];
   const going = new Set<Promise<unknown>>();

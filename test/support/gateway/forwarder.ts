@@ -105,6 +105,8 @@ interface ForwarderTable {
 interface ForwarderOptions extends ForwarderTable {
   /** The client guards; with them, endpoints are protected and every token is accepted. */
   guard?: () => Promise<void>;
+  /** The client of a token; by default there is none. */
+  clientOf?: (token: string) => string;
   nowMs?: () => number;
   log?: Log;
   trustProxy?: string[];
@@ -133,11 +135,11 @@ function configOf({ services, endpoints, binding, guard }: ForwarderOptions): Ga
 }
 
 /** Accepts every token, as one of a client. */
-const ACCEPTING = {
-  checkSignature: async () => ({}),
-  checkClaims: async () => ({ nodeId: '', permissions: new Set() }),
+const accepting = ({ clientOf }: ForwarderOptions) => ({
+  checkSignature: async (token: string) => token,
+  checkClaims: async (token: string) => ({ nodeId: '', clientId: clientOf?.(token), permissions: new Set() }),
   checkSession: async () => undefined,
-};
+});
 
 /** Starts a gateway on remote services. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
@@ -157,7 +159,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       aliases: new Map(),
       table: new EndpointTable(table.endpoints),
       services: new Services(table, upstreams),
-      tokens: (options.guard ? ACCEPTING : { checkSignature: never }) as never,
+      tokens: (options.guard ? accepting(options) : { checkSignature: never }) as never,
       guards: { check: async () => options.guard?.() },
       local: { handle: local },
       remote: upstreams,
