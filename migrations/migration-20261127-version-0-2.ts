@@ -279,6 +279,7 @@ const REQUESTED_TABLES = [
     where scopes @> array[${OTHER_SCOPES.map((name) => `'${name}'`).join(', ')}] and not scopes @> array['users:erase']`,
   `alter table supervisors ${length('supervisors', 'username', 255)}`,
   `alter table login_failures add address text, ${length('login_failures', 'username', 510)}`,
+  'alter table spent_refresh_tokens add successor jsonb',
   `alter table revoked_tokens ${length('revoked_tokens', 'token_id', 255)}`,
   `alter table transaction_ids ${length('transaction_ids', 'id', 128)}`,
   // One index for the order of the list and the values of its filters, and small ones for what is looked for.
@@ -299,7 +300,7 @@ const REQUESTED_TABLES = [
 
 /**
  * From 0.1.0: chains and seals of audit records, and the functions that alone change records; versions of wallet rules;
- * what an erasure needs; the greatest lengths of texts. What reads whole tables comes first, and what requests lock last.
+ * what an erasure needs; the pair that a refresh token gave; the greatest lengths of texts. What reads whole tables comes first, and what requests lock last.
  */
 export class Migration20261127Version02 extends Migration {
   override up(): void {

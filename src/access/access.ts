@@ -158,7 +158,15 @@ export async function buildAccess(
     throttle,
     issuer,
     grants: [clientCredentialsGrant(issuer), password, refresh],
-    consoleSessions: new ConsoleSessions({ directory, throttle, password, refresh, refreshTokens, revocations }),
+    consoleSessions: new ConsoleSessions({
+      directory,
+      throttle,
+      password,
+      refresh,
+      verifier,
+      refreshTokens,
+      revocations,
+    }),
     tokenManagement: new TokenManagement({
       authenticator,
       directory,

@@ -146,7 +146,8 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
   ]);
   const hasConsole = config.console && consoleFiles() !== undefined;
   const client = await directory.client(demo.client.client_id);
-  const token = client && (await issuer.forClient(client, { names: client.scopes, isNarrowed: false })).access_token;
+  const token =
+    client && (await issuer.sign(issuer.forClient(client, { names: client.scopes, isNarrowed: false }))).access_token;
   const startedInMs = process.uptime() * 1000;
   process.stdout.write(
     greeting({

@@ -132,6 +132,19 @@ export const Session = defineEntity({
   ],
 });
 
+interface TokenClaims {
+  iat: number;
+  scope: string;
+  [name: string]: unknown;
+}
+
+/** The claims of an access token and a refresh token that are issued together. */
+export interface TokenPair {
+  access: TokenClaims;
+  refresh: TokenClaims;
+  expires_in: number;
+}
+
 /**
  * A refresh token that may be redeemed only once and has been (because of reuse detection, or because it has no `iat`),
  * as its SHA-256 digest. The row is kept for ever if `expiresAt` is null.
@@ -145,6 +158,7 @@ export const SpentRefreshToken = defineEntity({
     nodeId: p.uuid(),
     client: withinNode(Client, 'client_id'),
     spentAt: p.datetime(6).$type<string>(),
+    successor: p.json().$type<TokenPair>().nullable(),
     expiresAt: p.datetime(6).$type<string>().nullable(),
   },
   indexes: [{ name: 'spent_refresh_tokens_end', properties: ['expiresAt'], where: 'expires_at is not null' }],

@@ -43,7 +43,7 @@ const UNCHECKED: Record<string, Record<string, string>> = {
     migration_rows: 'status reason noted_users',
     migrations: 'status',
     outbox: 'topic key event_type payload correlation_id traceparent',
-    spent_refresh_tokens: 'digest',
+    spent_refresh_tokens: 'digest successor',
     supervisors: 'password_hash role status',
     transactions: 'collection registered_by',
     users: 'identity_number kyc_token_tx_hash',

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { decodeJwt } from 'jose';
+import { createHash, randomUUID } from 'node:crypto';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Overrides } from '../../src/app/context.ts';
 import { recordOf } from '../support/audit/records.ts';
@@ -318,6 +318,103 @@ describe('D3-40: a console client', () => {
   });
 });
 
+describe('D3-40: cookies of the console that are not its own', () => {
+  const client_id = () => p.demo.console_client_id;
+  const keyId = () => decodeProtectedHeader(cookieValue(oneSession)).kid;
+  let oneSession: Browser;
+  beforeAll(async () => {
+    oneSession = (await signedIn()).browser;
+  });
+  const cookieValue = ({ cookie }: Browser) => cookie.split('=')[1] ?? '';
+  const cookies = (...values: string[]) => values.map((value) => `portcullis-${client_id()}=${value}`).join('; ');
+  /** A token with the id of our key, and another's signature. */
+  const forged = (n: number) =>
+    signed(p, apiClaims(p, { n, client_id: client_id(), token_use: 'refresh' }), {
+      secret: 'not ours',
+      header: { kid: keyId() },
+    });
+  const junk: [name: string, value: (n: number) => string][] = [
+    ['is no token', (n) => `x${n}`],
+    ['is empty', () => ''],
+    ['has no kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'not ours' })],
+    ['has another kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'not ours', header: { kid: `user.${n}` } })],
+    ['has a legacy kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'x', header: { kid: legacyKeyId() } })],
+    ['has a kid that is none', (n) => signed(p, apiClaims(p, { n }), { secret: 'x', header: { kid: [keyId()] } })],
+    ['has a second spelling of its signature', (n) => `${forged(n).slice(0, -1)}=`],
+    ['has the kid of a member of every object', (n) => signed(p, { n }, { secret: 'x', header: { kid: 'toString' } })],
+  ];
+  const legacyKeyId = () => {
+    const hash = createHash('sha256').update('portcullis key id').update(p.service.context.secrets.jwt.legacy.current);
+    return `legacy.${hash.digest('hex').slice(0, 16)}`;
+  };
+
+  /** Does something, and tells how many signatures it had checked. */
+  async function checks(work: () => Promise<unknown>): Promise<number> {
+    const verifying = vi.spyOn(crypto.subtle, 'verify');
+    await work();
+    const { length } = verifying.mock.calls;
+    verifying.mockRestore();
+    return length;
+  }
+
+  it.each(junk)('cost no HMAC, and hide no session: one that %s', async (_name, value) => {
+    const many = Array.from({ length: 40 }, (_, n) => value(n));
+    const stranger = new Browser(p, '192.0.2.40');
+    stranger.cookie = cookies(...many);
+    for (const send of [() => stranger.renew(), () => stranger.signOut()]) expect(await checks(send)).toBe(0);
+    const { browser } = await signedIn();
+    browser.cookie = cookies(...many.slice(20), cookieValue(browser), ...many.slice(20));
+    expect((await browser.renew()).status).toBe(200);
+  });
+
+  it('cost at most four HMACs where they have our kid, and the same one costs one', async () => {
+    const stranger = new Browser(p, '192.0.2.41');
+    const values = Array.from({ length: 20 }, (_, n) => forged(n));
+    stranger.cookie = cookies(...values);
+    expect(await checks(() => stranger.signOut())).toBe(4);
+    stranger.cookie = cookies(...Array<string>(20).fill(forged(99)));
+    expect(await checks(() => stranger.renew())).toBe(1);
+    const before = new Browser(p, '192.0.2.42');
+    before.cookie = stranger.cookie;
+    expect(await checks(() => before.signIn('nobody', 'wrong'))).toBe(0);
+  });
+
+  it.each([
+    ['before them', (real: string, wrong: string[]) => [real, ...wrong]],
+    ['after them', (real: string, wrong: string[]) => [...wrong, real]],
+    ['among three of them', (real: string, wrong: string[]) => [...wrong.slice(0, 1), real, ...wrong.slice(1, 3)]],
+    ['twice', (real: string, wrong: string[]) => [real, ...wrong, real]],
+  ])('hide no session that comes %s', async (_where, ordered) => {
+    const { browser } = await signedIn();
+    browser.cookie = cookies(
+      ...ordered(
+        cookieValue(browser),
+        Array.from({ length: 12 }, (_, n) => forged(n)),
+      ),
+    );
+    expect((await browser.renew()).status).toBe(200);
+    expect((await browser.renew()).status).toBe(200);
+    expect((await browser.signOut()).status).toBe(204);
+  });
+
+  it('are refused with 429 after twenty requests of one address, which may still sign in', async () => {
+    const stranger = new Browser(p, '192.0.2.43');
+    const { browser, username } = await signedIn();
+    const statuses: number[] = [];
+    for (let count = 0; count < 22; count++) {
+      stranger.cookie = cookies(forged(1_000 + count));
+      statuses.push((await (count % 2 ? stranger.signOut() : stranger.renew())).status);
+    }
+    expect(statuses.slice(0, 20).every((status) => status === 401 || status === 204)).toBe(true);
+    expect(statuses.slice(20)).toEqual([429, 429]);
+    stranger.cookie = cookies(forged(2_000));
+    expect(await checks(() => stranger.renew())).toBe(0);
+    expect((await browser.renew()).status).toBe(200);
+    stranger.cookie = '';
+    expect((await stranger.signIn(username)).status).toBe(200);
+  });
+});
+
 describe('D3-40: wrong passwords at the console', () => {
   const wrong = (browser: Browser, username: string, times: number) =>
     Promise.all(Array.from({ length: times }, () => browser.signIn(username, 'wrong')));
@@ -420,10 +517,23 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
 
     it('survive two tabs that renew at once, with any of their cookies', async () => {
       const { browser, other } = await twice();
-      const both = await Promise.all([browser.renew(), other.renew()]);
-      expect(statusesOf(both)).toEqual([200, 200]);
+      const both = await Promise.all([browser.renew(), other.renew(), browser.renew()]);
+      expect(statusesOf(both)).toEqual([200, 200, 200]);
+      // There is one chain, and not one for each.
+      expect(other.cookie).toBe(browser.cookie);
       clock.skewMs += 14 * MINUTE;
       expect(statusesOf([await browser.renew(), await other.renew()])).toEqual([200, 200]);
+    });
+
+    it('end for both when a cookie was stolen and renewed at once with its owner', async () => {
+      const { browser, other } = await twice();
+      await Promise.all([browser.renew(), other.renew()]);
+      clock.skewMs += 14 * MINUTE;
+      const { access_token } = (await browser.renew()).json;
+      clock.skewMs += MINUTE;
+      expect((await other.renew()).status).toBe(401);
+      await vi.waitFor(async () => expect(await tokenStatus(one, access_token)).toBe(401), 5_000);
+      expect((await browser.renew()).status).toBe(401);
     });
 
     it.each([

@@ -143,9 +143,23 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'refresh rotation: a token that was redeemed can be redeemed again',
     file: 'src/access/tokens/revocations.ts',
-    find: 'return first !== undefined || !(await this.isSpent(token, { nodeId, clientId }));',
-    replacement: 'return true;',
+    find: 'return isGood ? (first.successor ?? undefined) : undefined;',
+    replacement: 'return first?.successor ?? (isGood ? pair : undefined);',
     caughtBy: ['test/oauth/refresh-once.test.ts'],
+  },
+  {
+    name: 'refresh rotation: a repeated redemption begins a second chain',
+    file: 'src/access/tokens/revocations.ts',
+    find: "fn.coalesce(ref('spent_refresh_tokens.successor'), ref('excluded.successor'))",
+    replacement: "fn.coalesce(ref('excluded.successor'), ref('spent_refresh_tokens.successor'))",
+    caughtBy: ['test/oauth/refresh-once.test.ts'],
+  },
+  {
+    name: 'console: every cookie with a key id has its signature checked',
+    file: 'src/access/token-endpoint/console-sessions.ts',
+    find: 'if (signed.length > MAX_COOKIES)',
+    replacement: 'if (signed.length > 10 * MAX_COOKIES)',
+    caughtBy: ['test/oauth/console-sessions.test.ts'],
   },
   {
     name: 'client authentication: the body may name another client than HTTP Basic',

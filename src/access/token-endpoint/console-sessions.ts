@@ -4,18 +4,32 @@ import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Throttle } from '../limits/throttle.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
+import type { RefreshClaims } from '../tokens/refresh.rules.ts';
 import type { RefreshTokens } from '../tokens/refresh-tokens.ts';
 import type { Revocations } from '../tokens/revocations.ts';
 import type { TokenResponse } from '../tokens/token-issuer.ts';
+import type { TokenVerifier } from '../tokens/token-verifier.ts';
 import type { Grant } from './grants.ts';
+
+/** How many cookies of a request have their signatures checked: each may come from a server on a sibling domain. */
+const MAX_COOKIES = 4;
+/** What wrong cookies of an address are counted as, apart from its failed sign-ins. */
+const COOKIES = 'console cookies';
 
 interface ConsoleSessionsDependencies {
   directory: Pick<AccessDirectory, 'client'>;
   throttle: Pick<Throttle, 'requireAttemptsLeft' | 'failed'>;
   password: Pick<Grant, 'handle'>;
   refresh: Pick<Grant, 'handle'>;
+  verifier: Pick<TokenVerifier, 'mayBeOf'>;
   refreshTokens: Pick<RefreshTokens, 'claimsOf'>;
   revocations: Pick<Revocations, 'revokeFamily'>;
+}
+
+/** A cookie with a refresh token that is valid. */
+interface ConsoleCookie {
+  token: string;
+  claims: RefreshClaims;
 }
 
 /**
@@ -48,7 +62,7 @@ export class ConsoleSessions {
       const client = await this.#find(clientId);
       const granted = client && (await grant.handle({ grant_type: 'password', username, password }, client, address));
       if (granted) {
-        await this.signOut(clientId, replaced);
+        await this.#end(client, await this.#validAmong(replaced, client));
         return granted.response;
       }
       await throttle.failed(address, 'console');
@@ -57,27 +71,59 @@ export class ConsoleSessions {
   }
 
   /**
-   * Redeems the refresh token of a session. Several count as none, because a server on a sibling domain may have added
-   * one.
-   * @throws Refusal `invalid_client`, `invalid_grant`.
+   * Redeems the refresh token of a session. Several valid ones count as none, because a server on a sibling domain may
+   * have added one.
+   * @throws Refusal `invalid_client`, `invalid_grant`; `rate_limit_exceeded` after twenty requests of the address within
+   * a minute whose cookies were wrong.
    */
-  async renew(clientId: string, refreshTokens: readonly string[]): Promise<TokenResponse> {
+  async renew(clientId: string, cookies: readonly string[], realIp: string): Promise<TokenResponse> {
     const client = await this.#find(clientId);
-    const [token = '', ...others] = refreshTokens;
-    const request = { grant_type: 'refresh_token', refresh_token: others.length === 0 ? token : '' } as const;
+    const [valid, ...others] = client ? await this.#admitted(cookies, client, realIp) : [];
+    const request = {
+      grant_type: 'refresh_token',
+      refresh_token: valid && others.length === 0 ? valid.token : '',
+    } as const;
     const granted = client && (await this.#deps.refresh.handle(request, client));
     if (!granted) throw new Refusal(client ? 'invalid_grant' : 'invalid_client');
     return granted.response;
   }
 
-  /** Ends the sessions of refresh tokens; ignores those that are not valid. */
-  async signOut(clientId: string, tokens: readonly string[]): Promise<undefined> {
-    const { refreshTokens, revocations } = this.#deps;
+  /**
+   * Ends the sessions of refresh tokens; ignores those that are not valid.
+   * @throws Refusal `rate_limit_exceeded` as `renew` does.
+   */
+  async signOut(clientId: string, cookies: readonly string[], realIp: string): Promise<undefined> {
     const client = await this.#find(clientId);
-    for (const token of tokens) {
-      const claims = client && (await refreshTokens.claimsOf(token, client));
-      if (claims) await revocations.revokeFamily(claims, client);
-    }
+    if (client) await this.#end(client, await this.#admitted(cookies, client, realIp));
+  }
+
+  async #end(client: ClientRecord, sessions: readonly ConsoleCookie[]): Promise<void> {
+    for (const { claims } of sessions) await this.#deps.revocations.revokeFamily(claims, client);
+  }
+
+  /** Returns the valid ones of an address's cookies, and counts a request that has only wrong ones. */
+  async #admitted(cookies: readonly string[], client: ClientRecord, realIp: string): Promise<ConsoleCookie[]> {
+    const { throttle, verifier } = this.#deps;
+    if (!cookies.some((token) => verifier.mayBeOf('user', token))) return [];
+    await throttle.requireAttemptsLeft(realIp, COOKIES);
+    const valid = await this.#validAmong(cookies, client);
+    if (valid.length === 0) await throttle.failed(realIp, COOKIES);
+    return valid;
+  }
+
+  /**
+   * Returns the cookies that are refresh tokens of the client. Of many with the id of a key, the first and the last are
+   * looked at: browsers send cookies with the same path by age, after those with a longer path.
+   */
+  async #validAmong(cookies: readonly string[], client: ClientRecord): Promise<ConsoleCookie[]> {
+    const { refreshTokens, verifier } = this.#deps;
+    const signed = [...new Set(cookies)].filter((token) => verifier.mayBeOf('user', token));
+    if (signed.length > MAX_COOKIES) signed.splice(MAX_COOKIES / 2, signed.length - MAX_COOKIES);
+    const read = signed.map(async (token) => {
+      const claims = await refreshTokens.claimsOf(token, client);
+      return claims ? [{ token, claims }] : [];
+    });
+    return (await Promise.all(read)).flat();
   }
 
   async #find(clientId: string): Promise<ClientRecord | undefined> {

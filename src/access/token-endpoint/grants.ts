@@ -1,5 +1,6 @@
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { TokenPair } from '../../tables/access.entity.ts';
 import type { LoginOrigin } from '../credentials/login-locks.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Sessions } from '../revocation/sessions.ts';
@@ -36,7 +37,7 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
     grantType: 'client_credentials',
     async handle({ scope: requested }, client) {
       const scope = scopeToIssue({ requested, client, granted: client.scopes });
-      return { response: await issuer.forClient(client, scope), isApi: true };
+      return { response: await issuer.sign(issuer.forClient(client, scope)), isApi: true };
     },
   };
 }
@@ -62,7 +63,7 @@ export function passwordGrant({ passwordCheck, sessions, issuer }: PasswordGrant
       const scope = scopeToIssue({ requested, client, granted: supervisor.permissions });
       const sessionId = uuidV7();
       if (!(await sessions.open(sessionOf(issuer, supervisor, sessionId, client), supervisor))) return undefined;
-      return { response: await issuer.forLogin(supervisor, scope, sessionId, client), isApi: false };
+      return { response: await issuer.sign(issuer.forLogin(supervisor, scope, sessionId, client)), isApi: false };
     },
   };
 }
@@ -109,8 +110,9 @@ export function refreshTokenGrant(deps: RefreshGrantDependencies): Grant {
       const redemption = { token, requested, claims, client };
       if (!isOfClient(claims)) return refreshLogin(deps, redemption);
       const scope = scopeToIssue({ ...redemption, bound: claims.bound, granted: client.scopes });
-      if (!(await isStillGood(deps, redemption))) return undefined;
-      return { response: await deps.issuer.forClient(client, scope, claims.familyId ?? claims.tokenId), isApi: true };
+      const issued = deps.issuer.forClient(client, scope, claims.familyId ?? claims.tokenId);
+      const pair = await redeemed(deps, redemption, issued);
+      return pair && { response: await deps.issuer.sign(pair), isApi: true };
     },
   };
 }
@@ -130,19 +132,22 @@ async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redempti
     (claims.issuedAt === undefined &&
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
   // The token is redeemed last, so that it still can be when the refresh has failed before.
-  if (!isLive || !(await isStillGood(deps, redemption))) return undefined;
-  return { response: await issuer.forLogin(supervisor, scope, sessionId, client), isApi: false };
+  const pair = isLive && (await redeemed(deps, redemption, issuer.forLogin(supervisor, scope, sessionId, client)));
+  return pair ? { response: await issuer.sign(pair), isApi: false } : undefined;
 }
 
 /**
- * Redeems a token and returns whether it could be redeemed. With reuse detection, a second redemption may come from a
- * thief, so everything that the token belongs to is revoked.
+ * Redeems a token and returns the pair to issue: `issued`, or the pair of its first redemption; undefined if it cannot be
+ * redeemed. With reuse detection, a second redemption may come from a thief, so everything that the token belongs to is
+ * revoked.
  */
-async function isStillGood(
+async function redeemed(
   { spent, revocations }: RefreshGrantDependencies,
   { token, claims, client }: Redemption,
-): Promise<boolean> {
-  if (!spent.isForOnce(client, claims) || (await spent.spend(token, claims))) return true;
-  if (client.refreshReuseDetection) await revocations.revokeFamily(claims, client);
-  return false;
+  issued: TokenPair,
+): Promise<TokenPair | undefined> {
+  if (!spent.isForOnce(client, claims)) return issued;
+  const pair = await spent.spend(token, claims, issued);
+  if (!pair && client.refreshReuseDetection) await revocations.revokeFamily(claims, client);
+  return pair;
 }

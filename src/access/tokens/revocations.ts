@@ -1,5 +1,6 @@
 import { isoFromPg } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
+import type { TokenPair } from '../../tables/access.entity.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
 import { storedTokenId } from '../revocation/access-directory.ts';
@@ -34,15 +35,18 @@ export class SpentTokens {
     return refreshReuseDetection || issuedAt === undefined;
   }
 
-  /** Redeems a token. Returns false when it was first redeemed longer ago than the grace period. */
-  async spend(token: string, claims: RefreshClaims): Promise<boolean> {
+  /**
+   * Redeems a token for a pair. Within the grace period every redemption returns the pair of the first, on any process,
+   * so that one chain of tokens goes on; afterwards undefined.
+   */
+  async spend(token: string, claims: RefreshClaims, pair: TokenPair): Promise<TokenPair | undefined> {
     const { db, nowMs } = this.#deps;
     const { nodeId, clientId } = claims;
-    const digest = digestOf(token);
     const row = {
       client_id: clientId,
-      digest,
+      digest: digestOf(token),
       node_id: nodeId,
+      successor: pair,
       spent_at: new Date(nowMs()).toISOString(),
       expires_at: storedEnd(redeemableUntilMs(claims)),
     };
@@ -50,10 +54,16 @@ export class SpentTokens {
       k
         .insertInto('spent_refresh_tokens')
         .values(row)
-        .onConflict((conflict) => conflict.columns(['client_id', 'digest']).doNothing())
-        .returning('client_id'),
+        .onConflict((conflict) =>
+          conflict.columns(['client_id', 'digest']).doUpdateSet(({ fn, ref }) => ({
+            // A process of 0.1.0 stores none.
+            successor: fn.coalesce(ref('spent_refresh_tokens.successor'), ref('excluded.successor')),
+          })),
+        )
+        .returning(['spent_at', 'successor']),
     );
-    return first !== undefined || !(await this.isSpent(token, { nodeId, clientId }));
+    const isGood = first && isInGrace(Date.parse(isoFromPg(first.spent_at)), nowMs());
+    return isGood ? (first.successor ?? undefined) : undefined;
   }
 
   /** Checks whether a token was redeemed longer ago than the grace period. */

@@ -1,5 +1,6 @@
 import { jwtSigner } from '../../lib/fast/jwt-signer.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { TokenPair } from '../../tables/access.entity.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { JwtKeys } from './jwt-keys.ts';
@@ -51,7 +52,7 @@ interface PairPlan {
   expire: boolean;
 }
 
-/** Signs pairs of access and refresh tokens (docs/contract.md, D3-01). */
+/** Decides what pairs of access and refresh tokens hold, and signs them access and refresh tokens (docs/contract.md, D3-01). */
 export class TokenIssuer {
   readonly #deps: IssuerDependencies;
   readonly #sign: (claims: object) => string | Promise<string>;
@@ -67,15 +68,10 @@ export class TokenIssuer {
   }
 
   /**
-   * Issues the pair of tokens of a login: an access token for 15 minutes and a refresh token for 30 days, or for half an
+   * Returns the pair of tokens of a login that is issued now: an access token for 15 minutes and a refresh token for 30 days, or for half an
    * hour in the console.
    */
-  forLogin(
-    { supervisorId }: SupervisorRecord,
-    scope: IssuedScope,
-    sessionId: string,
-    client: ClientRecord,
-  ): Promise<TokenResponse> {
+  forLogin({ supervisorId }: SupervisorRecord, scope: IssuedScope, sessionId: string, client: ClientRecord): TokenPair {
     return this.#pair({
       client,
       subject: supervisorId,
@@ -89,10 +85,10 @@ export class TokenIssuer {
   }
 
   /**
-   * Issues the pair of tokens of a client. Both live for the client's configured duration, or without end when token
+   * Returns the pair of tokens of a client that is issued now. Both live for the client's configured duration, or without end when token
    * expiry is off. Without `family` they begin a new one, whose id is the `jti` of the refresh token.
    */
-  forClient(client: ClientRecord, scope: IssuedScope, family?: string): Promise<TokenResponse> {
+  forClient(client: ClientRecord, scope: IssuedScope, family?: string): TokenPair {
     const { enabled, durationSeconds } = client.tokenExpiry;
     return this.#pair({
       client,
@@ -106,7 +102,19 @@ export class TokenIssuer {
     });
   }
 
-  async #pair(plan: PairPlan): Promise<TokenResponse> {
+  /** Signs a pair. The tokens of the same pair are the same on every process. */
+  async sign({ access, refresh, expires_in }: TokenPair): Promise<TokenResponse> {
+    return {
+      access_token: await this.#sign(access),
+      refresh_token: await this.#sign(refresh),
+      expires_in,
+      token_type: 'Bearer',
+      scope: access.scope,
+      created_at: access.iat,
+    };
+  }
+
+  #pair(plan: PairPlan): TokenPair {
     const { nodeId, clientId, tokensFromSeconds, ownTokensFromSeconds } = plan.client;
     // The client may have been enabled, or have lost a scope, in this second. Earlier tokens are revoked up to
     // `goodFrom`; this token must be valid.
@@ -124,26 +132,16 @@ export class TokenIssuer {
       ...kinship,
     };
     const until = (seconds: number) => (plan.expire ? { iat, exp: iat + seconds } : { iat });
-    const access = await this.#sign({
-      ...common,
-      ...until(plan.accessSeconds),
-      jti: uuidV7(),
-      token_use: plan.accessUse,
-    });
-    const refresh = await this.#sign({
-      ...common,
-      ...until(plan.refreshSeconds),
-      jti: refreshId,
-      narrowed: plan.scope.isNarrowed || undefined,
-      token_use: 'refresh',
-    });
     return {
-      access_token: access,
-      refresh_token: refresh,
+      access: { ...common, ...until(plan.accessSeconds), jti: uuidV7(), token_use: plan.accessUse },
+      refresh: {
+        ...common,
+        ...until(plan.refreshSeconds),
+        jti: refreshId,
+        narrowed: plan.scope.isNarrowed || undefined,
+        token_use: 'refresh',
+      },
       expires_in: plan.accessSeconds,
-      token_type: 'Bearer',
-      scope,
-      created_at: iat,
     };
   }
 

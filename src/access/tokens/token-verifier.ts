@@ -1,6 +1,7 @@
 import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import { JOSEError } from 'jose/errors';
 import { compactVerify } from 'jose/jws/compact/verify';
+import { parsedOrNone } from '../../lib/json.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { anotherClass, InvalidTokenError } from '../identity/invalid-token.ts';
 import type { SignedToken } from '../identity/principal.ts';
@@ -35,6 +36,12 @@ export class TokenVerifier {
   async verify(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
     const known = this.#young.get(token) ?? this.#outlived(token);
     return known ? ofAccepted(known, accepted) : this.#verifyNew(token, accepted);
+  }
+
+  /** Checks by the form and the key id of a token whether a key of the class may have signed it; computes no signature. */
+  mayBeOf(tokenClass: TokenClass, token: string): boolean {
+    const keyId = isCanonical(token) ? parsedOrNone(() => keyIdOf(token)) : undefined;
+    return typeof keyId === 'string' && this.#keys.byKeyId.get(keyId)?.tokenClass === tokenClass;
   }
 
   async #verifyNew(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {

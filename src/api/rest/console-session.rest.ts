@@ -108,10 +108,10 @@ export const consoleSessionRoutes = [
   sessionRoute('POST', PATH, consoleSignInInput, (sessions, signIn, tokens, realIp) =>
     sessions.signIn(signIn, tokens, realIp),
   ),
-  sessionRoute('POST', `${PATH}/renew`, consoleSessionInput, (sessions, { client_id: clientId }, tokens) =>
-    sessions.renew(clientId, tokens),
+  sessionRoute('POST', `${PATH}/renew`, consoleSessionInput, (sessions, { client_id: clientId }, tokens, realIp) =>
+    sessions.renew(clientId, tokens, realIp),
   ),
-  sessionRoute('DELETE', PATH, consoleSessionInput, (sessions, { client_id: clientId }, tokens) =>
-    sessions.signOut(clientId, tokens),
+  sessionRoute('DELETE', PATH, consoleSessionInput, (sessions, { client_id: clientId }, tokens, realIp) =>
+    sessions.signOut(clientId, tokens, realIp),
   ),
 ];

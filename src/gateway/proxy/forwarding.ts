@@ -199,7 +199,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       return;
     }
     // The circuit breaker is given the outcome before the next request begins.
-    if (!this.#isOver) this.#settle(this.#outcome);
+    if (!this.#isOver) this.#settle(this.#wasAnswered ? 'answered' : this.#wasSent ? 'broken' : 'unreachable');
     this.#upstream.release(this.#semaphore);
     if (!this.#isOver) this.#end(badGateway(error), this.#wasAnswered ? 'invalid' : 'failed');
   }
@@ -233,12 +233,6 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   get #client(): string {
     const { found, realIp } = this.#exchange;
     return found.principal?.clientId ?? found.principal?.subject ?? callerAddress(realIp);
-  }
-
-  /** What the end of the latest attempt says about the upstream, if it ended without a response that can be passed on. */
-  get #outcome(): Outcome {
-    if (this.#wasAnswered) return 'answered';
-    return this.#wasSent ? 'broken' : 'unreachable';
   }
 
   get #semaphore(): Semaphore {
@@ -279,7 +273,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     if (this.#body?.isStarved) {
       this.#end(invalidRequest([{ path: '', message: 'must be sent without long pauses' }]), 'left');
     } else {
-      this.#settle(this.#outcome);
+      this.#settle(this.#wasAnswered ? 'answered' : 'broken');
       this.#end(gatewayTimeout(), 'timedOut');
     }
   }
