@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { AccessChanges } from '../../src/access/revocation/access-changes.ts';
+import { followEnds } from '../../src/access/revocation/access-watch.ts';
 import { Sessions } from '../../src/access/revocation/sessions.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
@@ -31,7 +32,10 @@ function process(maxKnown?: number) {
   const clock = { nowMs: () => at.nowMs };
   const sessions = new Sessions({ db, generation, changes, maxSessions: 10, clock }, maxKnown);
   const isLive = (sessionId: string, of: object = {}) => sessions.isLive({ nodeId, subject, sessionId, ...of });
-  return { at, sessions, isLive };
+  const ignored = { apply: async () => undefined, forget: () => undefined };
+  const others = { denied: ignored, directory: ignored, watch: ignored };
+  const follow = () => followEnds({ changes, sessions, ...others });
+  return { at, changes, sessions, isLive, follow };
 }
 
 async function stored(count = 1, expiresAtMs = NOW + MINUTE_MS): Promise<[string, ...string[]]> {
@@ -88,10 +92,12 @@ it('5.1-05: a thousand cold tokens share one read, and those that come meanwhile
   expect(reads.count()).toBe(2);
 });
 
-it('5.1-05: a session that was evicted is read again, and is not absent', async () => {
+it('5.1-05: as many are cached as allowed; a session that was evicted is read again, and is not absent', async () => {
   const { isLive } = process(2);
   const ids = await stored(3);
+  const reads = watchedReads();
   for (let round = 0; round < 2; round += 1) for (const id of ids) expect(await isLive(id)).toBe(true);
+  expect(reads.count()).toBe(6);
 });
 
 it('5.1-05: absence is not cached', async () => {
@@ -174,7 +180,17 @@ it('D3-36: a cached session that is ended is not live any more', async () => {
   expect([await isLive(id), await isLive(other ?? '')]).toEqual([false, true]);
 });
 
-it('D6-18: when the server of the database changes, what the former one had is forgotten', async () => {
+it('D3-36: a session that another process has ended is dropped by the follower', async () => {
+  const [here, there] = [process(), process()];
+  there.follow();
+  const [id] = await stored();
+  expect(await there.isLive(id)).toBe(true);
+  await here.changes.commit((ended) => here.sessions.end(nodeId, { sessionId: id }, ended));
+  await there.changes.poll();
+  expect([await here.isLive(id), await there.isLive(id)]).toEqual([false, false]);
+});
+
+it('5.1-05: when the server of the database changes, what the former one had is forgotten', async () => {
   const { at, isLive } = process();
   const [lost, held] = await stored(2);
   expect(await isLive(lost)).toBe(true);

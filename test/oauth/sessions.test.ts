@@ -1,9 +1,16 @@
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { type Answer, type Portcullis, startOnSharedStores, startPortcullis } from '../support/harness.ts';
+import {
+  type Answer,
+  type Portcullis,
+  startEmbedded,
+  startOnSharedStores,
+  startPortcullis,
+} from '../support/harness.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
+import { migratedFolder } from '../support/start/folders.ts';
 
 const clock = { skewMs: 0 };
 let p: Portcullis;
@@ -59,6 +66,26 @@ describe('while the cache is away', () => {
     const client = await addClient(p, { monthly_limit: 9, requests_per_minute: 9 });
     const token = await p.clientToken(client);
     expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);
+  });
+});
+
+describe('a restart of the embedded instance', () => {
+  it('D1-08: keeps sessions, and what has ended of them', async () => {
+    await using folder = await migratedFolder();
+    const status = async (at: Portcullis, token: string) => (await at.call('GET', '/v1/accounts', { token })).status;
+    const tokens: string[] = [];
+    {
+      await using first = await startEmbedded({ dataDir: folder.path });
+      const json = { grant_type: 'password', ...first.demo.client, ...first.demo.supervisor };
+      const pairs = await Promise.all(
+        [1, 2].map(async () => (await first.call('POST', '/v2/oauth/token', { json })).json),
+      );
+      tokens.push(...pairs.map(({ access_token }) => access_token));
+      const ended = { ...first.demo.client, token: pairs[1].refresh_token };
+      await first.call('POST', '/v2/oauth/revoke', { json: ended });
+    }
+    await using second = await startEmbedded({ dataDir: folder.path });
+    expect(await Promise.all(tokens.map((token) => status(second, token)))).toEqual([200, 401]);
   });
 });
 

@@ -161,11 +161,11 @@ function keyOf({ kind, subject, item }: AccessChange): string {
 }
 
 interface EndFollowers {
-  changes: AccessChanges;
-  denied: DenyList;
-  directory: AccessDirectory;
-  sessions: Sessions;
-  watch: AccessWatch;
+  changes: Pick<AccessChanges, 'follow'>;
+  denied: Pick<DenyList, 'apply'>;
+  directory: Pick<AccessDirectory, 'forget'>;
+  sessions: Pick<Sessions, 'forget'>;
+  watch: Pick<AccessWatch, 'apply'>;
 }
 
 /**
