@@ -134,7 +134,10 @@ async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise
  */
 async function prepareStores({ config, database, bus, log }: Context): Promise<void> {
   if (!database.isEmbedded && !(await knowsLetterCase(database.db))) {
-    log.warn({}, 'the database locale does not fold case beyond ASCII; non-ASCII emails are compared case-sensitively');
+    log.warn(
+      {},
+      'the database locale does not fold case beyond ASCII; searches for names with other letters are case-sensitive',
+    );
   }
   if (!config.production) {
     await migrateByOwner({ config, database });

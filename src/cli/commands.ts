@@ -65,6 +65,10 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'set the password of a supervisor and revoke their sessions',
     load: async () => (await import('./commands/supervisors.ts')).supervisorSetPassword,
   },
+  'supervisor rename': {
+    summary: 'give a supervisor another username and revoke their sessions',
+    load: async () => (await import('./commands/supervisors.ts')).supervisorRename,
+  },
   'supervisor unlock': {
     summary: 'unlock a supervisor after too many failed logins',
     load: async () => (await import('./commands/supervisors.ts')).supervisorUnlock,
@@ -73,9 +77,17 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'migrate users from a CSV file',
     load: async () => (await import('./commands/users-import.ts')).usersImport,
   },
+  'users rename': {
+    summary: 'give a user another email',
+    load: async () => (await import('./commands/users-rename.ts')).usersRename,
+  },
   'users erase': {
     summary: 'erase the personal data of a user permanently',
     load: async () => (await import('./commands/users-erase.ts')).usersErase,
+  },
+  clashes: {
+    summary: 'list users and supervisors whose emails or usernames count as one',
+    load: async () => (await import('./commands/clashes.ts')).clashes,
   },
   'transactions replay': {
     summary: 'replay dead letters, or all messages from a time range',

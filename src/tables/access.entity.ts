@@ -76,6 +76,8 @@ export const Supervisor = defineEntity({
     id: p.uuid().primary(),
     nodeId: ofNode(),
     username: p.text(),
+    /** Tells supervisors apart whose usernames have one key: numbers from 0. Only rows of 0.1.0 have others than 0. */
+    usernameClash: p.integer().default(0),
     passwordHash: p.text(),
     role: p.text(),
     status: p.enum(['active', 'disabled']).default('active'),
@@ -88,11 +90,16 @@ export const Supervisor = defineEntity({
       name: 'supervisors_username',
       expression: 'create unique index supervisors_username on supervisors using btree (node_id, lower(username))',
     },
+    {
+      name: 'supervisors_username_key',
+      expression:
+        'create unique index supervisors_username_key on supervisors using btree (node_id, identifier_key(username), username_clash)',
+    },
   ],
 });
 
 /**
- * A failed login attempt for a username in lower case, whether or not that username exists. `address` is where a sign-in
+ * A failed login attempt for the key of a username, whether or not that username exists. `address` is where a sign-in
  * to the console came from; null for the token endpoint.
  */
 export const LoginFailure = defineEntity({

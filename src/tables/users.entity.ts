@@ -12,6 +12,8 @@ export const User = defineEntity({
     name: p.text().default(''),
     surname: p.text().default(''),
     email: p.text().default(''),
+    /** Tells users apart whose emails have one key: numbers from 0. Only rows of 0.1.0 have others than 0. */
+    emailClash: p.integer().default(0),
     address: p.text(),
     identityNumber: p.text().default(''),
     kycVerified: p.boolean().default(false),
@@ -33,6 +35,11 @@ export const User = defineEntity({
       name: 'users_email',
       expression:
         "create unique index users_email on users using btree (node_id, lower(email)) where (email <> ''::text)",
+    },
+    {
+      name: 'users_email_key',
+      expression:
+        "create unique index users_email_key on users using btree (node_id, identifier_key(email), email_clash) where (email <> ''::text)",
     },
     {
       name: 'users_external_id',

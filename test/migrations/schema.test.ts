@@ -45,7 +45,13 @@ const UNDECLARED: Record<string, { why: string; names: readonly string[] }> = {
     names: [
       ...['add_audit_seal', 'add_drop_seal', 'audit_delete', 'audit_drop_month', 'audit_erase', 'audit_make_month'],
       ...['audit_retention_days', 'audit_seal', 'count_account_delete', 'count_account_insert', 'count_account_update'],
-      ...['delete_unreferenced', 'forget_account_counts', 'keep_wallet_rule_version', 'require_audit_age'],
+      ...[
+        'delete_unreferenced',
+        'forget_account_counts',
+        'identifier_key',
+        'keep_wallet_rule_version',
+        'require_audit_age',
+      ],
       ...['split_account_block', 'split_account_superblock'],
     ],
   },

@@ -26,6 +26,7 @@ const CALLERS = {
   'src/audit/seals.ts': 1,
   'src/audit/verification/verification.ts': 1,
   'src/cli/commands/audit-list.ts': 1,
+  'src/cli/commands/clashes.ts': 1,
   'src/cli/commands/recover.ts': 1,
   'src/cli/kit/open-services.ts': 2,
   'src/domain/idempotency/idempotent-responses.ts': 2,

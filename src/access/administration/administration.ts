@@ -90,6 +90,7 @@ export type AdministrativeChange =
   | 'disable'
   | 'set_password'
   | 'set_role'
+  | 'rename'
   | 'unlock'
   | 'revoke_sessions';
 

@@ -1,7 +1,8 @@
+import { identifierKey } from '../../lib/identifier-key.ts';
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState } from '../../platform/database/sql-state.ts';
+import { sqlState, UNIQUE_VIOLATION } from '../../platform/database/sql-state.ts';
 import { invalidInput, notFound, Refusal } from '../../platform/errors.ts';
 import type { LoginLocks } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
@@ -37,7 +38,13 @@ interface Change {
   by: Administrator;
   id: string;
   change: AdministrativeChange;
-  set: { status?: SupervisorRow['status']; password_hash?: string; role?: string };
+  set: {
+    status?: SupervisorRow['status'];
+    password_hash?: string;
+    role?: string;
+    username?: string;
+    username_clash?: 0;
+  };
 }
 
 /**
@@ -47,6 +54,10 @@ interface Change {
 function supervisorOf({ tokenClass, tokenUse, subject }: Principal): string {
   if (tokenClass !== 'user' || tokenUse !== 'login') throw notFound();
   return subject;
+}
+
+function usernameTaken(): Refusal {
+  return new Refusal('duplicate', { taken: 'duplicate_username', message: 'the username is taken' });
 }
 
 /**
@@ -63,7 +74,7 @@ export class SupervisorAdministration {
 
   /**
    * Creates an active supervisor.
-   * @throws Refusal `duplicate` when the tenant has the username, ignoring case.
+   * @throws Refusal `duplicate` when the tenant has the username.
    * @throws Refusal `service_unavailable` when too many passwords are being hashed.
    */
   async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
@@ -86,7 +97,7 @@ export class SupervisorAdministration {
         // A violated foreign key means that the tenant does not exist.
         throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
       });
-    if (!row) throw new Refusal('duplicate', { taken: 'duplicate_username', message: 'the username is taken' });
+    if (!row) throw usernameTaken();
     return row;
   }
 
@@ -105,6 +116,36 @@ export class SupervisorAdministration {
    */
   setRole(nodeId: string, by: Administrator, id: string, role: string): Promise<SupervisorRow> {
     return this.#change({ nodeId, by, id, change: 'set_role', set: { role } });
+  }
+
+  /**
+   * Gives a supervisor another username.
+   * @throws Refusal `duplicate` when another supervisor of the tenant has it.
+   */
+  rename(nodeId: string, by: Administrator, id: string, username: string): Promise<SupervisorRow> {
+    const { db } = this.#deps;
+    const supervisors = db.forNode(nodeId);
+    return db.transaction(async () => {
+      const { username: before } = await this.#find(nodeId, id);
+      const ofKey = (name: string) =>
+        supervisors.run((k) =>
+          k
+            .selectFrom('supervisors')
+            .select('id')
+            .where((eb) => eb(eb.fn<string>('identifier_key', ['username']), '=', identifierKey(name)))
+            .orderBy('username_clash'),
+        );
+      if ((await ofKey(username)).some((other) => other.id !== id.toLowerCase())) throw usernameTaken();
+      const row = await this.#change({ nodeId, by, id, change: 'rename', set: { username, username_clash: 0 } }).catch(
+        (error: unknown) => {
+          throw sqlState(error) === UNIQUE_VIOLATION ? usernameTaken() : error;
+        },
+      );
+      // The next of those that 0.1.0 has let clash holds the key against new ones.
+      const [next] = await ofKey(before);
+      if (next && next.id !== row.id) await this.#update(nodeId, next.id, { username_clash: 0 });
+      return row;
+    });
   }
 
   /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { identifierKey, trimmed } from '../../lib/identifier-key.ts';
 import { isLonger, objectInput, textInput } from '../../lib/input.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
@@ -16,12 +17,20 @@ const password = textInput()
 
 const role = z.string('must be a string').refine(isRole, 'must be admin, operator or viewer');
 
-/** The schema of a supervisor to create. Usernames and passwords are in NFC, as at the token endpoint. */
+const MAX_USERNAME = MAX_LENGTHS.supervisors.username;
+
+/** The schema of a username, which is trimmed. */
+export const usernameInput = textInput()
+  .overwrite(trimmed)
+  .refine(
+    (text) => !isLonger(text, MAX_USERNAME) && !isLonger(identifierKey(text), MAX_USERNAME),
+    `must have at most ${MAX_USERNAME} characters`,
+  )
+  .refine((text) => identifierKey(text) !== '', 'must not be empty');
+
+/** The schema of a supervisor to create. Passwords are in NFC, as at the token endpoint. */
 export const supervisorInput = objectInput({
-  username: textInput()
-    .overwrite(nfc)
-    .max(MAX_LENGTHS.supervisors.username, `must have at most ${MAX_LENGTHS.supervisors.username} characters`)
-    .refine((text) => text.trim() !== '', 'must not be empty'),
+  username: usernameInput,
   password,
   role,
 });

@@ -1,3 +1,4 @@
+import { identifierKey } from '../../lib/identifier-key.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -35,11 +36,6 @@ interface LoginLocksDependencies {
   nowMs(): number;
 }
 
-/** Returns the form of a username under which failed logins are counted, whether or not a supervisor has it. */
-export function lockName(username: string): string {
-  return username.toLowerCase();
-}
-
 /**
  * Where a password was sent: null at the token endpoint; at the console the address that sent it; for a change of one's
  * own password the session. Failures from an address or a session lock the username for that one only.
@@ -64,7 +60,7 @@ function lockoutOf(failures: readonly Failure[], origin: LoginOrigin | undefined
     .at(-1);
 }
 
-/** Stores failed logins by tenant and username in the database, and derives lockouts from them for all processes. */
+/** Stores failed logins by tenant and key of the username in the database, and derives lockouts from them for all processes. */
 export class LoginLocks {
   readonly #deps: LoginLocksDependencies;
   #prunedAtMs = Number.NEGATIVE_INFINITY;
@@ -73,7 +69,7 @@ export class LoginLocks {
     this.#deps = deps;
   }
 
-  /** Checks whether a username is locked now for logins from an origin, ignoring case. */
+  /** Checks whether a username is locked now for logins from an origin. */
   async isLocked(nodeId: string, username: string, origin: LoginOrigin): Promise<boolean> {
     return (await this.lockedUntil(nodeId, [username], origin)).size > 0;
   }
@@ -81,7 +77,12 @@ export class LoginLocks {
   /** Records a failed login. */
   async recordFailure(nodeId: string, username: string, address: LoginOrigin): Promise<void> {
     const { db, nowMs } = this.#deps;
-    const row = { id: uuidV7(), username: lockName(username), address, failed_at: new Date(nowMs()).toISOString() };
+    const row = {
+      id: uuidV7(),
+      username: identifierKey(username),
+      address,
+      failed_at: new Date(nowMs()).toISOString(),
+    };
     await db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
     await this.#prune();
   }
@@ -91,7 +92,7 @@ export class LoginLocks {
     await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .deleteFrom('login_failures')
-        .where('username', '=', lockName(username))
+        .where('username', '=', identifierKey(username))
         .$if(origin !== undefined, (query) => query.where('address', 'is not distinct from', origin ?? null)),
     );
   }
@@ -113,13 +114,13 @@ export class LoginLocks {
       k
         .selectFrom('login_failures')
         .select(['username', 'address', 'failed_at'])
-        .where('username', 'in', usernames.length > 0 ? usernames.map(lockName) : [''])
+        .where('username', 'in', usernames.length > 0 ? usernames.map(identifierKey) : [''])
         .where('failed_at', '>', since),
     );
     const failures = Map.groupBy(rows, (row) => row.username);
     return new Map(
       usernames.flatMap((username) => {
-        const untilMs = lockoutOf(failures.get(lockName(username)) ?? [], origin, now);
+        const untilMs = lockoutOf(failures.get(identifierKey(username)) ?? [], origin, now);
         return untilMs === undefined ? [] : [[username, untilMs] as const];
       }),
     );

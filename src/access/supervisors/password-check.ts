@@ -1,9 +1,10 @@
+import { identifierKey } from '../../lib/identifier-key.ts';
 import { isLonger } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { type LoginLocks, type LoginOrigin, lockName } from '../credentials/login-locks.ts';
+import type { LoginLocks, LoginOrigin } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
 import type { SupervisorRecord, Supervisors } from './supervisors.service.ts';
 
@@ -41,7 +42,7 @@ export class PasswordCheck {
   ): Promise<SupervisorRecord | undefined> {
     // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
     // would evade the lockout.
-    const key = `${nodeId} ${origin === null} ${lockName(username)}`;
+    const key = `${nodeId} ${origin === null} ${identifierKey(username)}`;
     return this.#guesses.run(key, () => this.#authenticate(nodeId, username, password, origin));
   }
 
@@ -54,18 +55,17 @@ export class PasswordCheck {
   ): Promise<SupervisorRecord | undefined> {
     const { supervisors, passwords, locks } = this.#deps;
     const supervisor = await supervisors.findByUsername(nodeId, username);
-    // The database may fold case differently, so failures are counted under the stored username.
-    const name = supervisor?.username ?? username;
-    const isLocked = await locks.isLocked(nodeId, name, origin);
-    const isCounted = !isLocked && !isLonger(username, MAX_LENGTHS.supervisors.username);
+    const isLocked = await locks.isLocked(nodeId, username, origin);
+    const isCounted = !isLocked && !isLonger(identifierKey(username), MAX_LENGTHS.supervisors.username);
     const verify = () => passwords.verify(nodeId, password, supervisor?.passwordHash);
     const matches = await (origin === null ? verify() : this.#console.run(origin, verify));
     if (supervisor?.active && matches && isCounted) {
-      await locks.unlock(nodeId, name, origin);
+      // The failures may have been guesses at a password of another supervisor with this key.
+      if (!supervisor.clashes) await locks.unlock(nodeId, username, origin);
       return supervisor;
     }
-    if (isCounted) await locks.recordFailure(nodeId, name, origin);
-    else await locks.isLocked(nodeId, name, origin);
+    if (isCounted) await locks.recordFailure(nodeId, username, origin);
+    else await locks.isLocked(nodeId, username, origin);
     return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { identifierKey } from '../../lib/identifier-key.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -15,15 +16,23 @@ export class Supervisors {
     this.#db = db;
   }
 
-  /** Returns the supervisor with this username, ignoring case; undefined when the tenant has none. */
-  async findByUsername(nodeId: string, username: string): Promise<SupervisorRecord | undefined> {
-    const [row] = await this.#db.forNode(nodeId).run((k) =>
+  /**
+   * Returns the supervisor whose username has the same key, and whether others have it, too: of several, which earlier
+   * releases allowed, the one with exactly this username. Undefined when the tenant has none.
+   */
+  async findByUsername(
+    nodeId: string,
+    username: string,
+  ): Promise<(SupervisorRecord & { clashes: boolean }) | undefined> {
+    const rows = await this.#db.forNode(nodeId).run((k) =>
       k
         .selectFrom('supervisors')
         .selectAll()
-        .where((eb) => eb(eb.fn<string>('lower', ['username']), '=', eb.fn<string>('lower', [eb.val(username)]))),
+        .where((eb) => eb(eb.fn<string>('identifier_key', ['username']), '=', identifierKey(username))),
     );
-    return row && toRecord(row);
+    const clashes = rows.length > 1;
+    const row = clashes ? rows.find((one) => one.username === username) : rows[0];
+    return row && { ...toRecord(row), clashes };
   }
 
   /** Returns the supervisor with this id; undefined when the tenant has none. */

@@ -18,8 +18,8 @@ export const clientBesideBasicInput = objectInput({
 /** The requested scope. One that is not a text is ignored, as every unknown name is. */
 const scope = z.string().optional().catch(undefined);
 
-/** Keyboards and systems encode one letter in different ways, so usernames and passwords are compared in NFC. */
-const login = { username: required().overwrite(nfc), password: required().overwrite(nfc) };
+/** Keyboards and systems encode one letter in different ways, so passwords are compared in NFC, and usernames by their keys. */
+const login = { username: required(), password: required().overwrite(nfc) };
 
 /** The schema of the client of a session in the console. */
 export const consoleSessionInput = objectInput({ client_id: uuidInput() });

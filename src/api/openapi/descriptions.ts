@@ -11,7 +11,8 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     created_at: 'The time of issue, as a Unix timestamp in seconds.',
   },
   PasswordGrant: {
-    username: 'The login name of a supervisor, normalised to NFC and compared case-insensitively.',
+    username:
+      'The login name of a supervisor. Letter case, composition, blanks around it and invisible characters do not count.',
     password: 'Normalised to NFC.',
     scope: SCOPE,
   },
@@ -42,7 +43,7 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   MigrateUser: {
     wallet_address: 'Trimmed and stored in lower case.',
     email:
-      'Required if external_id is absent or blank. Trimmed and normalised to NFC; unique within the tenant, ignoring case.',
+      'Required if external_id is absent or blank. Trimmed and normalised to NFC; unique within the tenant, where letter case and invisible characters do not count.',
     external_id: 'Required if email is absent or blank. Unique within the tenant, compared exactly.',
     name: 'Normalised to NFC.',
     surname: 'Normalised to NFC.',

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../access/administration/administration.ts';
-import { passwordInput, supervisorInput } from '../../access/administration/supervisor.input.ts';
+import { passwordInput, supervisorInput, usernameInput } from '../../access/administration/supervisor.input.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
+import { objectInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { changed, openAdministration, orCommandError } from '../kit/open-services.ts';
+import { changed, openAdministration, orCommandError, STOP_FIRST } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
 import { mutation } from '../kit/running-instance.ts';
 
@@ -55,7 +56,7 @@ export const supervisorCreate: CommandBody = {
   ].join('\n'),
   flags: {
     node: { help: 'id of the tenant (node) that the supervisor belongs to', required: 'ID' },
-    username: { help: 'login name, unique within the tenant, case-insensitive' },
+    username: { help: 'login name, unique within the tenant; letter case and invisible characters do not count' },
     name: { help: 'same as --username' },
     role: { help: 'admin, operator or viewer', required: 'ROLE' },
   },
@@ -123,6 +124,33 @@ export const supervisorSetPassword: CommandBody = {
       supervisorAdministration.setPassword(nodeId, OPERATOR, id, password),
     );
     return input.answer(...withPassword(supervisor, given));
+  },
+};
+
+const renaming = objectInput({ username: usernameInput });
+
+/** `portcullis supervisor rename`: gives a supervisor another username. */
+export const supervisorRename: CommandBody = {
+  description: [
+    'Gives a supervisor another username and revokes their sessions. It resolves a clash that portcullis clashes lists: usernames',
+    'of earlier releases that count as one.',
+  ].join('\n'),
+  positionals: ['ID'],
+  flags: { username: { help: 'login name, unique within the tenant', required: 'NAME' } },
+  examples: [
+    'portcullis supervisor rename ID --username ada2',
+    'portcullis supervisor rename ID --username ada2 --json',
+  ],
+  async run(input) {
+    const id = uuid('ID', input.positionals[0]);
+    const { username } = checked(renaming, { username: text(input.flags, 'username') });
+    const supervisor = await changed(input, 'supervisor', id, STOP_FIRST, ({ supervisorAdministration }, nodeId) =>
+      supervisorAdministration.rename(nodeId, OPERATOR, id, username),
+    );
+    return input.answer(
+      supervisorView(supervisor),
+      `Supervisor ${supervisor.id} is ${printable(supervisor.username)}.\n`,
+    );
   },
 };
 

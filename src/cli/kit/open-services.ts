@@ -143,9 +143,13 @@ export async function changed<Result>(
   return orCommandError(absent, work(administration, await nodeOf(administration.db, `${noun}s`, id, absent)));
 }
 
+/** What to do where no mutation does the same. */
+export const STOP_FIRST: Advice = () =>
+  'stop it first, repeat this, and start it again. With a shared PostgreSQL nothing has to stop';
+
 /** How commands that write reference data open the database. */
 export const REFERENCE_OPENING: Opening = {
-  advice: () => 'stop it first, repeat this, and start it again. With a shared PostgreSQL nothing has to stop',
+  advice: STOP_FIRST,
   makes: true,
 };
 

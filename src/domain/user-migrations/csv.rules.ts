@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { camelName } from '../../lib/camel-name.ts';
+import { trimmed } from '../../lib/identifier-key.ts';
 import { invalidInput } from '../../platform/errors.ts';
-import { trimmed } from '../users/identifiers.rules.ts';
 import { type MigrateUserInput, walletInput } from './migration.input.ts';
 
 const NEWLINE = 0x0a;

@@ -1,10 +1,11 @@
 import { TOPICS } from '../../events/bus/topics.ts';
 import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
+import { trimmed } from '../../lib/identifier-key.ts';
 import { isLonger } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
+import { emailOf, present } from '../users/identifiers.rules.ts';
 import type { UserRow } from '../users/users.service.ts';
 import { MAX_WALLET_LENGTH, type MigrateUserInput } from './migration.input.ts';
 
@@ -21,7 +22,7 @@ export type RowOutcome =
   | { status: 'skipped'; reason: SkipReason }
   | { status: 'failed'; reason: string };
 
-/** The identifiers of a user to create. `emailKey` is the email in the form in which the database compares it. */
+/** The identifiers of a user to create; an email by its key. */
 interface Identity {
   emailKey: string | undefined;
   externalId: string | undefined;
@@ -103,6 +104,7 @@ export function faultOf(row: RowText): string | undefined {
 /** The identifier that is taken when a unique index is violated, by the name of the index. */
 export const TAKEN_BY_INDEX: ReadonlyMap<string | undefined, keyof Taken> = new Map([
   ['users_email', 'email'],
+  ['users_email_key', 'email'],
   ['users_external_id', 'externalId'],
   ['users_address', 'address'],
 ]);
@@ -145,6 +147,7 @@ export function newUserOf(
     name: row.name ?? '',
     surname: row.surname ?? '',
     email: row.email ?? '',
+    email_clash: 0,
     address: addressOf(row.wallet_address),
     identity_number: '',
     kyc_verified: row.kyc_sent,

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { trimmed } from '../../lib/identifier-key.ts';
 import { isLonger, objectInput, textInput } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { emailOf, present, trimmed } from '../users/identifiers.rules.ts';
+import { emailOf, present } from '../users/identifiers.rules.ts';
 
 /** The maximum length of a wallet's address before it is lower-cased, in characters. */
 export const MAX_WALLET_LENGTH = 128;
@@ -28,6 +29,9 @@ function storedTextInput(max: number, form: (sent: string) => string | undefined
     .meta({ maxLength: max });
 }
 
+/** The schema of an email. */
+export const emailInput = storedTextInput(MAX_LENGTHS.users.email, emailOf);
+
 /**
  * The schema of a single user to migrate (docs/contract.md, 4.6). A user without email and external id is valid
  * here; that is a separate outcome.
@@ -36,7 +40,7 @@ export const migrateUserInput = objectInput({
   wallet_address: walletInput
     .refine((wallet) => !isLonger(wallet, MAX_WALLET_LENGTH), `must have at most ${MAX_WALLET_LENGTH} characters`)
     .meta({ maxLength: MAX_WALLET_LENGTH }),
-  email: storedTextInput(MAX_LENGTHS.users.email, emailOf).optional(),
+  email: emailInput.optional(),
   external_id: storedTextInput(MAX_LENGTHS.users.external_id, present).optional(),
   name: storedTextInput(MAX_LENGTHS.users.name, nfc).optional(),
   surname: storedTextInput(MAX_LENGTHS.users.surname, nfc).optional(),

@@ -1,4 +1,5 @@
 import { noteUsers } from '../../audit/noted-users.ts';
+import { identifierKey } from '../../lib/identifier-key.ts';
 import { cutTo } from '../../lib/input.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -131,20 +132,21 @@ export class RowApplication {
 
   async #judge(nodeId: string, rows: readonly MigrateUserInput[]): Promise<JudgedRow[]> {
     const faults = rows.map(faultOf);
-    const asked = rows.map((row, index) =>
+    const identities = rows.map((row) => ({
+      emailKey: row.email && identifierKey(row.email),
+      externalId: row.external_id,
+      address: addressOf(row.wallet_address),
+    }));
+    const asked = identities.map(({ emailKey = null, externalId = null, address }, index) =>
       faults[index] === undefined
-        ? { email: row.email ?? null, externalId: row.external_id ?? null, address: addressOf(row.wallet_address) }
+        ? { email: emailKey, externalId, address }
         : { email: null, externalId: null, address: null },
     );
     const found = await this.#store.owners(nodeId, asked);
-    return rows.map((row, index) => {
-      const { emailKey, email, externalId, address } = found[index] ?? {};
+    return identities.map((identity, index) => {
+      const { email, externalId, address } = found[index] ?? {};
       return {
-        identity: {
-          emailKey: emailKey ?? row.email,
-          externalId: row.external_id,
-          address: addressOf(row.wallet_address),
-        },
+        identity,
         taken: { email: email != null, externalId: externalId != null, address: address != null },
         owners: [email, externalId, address].filter((id) => id != null),
         fault: faults[index],

@@ -1,5 +1,6 @@
 import type { AuditErasure } from '../../audit/erasure.ts';
 import { noteUsers } from '../../audit/noted-users.ts';
+import { identifierKey } from '../../lib/identifier-key.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -28,6 +29,7 @@ const BLANK = {
   name: '',
   surname: '',
   email: '',
+  email_clash: 0,
   address: '',
   identity_number: '',
   kyc_token_tx_hash: null,
@@ -62,6 +64,9 @@ export class UserErasure {
     const userId = id.toLowerCase();
     await db.transaction(async () => {
       await this.#store.lock(nodeId);
+      const [before] = await db
+        .forNode(nodeId)
+        .run((k) => k.selectFrom('users').select('email').where('id', '=', userId));
       await this.#store.eraseRows(nodeId, userId);
       const responses = await idempotentResponses.erase(nodeId, userId);
       await this.#count(nodeId, userId, 'erased_responses', responses, {
@@ -69,6 +74,7 @@ export class UserErasure {
         erased_at: new Date(nowMs()).toISOString(),
         erased_by: by && cutTo(by, MAX_LENGTHS.users.erased_by),
       });
+      await this.#store.holdKey(nodeId, identifierKey(before?.email ?? ''));
     });
     noteUsers([userId]);
     await auditErasure.seal(userId);

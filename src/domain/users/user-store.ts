@@ -5,15 +5,15 @@ import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { UserRow } from './users.service.ts';
 
-/** The identifiers of a user to create, or the ids of the tenant's users that have them; null for one that is missing. */
+/**
+ * The identifiers of a user to create, the email by its key, or the ids of the tenant's users that have them; null for one
+ * that is missing.
+ */
 interface Identifiers {
   email: string | null;
   externalId: string | null;
   address: string | null;
 }
-
-/** The users that have the identifiers, and the email in the form in which the database compares it. */
-type Found = Identifiers & { emailKey: string | null };
 
 const USER_COLUMNS = {
   uuid: ['id', 'node_id'],
@@ -21,11 +21,6 @@ const USER_COLUMNS = {
   boolean: ['kyc_verified', 'kyc_token_sent'],
   timestamptz: ['kyc_token_sent_at', 'created_at'],
 } as const;
-/** The characters that `trimmed` removes. */
-const BLANKS = [
-  '\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a',
-  '\u2028\u2029\u202f\u205f\u3000\ufeff',
-].join('');
 const EVENT_COLUMNS = {
   uuid: ['id'],
   text: ['topic', 'key', 'event_type', 'payload', 'correlation_id', 'traceparent'],
@@ -59,20 +54,20 @@ export class UserStore {
   }
 
   /**
-   * Returns for each query, in order, who has the identifiers; emails are compared as by the unique index. Each
+   * Returns for each query, in order, who has the identifiers; emails are compared by their keys. Each
    * subquery selects the first key at or above the wanted one, which only the index on that key can give in order: no
    * plan then reads all users of the tenant, however old the statistics are. Call it under `lock`.
    */
-  owners(nodeId: string, queries: readonly Identifiers[]): Promise<Found[]> {
+  owners(nodeId: string, queries: readonly Identifiers[]): Promise<Identifiers[]> {
     const emails = textArray(queries.map(({ email }) => email));
     const externalIds = textArray(queries.map(({ externalId }) => externalId));
     const addresses = textArray(queries.map(({ address }) => address));
     return this.#unscoped.raw(
-      (sql) => sql<Found>`
-        select lower(r.email) as "emailKey",
-          (select case lower(u.email) when lower(r.email) then u.id end from users u
-            where u.node_id = ${nodeId}::uuid and u.email <> '' and lower(u.email) >= lower(r.email)
-            order by lower(u.email) limit 1) as email,
+      (sql) => sql<Identifiers>`
+        select
+          (select case identifier_key(u.email) when r.email then u.id end from users u
+            where u.node_id = ${nodeId}::uuid and u.email <> '' and identifier_key(u.email) >= r.email
+            order by identifier_key(u.email) limit 1) as email,
           (select case u.external_id when r.external_id then u.id end from users u
             where u.node_id = ${nodeId}::uuid and u.external_id >= r.external_id
             order by u.external_id limit 1) as "externalId",
@@ -82,6 +77,19 @@ export class UserStore {
         from unnest(${emails}::text[], ${externalIds}::text[], ${addresses}::text[])
           with ordinality as r (email, external_id, address, ordinal)
         order by r.ordinal`,
+    );
+  }
+
+  /**
+   * Lets the first of the users whose emails have one key, which 0.1.0 allowed, hold the key against new ones. Call it when
+   * one of them has got another email.
+   */
+  async holdKey(nodeId: string, key: string): Promise<void> {
+    await this.#unscoped.raw(
+      (sql) => sql`
+        update users set email_clash = 0 where id = (
+          select id from users where node_id = ${nodeId}::uuid and email <> '' and identifier_key(email) = ${key}
+          order by email_clash limit 1)`,
     );
   }
 
@@ -104,7 +112,7 @@ export class UserStore {
         update migration_rows r set email = null, external_id = null
         from users u where u.node_id = ${nodeId} and u.id = ${userId} and r.node_id = u.node_id and (
           r.user_id = u.id or r.noted_users @> array[u.id] or (r.noted_users is null
-            and (lower(normalize(btrim(r.email, ${BLANKS}))) = nullif(lower(u.email), '') or r.external_id = u.external_id)))`,
+            and (identifier_key(r.email) = nullif(identifier_key(u.email), '') or r.external_id = u.external_id)))`,
     );
   }
 

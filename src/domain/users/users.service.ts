@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import { noteUsers } from '../../audit/noted-users.ts';
+import { identifierKey } from '../../lib/identifier-key.ts';
 import { isoFromPgOrNull } from '../../lib/instants.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { containing } from '../../platform/database/conditions.ts';
@@ -34,13 +35,15 @@ export interface UserFilter {
   kycVerified?: boolean | undefined;
 }
 
-const SEARCHED = ['name', 'surname', 'email', 'external_id', 'address'] as const;
+/** The searched columns besides the email, which is compared by its key. */
+const SPELLED = ['name', 'surname', 'external_id', 'address'] as const;
 
-/** Returns the pattern for each column: the text in the form in which the column is stored. */
-function patternsOf(search: string): Partial<Record<(typeof SEARCHED)[number], string>> {
+/** Returns the pattern for each column: the text in the form in which the column is stored or compared. */
+function patternsOf(search: string): Partial<Record<'email' | (typeof SPELLED)[number], string>> {
   const name = containing(nfc(search));
-  const email = containing(emailOf(search) || search);
-  return { name, surname: name, email, external_id: containing(search), address: email };
+  const email = containing(identifierKey(search) || search);
+  const address = containing(emailOf(search) || search);
+  return { name, surname: name, email, external_id: containing(search), address };
 }
 
 /** Reads the users of a tenant by keyset, oldest first. */
@@ -52,7 +55,12 @@ export class UserPages extends keysetList({
     ...(kycVerified === undefined ? [] : [eb('kyc_verified', '=', kycVerified)]),
     ...(patterns.name === undefined
       ? []
-      : [eb.or(SEARCHED.map((column) => eb(column, 'ilike', patterns[column] ?? '')))]),
+      : [
+          eb.or([
+            eb(eb.fn('identifier_key', ['email']), 'like', patterns.email ?? ''),
+            ...SPELLED.map((column) => eb(column, 'ilike', patterns[column] ?? '')),
+          ]),
+        ]),
   ],
   order: ['created_at', 'id'],
   onRows: (rows) => noteUsers(rows.map(({ id }) => id)),

@@ -257,7 +257,7 @@ async function openEmbedded(dataDir: string): Promise<Opened> {
 }
 
 /**
- * Checks whether the database can lower-case non-ASCII letters, as comparing emails requires; in the locale C it
+ * Checks whether the database can lower-case non-ASCII letters, as searching for names requires; in the locale C it
  * cannot.
  */
 export async function knowsLetterCase(db: Db): Promise<boolean> {

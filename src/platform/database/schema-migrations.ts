@@ -1,9 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { type Database, SCHEMA_MIGRATIONS } from './database.ts';
 import { sqlState } from './sql-state.ts';
 
-const LOCK = 4_273_001;
+/** Not the number of 0.1.0: a statement that waits for a lock holds up the concurrent build of an index for ever. */
+const LOCK = 4_273_007;
+const RETRY_MS = 200;
 const DEADLOCK = '40P01';
 const MOST_ATTEMPTS = 10;
 
@@ -21,15 +24,22 @@ export async function pendingSchemaMigrations({ db }: Database): Promise<string[
 export type OnSchemaMigration = (step: { name: string; done: number; total: number }) => void;
 
 /**
- * Runs the pending schema migrations and returns their names. An advisory lock makes other processes wait meanwhile;
- * the embedded database has one process and one connection, and needs none.
+ * Runs the pending schema migrations and returns their names. An advisory lock makes other processes wait meanwhile, without
+ * a statement that waits; the embedded database has one process and one connection, and needs none.
  */
 export async function migrate(database: Database, onMigration: OnSchemaMigration = () => undefined): Promise<string[]> {
   if (database.isEmbedded) return runMigrations(database, onMigration);
-  return database.db.transaction(async () => {
-    await database.db.unscoped('advisory lock, no table').raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
-    return runMigrations(database, onMigration);
-  });
+  const unscoped = database.db.unscoped('advisory lock, no table');
+  for (;;) {
+    const done = await database.db.transaction(async () => {
+      const [lock] = await unscoped.raw(
+        (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
+      );
+      return lock?.taken ? runMigrations(database, onMigration) : undefined;
+    });
+    if (done) return done;
+    await setTimeout(RETRY_MS);
+  }
 }
 
 async function runMigrations(database: Database, onMigration: OnSchemaMigration): Promise<string[]> {

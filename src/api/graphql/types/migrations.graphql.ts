@@ -143,7 +143,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
       walletAddress: ['String!', 'Up to 128 characters; trimmed and lower-cased.'],
       email: [
         'String',
-        'Unique within the tenant, ignoring case, after trimming and normalising to NFC. A blank value counts as absent.',
+        'Trimmed and normalised to NFC; unique within the tenant, where letter case and invisible characters do not count. A blank value counts as absent.',
       ],
       externalId: [
         'String',

@@ -136,7 +136,7 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
       username: t.string({
         required: true,
         description:
-          'The name to log in with, normalised to NFC: 1 to 255 characters; unique within the tenant, ignoring case.',
+          'The name to log in with, trimmed: 1 to 255 characters; unique within the tenant. Letter case, composition and invisible characters do not count.',
       }),
       password: t.string(passwordOptions),
       role: t.string(roleOptions),
@@ -174,7 +174,10 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
   );
   implement(refs.supervisor, 'A person who logs in with the password grant.', {
     id: ['ID', 'A UUID: the `sub` of the tokens.'],
-    username: ['String', 'The name to log in with; unique within the tenant, ignoring case.'],
+    username: [
+      'String',
+      'The name to log in with; unique within the tenant. Letter case, composition and invisible characters do not count.',
+    ],
     role: ['String', '`admin`, `operator` or `viewer`.'],
     status: [refs.supervisorStatus, 'Whether the supervisor can log in.'],
     created_at: ['DateTime', 'When the supervisor was created.'],

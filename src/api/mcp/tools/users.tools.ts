@@ -122,7 +122,8 @@ export const userTools = [
       dry_run: 'Only decide the outcomes.',
       users: 'The users, one or many.',
       'users.wallet_address': "The address of the user's wallet on the chain; stored trimmed and in lower case.",
-      'users.email': 'Unique within the tenant, ignoring case; trimmed. Either email or external_id is required.',
+      'users.email':
+        'Unique within the tenant; letter case, blanks around it and invisible characters do not count. Either email or external_id is required.',
       'users.external_id': 'Your own identifier, unique within the tenant.',
       'users.name': 'The given name.',
       'users.surname': 'The family name.',
