@@ -74,7 +74,9 @@ describeReal('postgres', 'rows of 0.1.0 whose identifiers count as one', () => {
     expect(await indexes(database)).toEqual(BUILT);
     expect(await list()).toEqual(listed);
     // 0.1.0 inserts as `addUser` does.
-    await expect(addUser(database, nodeId, 'ΝΊ\u00adΚΟΣ@x.gr')).rejects.toMatchObject({ constraint: 'users_email_key' });
+    await expect(addUser(database, nodeId, 'ΝΊ\u00adΚΟΣ@x.gr')).rejects.toMatchObject({
+      constraint: 'users_email_key',
+    });
     await expect(addSupervisor(database, nodeId, 'BOB\u00ad')).rejects.toMatchObject({
       constraint: 'supervisors_username_key',
     });
@@ -85,10 +87,14 @@ describeReal('postgres', 'rows of 0.1.0 whose identifiers count as one', () => {
     const renamed = await run('users', 'rename', users[0] ?? '', '--email', ' Nikos@x.gr ');
     expect(JSON.parse(renamed.out)).toEqual({ id: users[0], email: 'Nikos@x.gr' });
     // The next one keeps new ones out.
-    await expect(addUser(database, nodeId, 'ΝΊ\u00adΚΟΣ@x.gr')).rejects.toMatchObject({ constraint: 'users_email_key' });
+    await expect(addUser(database, nodeId, 'ΝΊ\u00adΚΟΣ@x.gr')).rejects.toMatchObject({
+      constraint: 'users_email_key',
+    });
     await expect(renameUser(database.db, nodeId, other, 'ΝΊΚΟΣ@x.gr')).rejects.toMatchObject({ code: 'duplicate' });
     await run('users', 'rename', users[1] ?? '', '--email', 'n2@x.gr');
-    await expect(addUser(database, nodeId, 'ΝΊ\u00adΚΟΣ@x.gr')).rejects.toMatchObject({ constraint: 'users_email_key' });
+    await expect(addUser(database, nodeId, 'ΝΊ\u00adΚΟΣ@x.gr')).rejects.toMatchObject({
+      constraint: 'users_email_key',
+    });
     for (const [at, id] of supervisors.slice(0, 2).entries()) {
       const answer = await run('supervisor', 'rename', id, '--username', ` bob-${at} `);
       expect(JSON.parse(answer.out)).toMatchObject({ id, username: `bob-${at}` });
