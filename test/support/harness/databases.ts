@@ -130,7 +130,7 @@ function urlOf(name: string): string {
 function schemaHash(): string {
   const hash = createHash('sha256');
   for (const file of readdirSync(MIGRATIONS).sort()) hash.update(file).update(readFileSync(join(MIGRATIONS, file)));
-  for (const file of ['app/database-roles.ts', 'lib/identifier-key.ts', 'lib/folding-table.ts']) {
+  for (const file of ['app/database-roles.ts', 'lib/identifier-key.ts']) {
     hash.update(readFileSync(join(ROOT, 'src', file)));
   }
   return hash.digest('hex').slice(0, 16);
