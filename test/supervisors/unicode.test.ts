@@ -103,6 +103,44 @@ describe('D3-35: usernames are compared by one key, and passwords in NFC', () =>
     expect(result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['password'] }] });
   });
 
+  it.each([
+    ['a blank behind', 'bob', 'bob '],
+    ['blanks around', ' bob\u00a0', 'bob'],
+    ['a zero-width space', 'bob', '\u200bb\u200bob'],
+    ['marks of bidirectional text', 'bob', '\u202abob\u202c\u200e'],
+    ['a soft hyphen', 'bob', 'bo\u00adb'],
+    ['a zero-width non-joiner', 'می\u200cخواهم', 'میخواهم'],
+    ['a final sigma', 'ΓΙΑΝΝΗΣ', 'γιαννης'],
+    ['the sign of Kelvin', '\u212aate', 'kate'],
+  ])(
+    'D3-17: %s makes no other username: it signs in, is taken and counts for one lockout',
+    async (_name, stored, typed) => {
+      const id = randomUUID();
+      const spelt = (name: string) => name.replace(/^(\s*)(.*?)(\s*)$/su, `$1$2-${id}$3`);
+      const supervisor = await createdSupervisor(p, token, { username: spelt(stored), password: 'correct horse' });
+      expect(supervisor.username).toBe(spelt(stored).trim());
+      expect(await status(spelt(typed), 'correct horse')).toBe(200);
+      const input = { username: spelt(typed), password: 'correct horse', role: 'viewer' };
+      const { result } = await operate(p, token, CreateSupervisorDocument, { input });
+      expect(result).toMatchObject({ __typename: 'DuplicateError', reason: 'duplicate_username' });
+      for (const name of [stored, typed, stored, typed, stored]) expect(await status(spelt(name), 'wrong')).toBe(401);
+      expect(await status(spelt(typed), 'correct horse')).toBe(401);
+      await operate(p, token, UnlockSupervisorDocument, { id: supervisor.id });
+      expect(await status(spelt(stored), 'correct horse')).toBe(200);
+    },
+  );
+
+  it('a username without a visible character is empty', async () => {
+    for (const username of [' ', '\u200b', '\u00ad \u3164']) {
+      const input = { username, password: 'correct horse', role: 'viewer' };
+      const { result } = await operate(p, token, CreateSupervisorDocument, { input });
+      expect(result).toMatchObject({
+        __typename: 'ValidationError',
+        issues: [{ path: ['username'], message: 'must not be empty' }],
+      });
+    }
+  });
+
   it('D3-17: failures in any spelling and letter case count for one lockout, which one unlock ends', async () => {
     const username = named('Jürgen');
     const { id } = await createdSupervisor(p, token, { username, password: 'correct horse' });
