@@ -2,6 +2,7 @@ import { AuditChain } from '../audit/audit-chain.ts';
 import { jsonOf } from '../audit/audit-record.ts';
 import { AuditStore, AuditWriter } from '../audit/audit-writer.ts';
 import { ChainKeeper } from '../audit/chain-keeper.ts';
+import { SecretNames } from '../audit/mask-keys.ts';
 import { RefusedRecords } from '../audit/refused-records.ts';
 import { AuditSeals } from '../audit/seals.ts';
 import { AuditSpool } from '../audit/spool.ts';
@@ -19,7 +20,7 @@ import { sealSink } from './stores.ts';
 export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
 
 interface AuditDependencies {
-  config: Pick<Config, 'auditSpoolDir' | 'auditCheckpoints'>;
+  config: Pick<Config, 'auditSpoolDir' | 'auditCheckpoints' | 'auditMaskedNames'>;
   secrets: Pick<Secrets, 'auditKeys'>;
   database: Database;
   bus: EventBus;
@@ -105,6 +106,6 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     auditSeals: seals,
     auditRefused: refused,
     auditLost: lost,
-    audit: trail ?? new AuditLog(chain, log),
+    audit: trail ?? new AuditLog(chain, log, new SecretNames({ mask: config.auditMaskedNames })),
   };
 }

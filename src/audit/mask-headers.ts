@@ -1,5 +1,6 @@
 import { maskPart, maskQuery, maskSpelled } from './mask-form.ts';
-import { isSecretKey, MASK } from './mask-keys.ts';
+import { SECRETS, type SecretNames } from './mask-keys.ts';
+import { MASK, withoutUserinfo } from './mask-values.ts';
 
 type HeaderMap = Record<string, string | string[] | undefined>;
 
@@ -21,19 +22,19 @@ const LEFT_OUT_BYTES = 32;
  * with a secret name are `***`, as are secrets and JWTs in any other header. A value over 4 KiB is cut and ends in `…`;
  * headers beyond 16 KiB in total are omitted and counted under the name `…`.
  */
-export function maskHeaders(headers: HeaderMap): Record<string, string | string[]> {
+export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS): Record<string, string | string[]> {
   const masked: [name: string, value: string | string[]][] = [];
   let freeBytes = MAX_BYTES - LEFT_OUT_BYTES;
   let leftOut = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
-    const isSecret = SECRET_HEADER.test(name.toLowerCase()) || isSecretKey(name);
+    const isSecret = SECRET_HEADER.test(name.toLowerCase()) || secrets.isSecretKey(name);
     const read = isSecret ? 0 : lengthRead(value);
     if (read > freeBytes) {
       leftOut += 1;
       continue;
     }
-    const shown = isSecret ? MASK : maskHeader(value);
+    const shown = isSecret ? MASK : maskHeader(value, secrets);
     const bytes = Buffer.byteLength(JSON.stringify([name, shown]));
     const isKept = bytes <= freeBytes;
     if (isKept) masked.push([name, shown]);
@@ -51,13 +52,13 @@ function lengthRead(value: string | string[]): number {
   return value.reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
 }
 
-function maskHeader(value: string | string[]): string | string[] {
-  return Array.isArray(value) ? value.map(maskHeaderText) : maskHeaderText(value);
+function maskHeader(value: string | string[], secrets: SecretNames): string | string[] {
+  return Array.isArray(value) ? value.map((text) => maskHeaderText(text, secrets)) : maskHeaderText(value, secrets);
 }
 
-function maskHeaderText(value: string): string {
-  return maskPart(value, MAX_VALUE_BYTES, (text) =>
-    maskSpelled(/[?#]/.test(text) ? maskAddresses(maskAddress(text)) : text),
+function maskHeaderText(value: string, secrets: SecretNames): string {
+  return maskPart(withoutUserinfo(value), MAX_VALUE_BYTES, (text) =>
+    maskSpelled(/[?#]/.test(text) ? maskAddresses(maskAddress(text, secrets), secrets) : text, secrets),
   );
 }
 
@@ -65,19 +66,19 @@ function maskHeaderText(value: string): string {
  * Masks a header value that is a single URL: each `?` or `#` begins its query or fragment, which ends at the next `#`
  * or the end.
  */
-function maskAddress(value: string): string {
+function maskAddress(value: string, secrets: SecretNames): string {
   const path = lastWord(value.split(/[?#]/, 1)[0] ?? '');
-  return value.replace(/[?#][^#]*/g, (part) => part.charAt(0) + maskQuery(part.slice(1), path));
+  return value.replace(/[?#][^#]*/g, (part) => part.charAt(0) + maskQuery(part.slice(1), path, secrets));
 }
 
 /** Masks a header value that is a list of URLs, as in `Link`: each `?` or `#` begins another query. */
-function maskAddresses(value: string): string {
+function maskAddresses(value: string, secrets: SecretNames): string {
   const [first = '', ...parts] = value.split(/(?=[?#])/);
   let before = first;
   const masked = parts.map((part) => {
     const path = lastWord(before);
     before = part;
-    return part.charAt(0) + maskQuery(part.slice(1), path);
+    return part.charAt(0) + maskQuery(part.slice(1), path, secrets);
   });
   return first + masked.join('');
 }

@@ -1,5 +1,7 @@
 import { JsonScanner, type ScanEnd } from '../lib/json-scanner.ts';
-import { isSecretKey, MASK, secretValueAt } from './mask-keys.ts';
+import { type MaskedKind, SECRETS, type SecretNames } from './mask-keys.ts';
+import { MASK, maskValues } from './mask-values.ts';
+import { JWK_MEMBERS } from './secret-names.ts';
 
 /**
  * The result of masking JSON: `text` is what was read, masked; `masked` says whether anything was replaced. `end` says how
@@ -14,27 +16,40 @@ type MaskOptions = {
   maxLength?: number | undefined;
   /** The names of members to mask in addition to secret keys. */
   names?: ReadonlySet<string> | undefined;
+  secrets?: SecretNames | undefined;
 };
 
-// The backslash is included because an escape may encode any of the others.
-const MAY_START_DOCUMENT = new Set(['{', '[', '\\', ' ', '\ufeff']);
+// A document may begin with an escape, too.
+const MAY_START_DOCUMENT = /[[{\\ \ufeff#,]|query|mutation|subscription|fragment/y;
+const LITERALS = ['true', 'false', 'null'];
+/** Matches what follows the bracket of a list that begins with text. */
+const FIRST_TEXT = /^\s*"/;
+const MAX_SPACE = 256;
 
 /** Masks one JSON text in one pass; every byte that is not replaced stays as it was. */
 class JsonMasker {
   readonly #text: string;
   readonly #options: MaskOptions;
   readonly #scanner: JsonScanner;
+  readonly #secrets: SecretNames;
+  readonly #keyMembers: ReadonlySet<number>;
+  readonly #hasEscapes: boolean;
   readonly #pieces: string[] = [];
   #keptFrom = 0;
   #dropped = 0;
-  #isSecretNext = false;
+  /** Which values of the last name are secrets. */
+  #kind: MaskedKind = 'none';
   /** The depth at which the secret value being skipped stands; -1 outside one. */
   #secretDepth = -1;
 
   constructor(text: string, options: MaskOptions) {
     this.#text = text;
     this.#options = options;
-    this.#scanner = new JsonScanner(text, text.charCodeAt(0) === 0xfeff ? 1 : 0);
+    this.#secrets = options.secrets ?? SECRETS;
+    const from = text.charCodeAt(0) === 0xfeff ? 1 : 0;
+    this.#scanner = new JsonScanner(text, from);
+    this.#keyMembers = keyMembersIn(text, from);
+    this.#hasEscapes = text.includes('\\u');
   }
 
   run(): MaskedJson {
@@ -46,19 +61,22 @@ class JsonMasker {
         case 'complete':
         case 'cut':
         case 'error':
-          if (token === 'error' && this.#isSecretNext && scanner.isBeforeValue) this.#startSecret(scanner.depth);
+          if (token === 'error' && this.#kind !== 'none' && scanner.isBeforeValue && !this.#isCutScalar())
+            this.#startSecret(scanner.depth);
           return this.#finish(token, scanner.start);
         case 'name':
           if (this.#secretDepth === -1) this.#name();
           break;
         case '{':
         case '[':
-          if (this.#isSecretNext) this.#startSecret(scanner.depth - 1);
+          if (this.#isSecret(token)) this.#startSecret(scanner.depth - 1);
+          this.#kind = 'none';
           break;
         default:
-          if (this.#isSecretNext) this.#startSecret(scanner.depth);
+          if (this.#isSecret(token)) this.#startSecret(scanner.depth);
           else if (token === 'string' && this.#secretDepth === -1) this.#maskString();
           if (this.#secretDepth === scanner.depth && !scanner.isOpen) this.#endSecret();
+          this.#kind = 'none';
       }
     }
     return this.#finish('cut', scanner.end);
@@ -72,14 +90,30 @@ class JsonMasker {
 
   #name(): void {
     const name = this.#scanner.string;
+    const isKeyMember = this.#keyMembers.has(this.#scanner.start);
     this.#maskString();
-    this.#isSecretNext = isSecretKey(name) || this.#options.names?.has(name) === true;
+    this.#kind = isKeyMember || this.#options.names?.has(name) ? 'any' : this.#secrets.kindOf(name);
+  }
+
+  /** Checks whether the value that begins with a token is a secret by its name. */
+  #isSecret(token: string): boolean {
+    const { start, end } = this.#scanner;
+    if (this.#kind === 'any') return token !== 'scalar' || !LITERALS.includes(this.#text.slice(start, end));
+    return (
+      this.#kind === 'text' &&
+      (token === 'string' || (token === '[' && FIRST_TEXT.test(this.#text.slice(end, end + MAX_SPACE))))
+    );
+  }
+
+  /** Checks whether the text ends within a literal or before the digits of a number. */
+  #isCutScalar(): boolean {
+    const rest = this.#text.slice(this.#scanner.start);
+    return [...LITERALS, '-'].some((scalar) => scalar.startsWith(rest));
   }
 
   #startSecret(depth: number): void {
     const { start } = this.#scanner;
     this.#replace(start, start, `"${MASK}"`);
-    this.#isSecretNext = false;
     this.#secretDepth = depth;
   }
 
@@ -89,12 +123,14 @@ class JsonMasker {
     this.#secretDepth = -1;
   }
 
-  /** Masks the string that was read last as an embedded document. */
+  /** Masks the string that was read last as an embedded document, and what its escapes hide. */
   #maskString(): void {
     const { start, end, isOpen } = this.#scanner;
-    if (!MAY_START_DOCUMENT.has(this.#text.charAt(start + 1))) return;
+    const isEscaped = this.#hasEscapes && this.#text.slice(start, end).includes('\\u');
+    MAY_START_DOCUMENT.lastIndex = start + 1;
+    if (!isEscaped && !MAY_START_DOCUMENT.test(this.#text)) return;
     const { string } = this.#scanner;
-    const masked = maskEmbedded(string, this.#options.embedding + 1);
+    const masked = maskValues(maskEmbedded(string, this.#secrets, this.#options.embedding + 1));
     if (masked === string) return;
     const quoted = JSON.stringify(masked);
     this.#replace(start, end, isOpen ? quoted.slice(0, -1) : quoted);
@@ -116,6 +152,58 @@ const ESCAPED_ASCII = /\\u00(?:[2-7]|0[9ad])/i;
 
 const DOCUMENT_START = /^\s*[[{"]/;
 
+/** Matches the beginning of a GraphQL document with a keyword or a comment. */
+const OPERATION_START = /^[\s,\ufeff]*(?:(?:query|mutation|subscription|fragment)\b|#)/;
+/** Matches where a GraphQL document declares a variable without a default, or uses one: what follows is no secret. */
+const VARIABLE = /\$\w+\s*:\s*[\w[\]!]+(?![\w[\]!]|\s*=)|:\s*\$/g;
+
+/** Masks a GraphQL document by dropping everything from the first literal of a secret argument on. */
+function maskOperation(text: string, secrets: SecretNames): string {
+  const at = secrets.secretValueAt(text.replace(VARIABLE, (variable) => variable.replace(':', '_')));
+  return at === -1 ? text : text.slice(0, at) + MASK;
+}
+
+/** Matches the name of a private member of a JWK, or an escape that may spell one. */
+const KEY_MEMBER = new RegExp(String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')})\\*"|\\u`);
+
+/** Checks whether a member of a parsed object is a private member of a JWK. */
+export function isKeyMember(owner: unknown, name: string): boolean {
+  return Object.hasOwn(JWK_MEMBERS, name) && typeof owner === 'object' && owner !== null && 'kty' in owner;
+}
+
+/** Checks whether the end of a text may cut off the `kty` of an object that has a private member of a JWK. */
+export function mayCutKey(text: string): boolean {
+  return KEY_MEMBER.test(text);
+}
+
+/**
+ * Returns where the names of private members stand in the JWKs of a JSON text. An object whose end or whose `kty` is cut
+ * off counts as one.
+ */
+function keyMembersIn(text: string, from: number): ReadonlySet<number> {
+  const starts = new Set<number>();
+  if (!KEY_MEMBER.test(text)) return starts;
+  const scanner = new JsonScanner(text, from);
+  const open: { isKey: boolean; members: number[] }[] = [];
+  const take = (members: readonly number[]) => members.forEach((start) => void starts.add(start));
+  for (
+    let token = scanner.next();
+    token !== 'complete' && token !== 'cut' && token !== 'error';
+    token = scanner.next()
+  ) {
+    const object = open.at(-1);
+    if (token === '{' || token === '[') open.push({ isKey: false, members: [] });
+    else if (token === '}' || token === ']') take(object?.isKey ? object.members : []);
+    if (token === '}' || token === ']') open.pop();
+    if (token !== 'name' || !object) continue;
+    const { string: name } = scanner;
+    if (name === 'kty') object.isKey = true;
+    else if (Object.hasOwn(JWK_MEMBERS, name)) object.members.push(scanner.start);
+  }
+  take(open.flatMap(({ members }) => members));
+  return starts;
+}
+
 /** Checks whether the text begins as a JSON object, array or string does. */
 export function startsDocument(text: string): boolean {
   return DOCUMENT_START.test(text);
@@ -126,18 +214,18 @@ export function startsDocument(text: string): boolean {
  * `names`: the whole value becomes `"***"`, at any depth. Drops everything from the first syntax error on. The text may be
  * truncated; a secret at its end still becomes `"***"`.
  */
-export function maskJson(text: string, maxLength?: number, names?: ReadonlySet<string>): MaskedJson {
-  return new JsonMasker(text, { embedding: 0, maxLength, names }).run();
+export function maskJson(text: string, options: Omit<MaskOptions, 'embedding'> = {}): MaskedJson {
+  return new JsonMasker(text, { ...options, embedding: 0 }).run();
 }
 
-/** Masks a JSON document inside another text (a form value, a string); returns other text unchanged. */
-export function maskEmbedded(text: string, embedding = 1): string {
-  if (!startsDocument(text)) return text;
+/** Masks a JSON or GraphQL document inside another text (a form value, a string); returns other text unchanged. */
+export function maskEmbedded(text: string, secrets: SecretNames = SECRETS, embedding = 1): string {
+  if (!startsDocument(text)) return OPERATION_START.test(text) ? maskOperation(text, secrets) : text;
   if (embedding > MAX_EMBEDDING) return MASK;
-  const scanned = new JsonMasker(text, { embedding }).run();
+  const scanned = new JsonMasker(text, { embedding, secrets }).run();
   if (scanned.end !== 'error') return scanned.text;
   // Much text that begins with a bracket is not JSON: the rest is returned unless it may hold a secret.
   const rest = text.slice(scanned.endAt);
-  const isSuspect = scanned.masked || secretValueAt(rest) !== -1 || ESCAPED_ASCII.test(rest);
+  const isSuspect = scanned.masked || secrets.secretValueAt(rest) !== -1 || ESCAPED_ASCII.test(rest);
   return isSuspect ? scanned.text : scanned.text + rest;
 }

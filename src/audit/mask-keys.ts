@@ -1,88 +1,152 @@
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { type Log, withFields } from '../lib/log.ts';
+import { MASK, maskValues } from './mask-values.ts';
+import { SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
 
-/** The text that replaces a secret, and what was searched for, in every log line and audit record. */
-export const MASK = '***';
-
-const SECRET_ENDINGS = ['secret', 'password', 'token'];
-/** A search may hold the email of a user. If it finds nobody, its record notes no user, and no erasure finds it. */
-const SECRET_NAMES = ['authorization', 'search'];
-
-/**
- * Checks whether the values of a decoded name are masked: `authorization`, `search`, and any name that ends in `secret`,
- * `password` or `token` (`client_secret`, `access_token`, `refreshToken`), in upper or lower case.
- */
-export function isSecretKey(name: string): boolean {
-  // Most names end in other letters, and a document has thousands of them: this check is fast.
-  if (name.length < 5 || /[abce-gi-mo-su-z0-9]$/i.test(name)) return false;
-  const key = name.trim().toLowerCase();
-  return SECRET_NAMES.includes(key) || SECRET_ENDINGS.some((ending) => key.endsWith(ending));
+/** Returns the letters and digits of a name, in lower case: names that differ in nothing else are the same. */
+export function bareName(name: string): string {
+  return name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
-/** Matches every name that `isSecretKey` accepts, and the escape that may spell one. */
-const SECRET_WORD = /secret|password|token|authorization|\bsearch\b|\\u/i;
-
-/** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
-export function mayNameSecret(text: string): boolean {
-  return SECRET_WORD.test(text);
+/** Returns the last word of a name: `key` of `private_key` and `privateKey`. */
+function lastWord(name: string): string {
+  return name.match(/\p{Lu}?[\p{Ll}\p{N}]+|[\p{L}\p{N}]+/gu)?.at(-1) ?? '';
 }
 
-// Matches a secret's name, then quotes, brackets, escapes or escaped white space, then `:` or `=`, unless a mask is all
-// that follows.
-const SECRET_ASSIGNMENT =
-  /(?:secret|password|token|authorization|\bsearch)(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
+/** Matches quotes, brackets, escapes or white space, then `:` or `=`, unless a mask is all that follows. */
+const VALUE_START = String.raw`(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)*\*{3}(?:["'\\\s,;&)}\]]|$))`;
+const ENDING = new RegExp(`(?:${Object.keys(SECRET_ENDINGS).map(bareName).join('|')})$`);
+const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES));
 
-/** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
-export function secretValueAt(text: string): number {
-  const match = SECRET_ASSIGNMENT.exec(text);
-  return match === null ? -1 : match.index + match[0].length;
+/** The longest name that is found in a text, and how many words it may have there. */
+const MAX_NAME = 64;
+const WORDS = [1, 2, 3];
+/** How many names of a text are compared; it is masked from the next one on, whatever that is. */
+const MAX_OTHERS = 1_000;
+/** For how many names it is remembered whether they are secrets: documents repeat theirs. */
+const MAX_KINDS = 1_024;
+
+/** Names that a configuration adds to those that are masked, and names that it takes back. */
+export interface NameChanges {
+  readonly mask?: readonly string[] | undefined;
+  readonly unmask?: readonly string[] | undefined;
+}
+
+/** Which values under a name are masked: all but booleans and null, only text, or none. */
+export type MaskedKind = 'any' | 'text' | 'none';
+
+/** The names of the values that are masked: those of `secret-names.ts`, changed by a configuration. */
+export class SecretNames {
+  readonly #added: readonly string[];
+  readonly #names: ReadonlySet<string>;
+  readonly #shown: ReadonlySet<string>;
+  readonly #kinds = new BoundedMap<string, MaskedKind>(MAX_KINDS);
+  /** Matches the last word of a name at the end of a word, and before a value. */
+  readonly #word: RegExp;
+  readonly #assignment: RegExp;
+
+  constructor({ mask = [], unmask = [] }: NameChanges = {}) {
+    this.#added = mask;
+    const names = [...Object.keys(SECRET_NAMES), ...mask];
+    this.#names = new Set(names.map(bareName).flatMap((name) => [name, `${name}s`, `x${name}`]));
+    this.#shown = new Set(unmask.map(bareName));
+    const words = [...names, ...TEXTS, ...Object.keys(SECRET_ENDINGS)].map(lastWord);
+    const last = `(?:${[...new Set(words)].join('|')})s?`;
+    this.#word = new RegExp(String.raw`${last}(?![_-]*[a-z\d])|\\u|kty`, 'gi');
+    this.#assignment = new RegExp(`${last}(?=(${VALUE_START}))`, 'gi');
+  }
+
+  /** Returns these names with the changes of an endpoint. */
+  with({ mask = [], unmask = [] }: NameChanges): SecretNames {
+    return mask.length + unmask.length === 0 ? this : new SecretNames({ mask: [...this.#added, ...mask], unmask });
+  }
+
+  /** Returns which values under a decoded name are masked. */
+  kindOf(name: string): MaskedKind {
+    const known = this.#kinds.get(name);
+    if (known !== undefined) return known;
+    const kind = this.#readKind(bareName(name));
+    if (name.length <= MAX_NAME) this.#kinds.set(name, kind);
+    return kind;
+  }
+
+  #readKind(bare: string): MaskedKind {
+    if (this.#shown.has(bare)) return 'none';
+    if (this.#names.has(bare) || ENDING.test(bare)) return 'any';
+    return TEXTS.has(bare.replace(/^x/, '')) ? 'text' : 'none';
+  }
+
+  /** Checks whether text under a decoded name is masked. */
+  isSecretKey(name: string): boolean {
+    return this.kindOf(name) !== 'none';
+  }
+
+  /** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
+  mayNameSecret(text: string): boolean {
+    return this.#firstName(this.#word, text) !== null;
+  }
+
+  /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
+  secretValueAt(text: string): number {
+    const match = this.#firstName(this.#assignment, text);
+    return match === null ? -1 : match.index + match[0].length + (match[1]?.length ?? 0);
+  }
+
+  /** Returns the first match that ends the name of a secret, or may hide one, or comes after too many others. */
+  #firstName(pattern: RegExp, text: string): RegExpExecArray | null {
+    pattern.lastIndex = 0;
+    let match = pattern.exec(text);
+    for (let others = 0; match !== null && others < MAX_OTHERS; others += 1) {
+      if (this.#isNameTo(pattern.lastIndex, text)) break;
+      match = pattern.exec(text);
+    }
+    return match;
+  }
+
+  /** Checks whether the name of a secret ends at an index of a text. */
+  #isNameTo(end: number, text: string): boolean {
+    const before = text.slice(Math.max(0, end - MAX_NAME), end);
+    if (/\\u$|kty$/i.test(before)) return true;
+    const words = before.replaceAll(/\\[nrt]/g, ' ').split(/[^\w-]+/);
+    const names = WORDS.map((count) => words.slice(-count).join(''));
+    return names.some((name) => this.isSecretKey(name)) && !names.some((name) => this.#shown.has(bareName(name)));
+  }
+
+  /**
+   * Returns the index of the first secret in a header or URL: a named one, or credentials after their scheme; -1 without
+   * one.
+   */
+  credentialsAt(text: string): number {
+    const match = CREDENTIALS.exec(text);
+    const found = [this.secretValueAt(text), match === null ? -1 : match.index + match[0].length].filter(
+      (at) => at !== -1,
+    );
+    return found.length === 0 ? -1 : Math.min(...found);
+  }
+
+  /** Masks free text by dropping everything after the first secret's name, because nothing says where its value ends. */
+  maskText(text: string): string {
+    const at = this.secretValueAt(text);
+    return at === -1 ? text : text.slice(0, at) + MASK;
+  }
 }
 
 /** Matches an authentication scheme before its credentials, which may appear in headers other than `Authorization`. */
 const CREDENTIALS = /\b(?:bearer|basic)[\s+:=,]+(?=[^\s+:=,])/i;
 
-/**
- * Returns the index of the first secret in a header or URL: a named one, or credentials after their scheme; -1 without
- * one.
- */
-export function credentialsAt(text: string): number {
-  const match = CREDENTIALS.exec(text);
-  const found = [secretValueAt(text), match === null ? -1 : match.index + match[0].length].filter((at) => at !== -1);
-  return found.length === 0 ? -1 : Math.min(...found);
-}
-
-/** Masks free text by dropping everything after the first secret's name, because nothing says where its value ends. */
-export function maskText(text: string): string {
-  const at = secretValueAt(text);
-  return at === -1 ? text : text.slice(0, at) + MASK;
-}
-
-/** The beginning of every JWT: `{"` in base64url. */
-export const TOKEN_START = 'eyJ';
-
-/** Returns free text with every JWT, or what looks like one, replaced by `***`. */
-export function maskTokens(text: string): string {
-  if (!text.includes(TOKEN_START)) return text;
-  return text.replace(/[\w.-]+/g, maskToken);
-}
-
-/** Masks a run of token characters from the beginning of a JWT on; returns it unchanged when it contains none. */
-function maskToken(run: string): string {
-  const start = run.indexOf(TOKEN_START);
-  if (start === -1) return run;
-  const second = run.indexOf('.', start);
-  return second !== -1 && run.includes('.', second + 1) ? run.slice(0, start) + MASK : run;
-}
+/** The names of `secret-names.ts`. */
+export const SECRETS: SecretNames = new SecretNames();
 
 /** The number of hexadecimal digits of the hash: enough to tell requests apart. */
 const KEY_DIGITS = 16;
 
 /**
- * Returns the form of a correlation id for log and audit: the id itself, or, if it contains a JWT, `jwt:` and the
- * beginning of its SHA-256, by which those who have the id find the record.
+ * Returns the form of a correlation id for log and audit: the id itself, or, if it contains a JWT or another value that
+ * is masked, `jwt:` and the beginning of its SHA-256, by which those who have the id find the record.
  */
 export function correlationKey(correlationId: string): string {
-  if (maskTokens(correlationId) === correlationId) return correlationId;
+  if (maskValues(correlationId) === correlationId) return correlationId;
   return `jwt:${createHash('sha256').update(correlationId).digest('hex').slice(0, KEY_DIGITS)}`;
 }
 

@@ -1,24 +1,31 @@
 import { StringDecoder } from 'node:string_decoder';
 import { cut, maskForm } from './mask-form.ts';
-import { maskEmbedded, maskJson, startsDocument } from './mask-json.ts';
-import { maskText, mayNameSecret } from './mask-keys.ts';
+import { maskEmbedded, maskJson, mayCutKey, startsDocument } from './mask-json.ts';
+import { SECRETS, type SecretNames } from './mask-keys.ts';
+import { maskValues, withoutOpenUserinfo } from './mask-values.ts';
 
-type Names = ReadonlySet<string>;
+interface MaskingOptions {
+  /** The longest text to return, in UTF-16 units; masking may stop there. */
+  maxLength: number;
+  secrets: SecretNames;
+  /** The names of members to mask in JSON in addition to secret keys. */
+  names?: ReadonlySet<string> | undefined;
+}
 
 const LINE_END = /(\r\n|\n|\r)/;
 const STREAM_FIELDS = ['', 'event', 'id', 'retry'];
 
 /** Masks newline-delimited JSON; drops everything after the first line that is not one whole value. */
-function maskJsonLines(text: string, maxLength: number, names?: Names): string {
+function maskJsonLines(text: string, options: MaskingOptions): string {
   const output: string[] = [];
   let length = 0;
   for (const part of text.split(LINE_END)) {
-    if (length >= maxLength) break;
+    if (length >= options.maxLength) break;
     if (part.trim() === '') {
       output.push(part);
       continue;
     }
-    const masked = maskJson(part, maxLength, names);
+    const masked = maskJson(part, options);
     output.push(masked.text);
     length += masked.text.length;
     if (masked.end !== 'complete') break;
@@ -27,24 +34,24 @@ function maskJsonLines(text: string, maxLength: number, names?: Names): string {
 }
 
 /** Masks free text, or JSON where the text is a JSON document. */
-function maskPlain(text: string): string {
-  return startsDocument(text) ? maskEmbedded(text) : maskText(text);
+function maskPlain(text: string, { secrets }: MaskingOptions): string {
+  return startsDocument(text) ? maskEmbedded(text, secrets) : secrets.maskText(text);
 }
 
 /**
  * Masks `text/event-stream` (HTML standard section 9.2.6): joins the `data` lines of an event, as a client does, and
  * masks them as one text. Drops lines of unknown fields, which clients ignore.
  */
-function maskEventStream(text: string, maxLength: number, names?: Names): string {
+function maskEventStream(text: string, options: MaskingOptions): string {
   const parts = text.split(LINE_END);
   const output: string[] = [];
   let event: Line[] = [];
   let length = 0;
-  for (let at = 0; at < parts.length && length < maxLength; at += 2) {
+  for (let at = 0; at < parts.length && length < options.maxLength; at += 2) {
     const line = { text: parts[at] ?? '', end: parts[at + 1] ?? '' };
     event.push(line);
     if (line.text !== '' && at + 2 < parts.length) continue;
-    const masked = maskEvent(event, names);
+    const masked = maskEvent(event, options);
     output.push(masked);
     length += masked.length;
     event = [];
@@ -54,13 +61,14 @@ function maskEventStream(text: string, maxLength: number, names?: Names): string
 
 type Line = { text: string; end: string };
 
-function maskEvent(lines: Line[], names: Names | undefined): string {
+function maskEvent(lines: Line[], options: MaskingOptions): string {
   const payload = lines.flatMap((line) => dataOf(line.text) ?? []).join('\n');
-  const masked = names?.size ? maskJson(payload, undefined, names).text : maskPlain(payload);
+  const { names, secrets } = options;
+  const masked = names?.size ? maskJson(payload, { names, secrets }).text : maskPlain(payload, options);
   let data = masked === payload ? undefined : masked.split('\n');
   let output = '';
   for (const line of lines) {
-    if (dataOf(line.text) === undefined) output += maskOtherLine(line);
+    if (dataOf(line.text) === undefined) output += maskOtherLine(line, secrets);
     else if (data === undefined) output += line.text + line.end;
     else {
       output += data.map((part) => `data: ${part}${line.end}`).join('');
@@ -70,31 +78,32 @@ function maskEvent(lines: Line[], names: Names | undefined): string {
   return output;
 }
 
-function maskOtherLine(line: Line): string {
+function maskOtherLine(line: Line, secrets: SecretNames): string {
   if (line.text === '') return line.end;
   const colon = line.text.indexOf(':');
   if (colon === -1 || !STREAM_FIELDS.includes(line.text.slice(0, colon))) return '';
-  return maskText(line.text) + line.end;
+  return secrets.maskText(line.text) + line.end;
 }
 
 function dataOf(line: string): string | undefined {
   return line === 'data' ? '' : /^\uFEFF?data: ?(.*)$/s.exec(line)?.[1];
 }
 
-type MaskBodyOptions = {
+type MaskBodyOptions = Pick<MaskingOptions, 'names'> & {
   /** The longest text to return, in bytes of UTF-8. */
   maxBytes: number;
   /** Whether the body is only a prefix of the real one; it may end anywhere. */
   truncated: boolean;
   /** Whether the body is known to be well-formed, so that it needs no masking unless it contains a secret's name. */
   wellFormed?: boolean;
-  /** The names of members to mask in JSON in addition to secret keys. */
-  names?: Names | undefined;
+  secrets?: SecretNames | undefined;
 };
 
-type Mask = (text: string, maxLength: number, names: Names | undefined) => string;
+type Mask = (text: string, options: MaskingOptions) => string;
 
 const JSON_TYPES = new Set(['application/json', 'text/json']);
+/** Matches the first part of a multipart body, whose type may have been lost. */
+const PARTS_START = /^--[^\r\n]*\r?\ncontent-/i;
 const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
 
 /**
@@ -110,11 +119,13 @@ export function maskBody(
   if (body.length === 0) return null;
   const mask = maskOf(contentType, body);
   if (mask === undefined) return null;
+  const { names, secrets = SECRETS, maxBytes, truncated } = options;
   // PostgreSQL's type text cannot store NUL.
-  const text = decode(body, options.truncated).replaceAll('\0', '\ufffd');
-  const isPlain = !options.names?.size && !mayNameSecret(text);
-  if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, options.maxBytes);
-  return cut(mask(text, options.maxBytes, options.names), options.maxBytes);
+  const sent = decode(body, truncated).replaceAll('\0', '\ufffd');
+  const text = maskValues(truncated ? withoutOpenUserinfo(sent) : sent);
+  const isPlain = !names?.size && !secrets.mayNameSecret(text) && !(truncated && mayCutKey(text));
+  if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, maxBytes);
+  return cut(mask(text, { names, secrets, maxLength: maxBytes }), maxBytes);
 }
 
 function maskOf(contentType: string | undefined, body: Buffer | string): Mask | undefined {
@@ -122,10 +133,11 @@ function maskOf(contentType: string | undefined, body: Buffer | string): Mask | 
   if (JSON_TYPES.has(type) || type.endsWith('+json')) return maskJsonText;
   if (JSON_LINES_TYPES.has(type)) return maskJsonLines;
   if (type === 'text/event-stream') return maskEventStream;
-  if (type === 'text/plain') return maskPlain;
+  const head = typeof body === 'string' ? body.slice(0, 256) : body.toString('utf8', 0, 256);
+  if (type === 'text/plain') return PARTS_START.test(head) ? undefined : maskPlain;
   // Clients that set no type send JSON as a form (curl -d) or without a type.
-  const isDocument = startsDocument(typeof body === 'string' ? body.slice(0, 256) : body.toString('utf8', 0, 256));
-  if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskFormText;
+  const isDocument = startsDocument(head);
+  if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskForm;
   return type === '' && isDocument ? maskJsonText : undefined;
 }
 
@@ -140,12 +152,8 @@ function isJson(mask: Mask, text: string, { truncated, maxBytes }: MaskBodyOptio
   }
 }
 
-function maskJsonText(text: string, maxLength: number, names?: Names): string {
-  return maskJson(text, maxLength, names).text;
-}
-
-function maskFormText(text: string, maxLength: number): string {
-  return maskForm(text, maxLength);
+function maskJsonText(text: string, options: MaskingOptions): string {
+  return maskJson(text, options).text;
 }
 
 function decode(body: Buffer | string, truncated: boolean): string {

@@ -21,6 +21,19 @@ export function textInput(): z.ZodString {
     .meta({ pattern: TEXT_PATTERN });
 }
 
+/** The schemas of secrets. Published JSON Schemas do not show it, as they would show `meta`. */
+const secrets = z.registry<{ isSecret: true }>();
+
+/** Returns the schema of a text that no record, log or trace may hold: a password, a token. */
+export function secretText(): z.ZodString {
+  return textInput().register(secrets, { isSecret: true });
+}
+
+/** Checks whether a schema is that of a secret, or derived from one. */
+export function isSecretInput(schema: z.core.$ZodType): boolean {
+  return secrets.get(schema) !== undefined;
+}
+
 /**
  * Returns the schema of a text that can be stored in at most `max` characters. A character is a Unicode code point here,
  * as in PostgreSQL and in JSON Schema.

@@ -4,6 +4,7 @@ import type * as Form from '../../src/audit/mask-form.ts';
 import { maskHeaders } from '../../src/audit/mask-headers.ts';
 import type * as Json from '../../src/audit/mask-json.ts';
 import type * as Keys from '../../src/audit/mask-keys.ts';
+import type * as Values from '../../src/audit/mask-values.ts';
 import { recordedHead, recordedTarget } from '../../src/gateway/exchange/audit.ts';
 import { percent, traceIn } from '../support/audit/secret-traces.ts';
 
@@ -17,16 +18,25 @@ function counting<F extends (text: string, ...rest: never[]) => unknown>(scan: F
   }) as F;
 }
 
+function countingMethod<Result>(scan: (this: Keys.SecretNames, text: string) => Result) {
+  return function counted(this: Keys.SecretNames, text: string): Result {
+    scanned.characters += text.length;
+    return scan.call(this, text);
+  };
+}
+
 vi.mock('../../src/audit/mask-keys.ts', async (original) => {
   const keys = await original<typeof Keys>();
-  const { isSecretKey, secretValueAt, credentialsAt, maskTokens } = keys;
-  return {
-    ...keys,
-    isSecretKey: counting(isSecretKey),
-    secretValueAt: counting(secretValueAt),
-    credentialsAt: counting(credentialsAt),
-    maskTokens: counting(maskTokens),
-  };
+  const { prototype } = keys.SecretNames;
+  const { kindOf, secretValueAt, mayNameSecret } = prototype;
+  vi.spyOn(prototype, 'kindOf').mockImplementation(countingMethod(kindOf));
+  vi.spyOn(prototype, 'secretValueAt').mockImplementation(countingMethod(secretValueAt));
+  vi.spyOn(prototype, 'mayNameSecret').mockImplementation(countingMethod(mayNameSecret));
+  return keys;
+});
+vi.mock('../../src/audit/mask-values.ts', async (original) => {
+  const values = await original<typeof Values>();
+  return { ...values, maskValues: counting(values.maskValues) };
 });
 vi.mock('../../src/audit/mask-form.ts', async (original) => {
   const form = await original<typeof Form>();

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
 import { maskQuery } from '../../src/audit/mask-form.ts';
-import { isSecretKey } from '../../src/audit/mask-keys.ts';
+import { SECRETS } from '../../src/audit/mask-keys.ts';
+import { JWK_MEMBERS } from '../../src/audit/secret-names.ts';
 import { percent } from '../support/audit/secret-traces.ts';
 
 const RUNS = inject('isThorough') ? 200 : 30;
@@ -19,7 +20,8 @@ const plainString = fc
   .filter((text) => !text.includes('Z') && !text.includes('Q'));
 const plainKey = fc.oneof(
   fc.constantFrom('a', 'token_type'),
-  plainString.filter((key) => !isSecretKey(key)),
+  // A private member of a JWK is masked where the object is cut off, because its `kty` may be missing.
+  plainString.filter((key) => !SECRETS.isSecretKey(key) && !Object.hasOwn(JWK_MEMBERS, key)),
 );
 const secretKey = fc
   .tuple(
@@ -39,7 +41,7 @@ const secretValue = fc.oneof(
   secret.map((text) => ({ inner: [text, { deep: text, token: text }] })),
   secret.map((text) => [[text], text, '}"]', '\\']),
   secret.map((text) => JSON.stringify({ text })),
-  fc.constantFrom(null, true, -12.5e30),
+  fc.constantFrom(0, -12.5e30),
 );
 const scalar = fc.oneof(
   plainString,

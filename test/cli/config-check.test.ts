@@ -168,3 +168,20 @@ it('D1-12: config check names an upstream of discovers whose path gateway.yaml h
   const { code, err } = await portcullis(['config', 'check'], env);
   expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('DISCOVERS_UPSTREAM_URL: gateway.yaml has') });
 });
+
+it('D1-18: config check names what an endpoint takes back from the masked names, and refuses documented ones', async () => {
+  const endpoint = { methods: ['GET'], path: '/v1/pages', services: ['accounts'] };
+  const remote = { accounts: 'http://127.0.0.1:1' };
+  await using good = await gatewayFile(remote, [{ ...endpoint, unmask: ['page_token'] }]);
+  const shown = await portcullis(['config', 'check'], { GATEWAY_CONFIG: good.path });
+  expect(shown).toMatchObject({ code: 0 });
+  expect(shown.out).toContain('not masked at GET /v1/pages: page_token\n');
+  await using documented = await gatewayFile(remote, [{ ...endpoint, unmask: ['Pass-Word', '-'] }]);
+  const refused = await portcullis(['config', 'check'], { GATEWAY_CONFIG: documented.path });
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain('must be none of password, token, secret, authorization, which are always masked');
+  expect(refused.err).toContain('must have a letter or a digit');
+  await using local = await gatewayFile({ accounts: 'local' }, [{ ...endpoint, unmask: ['page_token'] }]);
+  const here = await portcullis(['config', 'check'], { GATEWAY_CONFIG: local.path });
+  expect(here.err).toContain('is allowed only for remote services');
+});

@@ -23,10 +23,16 @@ beforeAll(async () => {
   });
   const endpoint = { methods: ['POST', 'GET'], path: '/v1/echo', services: ['accounts'], visibility: 'public' };
   const quiet = { ...endpoint, path: '/v1/quiet', doNotLog: true };
-  await using file = await gatewayFile({ accounts: { at: upstream.url, max_body_bytes: 0 } }, [endpoint, quiet]);
+  const changed = { ...endpoint, path: '/v1/changed', mask: ['iban'], unmask: ['page_token'] };
+  const graphql = { ...endpoint, path: '/v1/graphql' };
+  const services = { accounts: { at: upstream.url, max_body_bytes: 0 } };
+  await using file = await gatewayFile(services, [endpoint, quiet, changed, graphql]);
   const keep = (fields: object, message: string) => void lines.push(JSON.stringify({ ...fields, message }));
   const log = { debug: keep, info: keep, warn: keep, error: keep };
-  p = await startPortcullis({ env: { GATEWAY_CONFIG: file.path }, overrides: { log } });
+  p = await startPortcullis({
+    env: { GATEWAY_CONFIG: file.path, AUDIT_MASKED_NAMES: 'account_code' },
+    overrides: { log },
+  });
 });
 afterAll(async () => {
   await p[Symbol.asyncDispose]();
@@ -47,6 +53,34 @@ async function recorded(act: RequestListener, body?: string, path = '/v1/echo') 
 }
 
 describe('the record of a request to an upstream', () => {
+  it('D1-18: masks the names that the configuration adds, and shows those that the endpoint takes back', async () => {
+    const body = '{"IBAN":"x","pageToken":"shown","accountCode":"x","private-key":"x"}';
+    const answered: RequestListener = (_req, res) => res.writeHead(200, JSON_TYPE).end(body);
+    const { record } = await recorded(answered, body, '/v1/changed?account-code=x&iban=x&page_token=a');
+    const shown = '{"IBAN":"***","pageToken":"shown","accountCode":"***","private-key":"***"}';
+    expect(record).toMatchObject({
+      request_body: shown,
+      response_body: shown,
+      query: 'account-code=***&iban=***&page_token=a',
+    });
+    const other = await recorded(answered, body);
+    expect(other.record.request_body).toBe('{"IBAN":"x","pageToken":"***","accountCode":"***","private-key":"***"}');
+  });
+
+  it('D1-18: shows nothing of the variables of an operation of GraphQL, nor a secret under an alias', async () => {
+    const query = 'mutation ($p: String!) { a: newKey(value: $p) { shown: privateKey id } }';
+    const body = JSON.stringify({ query, variables: { p: 'ZQZQ' } });
+    const { record } = await recorded(
+      (_req, res) => res.writeHead(200, JSON_TYPE).end('{"data":{"a":{"shown":"ZQZQ","id":"7"}}}'),
+      body,
+      '/v1/graphql',
+    );
+    expect(record).toMatchObject({
+      request_body: '{"query":"***","variables":"***"}',
+      response_body: '{"data":{"a":{"shown":"***","id":"7"}}}',
+    });
+  });
+
   it('D2-07 D2-08 1-06: has both bodies, masked', async () => {
     const body = '{"name":"x","password":"hunter2"}';
     const { record, bytes } = await recorded(

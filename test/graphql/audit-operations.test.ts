@@ -30,7 +30,7 @@ describe('an operation over HTTP', () => {
     await stand.post({ query: SET, variables: { p: SECRET } });
     const record = onlyRecord();
     expect(JSON.parse(record.request_body ?? '')).toEqual(SET_MASKED);
-    expect(record.response_body).toBe('{"data":{"setSupervisorPassword":"***"}}');
+    expect(record.response_body).toBe('{"data":{"setSupervisorPassword":true}}');
     expect(record.request_bytes).toBe(JSON.stringify({ query: SET, variables: { p: SECRET } }).length);
   });
 
@@ -164,7 +164,7 @@ describe('a batch', () => {
       null,
       null,
     ]);
-    const masked = answer.replaceAll(SECRET, '***').replace(':true', ':"***"');
+    const masked = answer.replaceAll(SECRET, '***');
     const answers: unknown[] = JSON.parse(masked.replaceAll(/"message":"[^"\\]*(?:\\.[^"\\]*)*"/g, '"message":"***"'));
     expect(records.map(({ response_body }) => JSON.parse(response_body ?? ''))).toEqual(answers);
     expect(records.map(({ request_bytes }) => request_bytes)).toEqual(batch.map((one) => JSON.stringify(one).length));

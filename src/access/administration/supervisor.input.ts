@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { identifierKey, trimmed } from '../../lib/identifier-key.ts';
-import { isLonger, objectInput, textInput } from '../../lib/input.ts';
+import { isLonger, objectInput, secretText, textInput } from '../../lib/input.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { isRole } from './administration.ts';
@@ -8,7 +8,7 @@ import { isRole } from './administration.ts';
 const MIN_PASSWORD = 8;
 const MAX_PASSWORD = 1_024;
 
-const password = textInput()
+const password = secretText()
   .overwrite(nfc)
   .refine(
     (text) => isLonger(text, MIN_PASSWORD - 1) && !isLonger(text, MAX_PASSWORD),
@@ -39,7 +39,7 @@ export const supervisorInput = objectInput({
 export const passwordInput = objectInput({ password });
 
 /** The schema of a password to compare, of any length. */
-export const currentPasswordInput = textInput().overwrite(nfc);
+export const currentPasswordInput = secretText().overwrite(nfc);
 
 /** The schema of a new role. */
 export const roleInput = objectInput({ role });

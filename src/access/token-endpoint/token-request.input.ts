@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
+import { isUuid, objectInput, secretText, textInput, uuidInput } from '../../lib/input.ts';
 import { decodeUtf8, isJsonType, isObject, parsedOr, parseInput, repeatedIn } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { invalidRequest, parsed, type Refusal } from '../../platform/errors.ts';
 
-const required = () => textInput().min(1, 'must not be empty');
+const NOT_EMPTY = 'must not be empty';
+const required = () => textInput().min(1, NOT_EMPTY);
+const requiredSecret = () => secretText().min(1, NOT_EMPTY);
 
 /** The schema of a client's credentials in the body; HTTP Basic is the alternative (RFC 6749 section 2.3.1). */
-export const clientInput = objectInput({ client_id: uuidInput(), client_secret: required() });
+export const clientInput = objectInput({ client_id: uuidInput(), client_secret: requiredSecret() });
 
 /** The schema of a body with HTTP Basic: it may repeat the client id, but must not contain a second secret. */
 export const clientBesideBasicInput = objectInput({
@@ -19,7 +21,7 @@ export const clientBesideBasicInput = objectInput({
 const scope = z.string().optional().catch(undefined);
 
 /** Keyboards and systems encode one letter in different ways, so passwords are compared in NFC, and usernames by their keys. */
-const login = { username: required(), password: required().overwrite(nfc) };
+const login = { username: required(), password: requiredSecret().overwrite(nfc) };
 
 /** The schema of the client of a session in the console. */
 export const consoleSessionInput = objectInput({ client_id: uuidInput() });
@@ -31,7 +33,7 @@ export const consoleSignInInput = objectInput({ client_id: uuidInput(), ...login
 export const grantInputs = {
   password: objectInput({ grant_type: z.literal('password'), scope, ...login }),
   client_credentials: objectInput({ grant_type: z.literal('client_credentials'), scope }),
-  refresh_token: objectInput({ grant_type: z.literal('refresh_token'), scope, refresh_token: required() }),
+  refresh_token: objectInput({ grant_type: z.literal('refresh_token'), scope, refresh_token: requiredSecret() }),
 };
 
 /** The schema for any grant type; one that is unknown is refused after its client has been authenticated. */
@@ -41,7 +43,7 @@ const anyGrantInput = objectInput({ grant_type: required() });
  * The schema of the parameters of revocation and introspection (RFC 7009 section 2.1, RFC 7662 section 2.1);
  * `token_type_hint` is ignored.
  */
-export const tokenInput = objectInput({ token: required() });
+export const tokenInput = objectInput({ token: requiredSecret() });
 
 export type GrantType = keyof typeof grantInputs;
 

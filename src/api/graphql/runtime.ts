@@ -105,7 +105,10 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
   const sockets = new GraphqlSockets({
     protocol: socketProtocol({ yoga, mask, persisted, judge: deps.judge }),
     recordOperation: (record) =>
-      deps.recordOperation({ ...record, audited: audits.ofSocket(record.params, record.responseText) }),
+      deps.recordOperation({
+        ...record,
+        audited: (secrets) => audits.ofSocket(record.params, record.responseText, secrets),
+      }),
     watch: deps.watch,
     results: deps.results,
     log,

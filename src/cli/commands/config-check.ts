@@ -9,7 +9,8 @@ export const configCheck: CommandBody = {
   description: [
     'Reads the environment, gateway.yaml and the persisted operations as a start would, validates the operations against',
     'the schema, and shows each variable with its value and source; secrets are masked. If the configuration is invalid,',
-    'it lists every error and exits with status 1. It does not connect to any service and writes nothing.',
+    'it lists every error and exits with status 1. It names what endpoints take back from the names that are masked. It does',
+    'not connect to any service and writes nothing.',
   ].join('\n'),
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
   async run({ env, json, print, complain, answer }) {
@@ -20,13 +21,15 @@ export const configCheck: CommandBody = {
       return EXIT_FAILED;
     }
     if (!json) complain(found.warnings.map((warning) => `${warning}\n`).join(''));
-    return answer(found, table(found.variables));
+    return answer(found, table(found.variables) + found.unmasked.map((line) => `${line}\n`).join(''));
   },
 };
 
 interface Checked {
   variables: ResolvedVariable[];
   warnings: readonly string[];
+  /** The names that endpoints of `gateway.yaml` do not mask although the list has them. */
+  unmasked: readonly string[];
 }
 
 /**
@@ -42,7 +45,10 @@ async function check(env: NodeJS.ProcessEnv): Promise<Checked | { faults: string
   const file = read?.config.graphqlPersistedFile;
   if (file !== undefined) faults.push(...(await persistedFaults(file)));
   if (!read || faults.length > 0) return { faults };
-  return { variables: resolvedVariables(read), warnings: read.warnings };
+  const unmasked = (table?.endpoints ?? [])
+    .filter(({ unmask = [] }) => unmask.length > 0)
+    .map(({ methods, path, unmask = [] }) => `not masked at ${methods.join(', ')} ${path}: ${unmask.join(', ')}`);
+  return { variables: resolvedVariables(read), warnings: read.warnings, unmasked };
 }
 
 /** Returns what is wrong with the file of persisted documents or with a document in it; an empty list if nothing is. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SCOPE_TOKEN } from '../../access/identity/permissions.rules.ts';
+import { bareName } from '../../audit/mask-keys.ts';
 import { ConfigError } from '../../platform/config/config.ts';
 import { secretOf } from '../../platform/config/secret-file.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
@@ -151,6 +152,11 @@ const pathPattern = z
     'must be a path such as /v1/wallets/{wallet_id}/rules, /swagger/* or **',
   );
 
+const maskedName = z.string().refine((name) => bareName(name) !== '', 'must have a letter or a digit');
+
+/** The names that no endpoint can take back: the specification says that no record holds them. */
+const DOCUMENTED_NAMES = ['password', 'token', 'secret', 'authorization'];
+
 const endpointSchema = z.strictObject({
   methods: z
     .array(z.enum(METHODS))
@@ -179,6 +185,20 @@ const endpointSchema = z.strictObject({
     .default([])
     .meta({ description: 'The token must have all of these in its scope. Not allowed for a public endpoint.' }),
   doNotLog: z.boolean().default(false).meta({ description: 'Keeps the bodies out of the audit record.' }),
+  mask: z.array(maskedName).optional().meta({
+    description: 'Names of further members, parameters and headers to mask in audit records, in any spelling.',
+  }),
+  unmask: z
+    .array(
+      maskedName.refine(
+        (name) => !DOCUMENTED_NAMES.includes(bareName(name)),
+        `must be none of ${DOCUMENTED_NAMES.join(', ')}, which are always masked`,
+      ),
+    )
+    .optional()
+    .meta({
+      description: 'Names that are no secrets here although they are masked elsewhere; only for remote services.',
+    }),
   timeout_ms: z.int().min(1).optional().meta({
     description:
       "Milliseconds until the first byte of a remote service's response. Default: the timeout of its first service, or 30000.",
@@ -342,6 +362,9 @@ function crossFaults(value: unknown): Fault[] {
         at: ['endpoints', index, 'max_body_bytes'],
         message: '0 (no limit) is allowed only for remote services',
       });
+    }
+    if (textsIn(endpoint.unmask).length > 0 && (names.length === 0 || names.some(isHere))) {
+      faults.push({ at: ['endpoints', index, 'unmask'], message: 'is allowed only for remote services' });
     }
     for (const field of ['tokens', 'permissions'] as const) {
       if (endpoint.visibility === 'public' && textsIn(endpoint[field]).length > 0)

@@ -2,12 +2,14 @@ import type { Principal } from '../../access/identity/principal.ts';
 import { type AuditChain, unchained } from '../../audit/audit-chain.ts';
 import type { AuditRecord } from '../../audit/audit-record.ts';
 import { maskBody } from '../../audit/mask.ts';
-import { cut, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
+import { cut, isGraphql, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
-import { correlationKey, maskTokens } from '../../audit/mask-keys.ts';
+import { correlationKey, SECRETS, type SecretNames } from '../../audit/mask-keys.ts';
+import { maskValues, withoutUserinfo } from '../../audit/mask-values.ts';
 import { notedIds } from '../../audit/noted-users.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Capture } from './capture.ts';
 import type { AuditedBody, AuditedOperation, Exchange, RecordedHead } from './exchange.ts';
 import { endStatusOf } from './request-metrics.ts';
@@ -31,20 +33,45 @@ interface RecordedBodies {
  * Returns the masked bodies of a request, or of one of its operations. If `operation` is undefined, returns only their
  * lengths.
  */
-export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undefined): RecordedBodies {
+export function bodiesOf(
+  exchange: Exchange,
+  operation: AuditedOperation | undefined,
+  secrets: SecretNames = SECRETS,
+): RecordedBodies {
   const { req, res, found } = exchange;
   const { capture, isBodyRead, isBodyJson } = exchange.audit;
-  const { request, response } = operation ?? WHOLE;
+  const isForeign =
+    operation === WHOLE && found.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
+  const { request, response } = isForeign ? foreignOperation(capture.request, secrets) : (operation ?? WHOLE);
   const isHidden = operation === undefined || found.endpoint?.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
-  const answerType = headerText(res.getHeader('Content-Type'));
+  const sent = { type: req.headers['content-type'], captured: capture.request, wellFormed: isBodyJson, secrets };
+  const answered = {
+    type: headerText(res.getHeader('Content-Type')),
+    captured: capture.response,
+    wellFormed: found.upstream === undefined,
+    secrets,
+  };
   return {
-    request_body:
-      isHidden || !isBodyRead ? null : bodyText(request, req.headers['content-type'], capture.request, isBodyJson),
+    request_body: isHidden || !isBodyRead ? null : bodyText(request, sent),
     request_bytes: request.bytes ?? sentBytes,
-    response_body: isHidden ? null : bodyText(response, answerType, capture.response, found.upstream === undefined),
+    response_body: isHidden ? null : bodyText(response, answered),
     response_bytes: response.bytes ?? capture.response.totalBytes,
   };
+}
+
+/** The members of a GraphQL request that hold secrets by the names of a schema. */
+const OPERATION_MEMBERS: ReadonlySet<string> = new Set(['query', 'variables', 'extensions']);
+const ALIAS = /(?<!\w)(\w{1,128})\s*:\s*(\w{1,128})/g;
+
+/** Returns how the bodies of another service's GraphQL operation are masked: its schema is not known here. */
+function foreignOperation({ content }: Capture['request'], secrets: SecretNames): AuditedOperation {
+  const aliases = content
+    .toString()
+    .matchAll(ALIAS)
+    .filter(([, , field = '']) => secrets.isSecretKey(field));
+  const maskedNames = new Set(aliases.map(([, alias = '']) => alias));
+  return { request: { maskedNames: OPERATION_MEMBERS }, response: { maskedNames } };
 }
 
 /** Returns the bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
@@ -63,20 +90,22 @@ export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed();
 }
 
-function bodyText(
-  { text, maskedNames: names }: AuditedBody,
-  type: string | undefined,
-  captured: Capture['request'],
-  wellFormed: boolean,
-): string | null {
+interface CapturedBody {
+  type: string | undefined;
+  captured: Capture['request'];
+  wellFormed: boolean;
+  secrets: SecretNames;
+}
+
+function bodyText({ text, maskedNames: names }: AuditedBody, { type, captured, ...how }: CapturedBody): string | null {
   if (text !== undefined) return storedText(text);
   const { content, truncated } = captured;
-  return storedText(maskBody(type, content, { maxBytes: MAX_BODY_BYTES, truncated, wellFormed, names }));
+  return storedText(maskBody(type, content, { ...how, maxBytes: MAX_BODY_BYTES, truncated, names }));
 }
 
 function storedText(masked: string | null | undefined, maxBytes = MAX_BODY_BYTES): string | null {
   // Responses contain correlation ids too, which may hold a JWT.
-  return masked ? storable(cut(maskTokens(masked), maxBytes)) : null;
+  return masked ? storable(cut(maskValues(masked), maxBytes)) : null;
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {
@@ -86,18 +115,31 @@ function headerText(value: number | string | string[] | undefined): string | und
 /** The longest path, and the longest query, in an audit record, in bytes; a request's head may have 160 KiB. */
 const MAX_TARGET_PART_BYTES = 8 * 1024;
 
-/** Masks a request target. `maskedQuery` replaces its query, if that is masked already. */
-export function recordedTarget(target: string, maskedQuery?: string): Omit<RecordedHead, 'headers'> {
+/** How a request target is masked. */
+interface TargetOptions {
+  /** The query, if it is masked already. */
+  maskedQuery?: string | undefined;
+  /** Whether no endpoint has the target, so that its query may be GraphQL's, sent to a wrong path. */
+  isUnknown?: boolean;
+  secrets?: SecretNames | undefined;
+}
+
+/** Masks a request target. */
+export function recordedTarget(given: string, options: TargetOptions = {}): Omit<RecordedHead, 'headers'> {
+  const { maskedQuery, isUnknown = false, secrets } = options;
+  const target = withoutUserinfo(given);
   const mark = target.indexOf('?');
   const whole = mark < 0 ? target : target.slice(0, mark);
-  const path = maskPart(whole, MAX_TARGET_PART_BYTES, maskSpelled);
+  const path = maskPart(whole, MAX_TARGET_PART_BYTES, (text) => maskSpelled(text, secrets));
   if (mark < 0) return { path: storable(path), query: null };
   // The query of a truncated path is masked like a query of GraphQL, since the path may have been GraphQL's.
-  const pathOfQuery = whole.length > MAX_TARGET_PART_BYTES ? null : whole;
+  const pathOfQuery = isUnknown || whole.length > MAX_TARGET_PART_BYTES ? null : whole;
   const query =
     maskedQuery === undefined
-      ? maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, (text) => maskSpelled(maskQuery(text, pathOfQuery)))
-      : maskPart(maskedQuery, MAX_TARGET_PART_BYTES, maskTokens);
+      ? maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, (text) =>
+          maskSpelled(maskQuery(text, pathOfQuery, secrets), secrets),
+        )
+      : maskPart(maskedQuery, MAX_TARGET_PART_BYTES, maskValues);
   return { path: storable(path), query: storable(query) };
 }
 
@@ -105,9 +147,9 @@ export function recordedTarget(target: string, maskedQuery?: string): Omit<Recor
 export function recordedHead(
   target: string,
   headers: NodeJS.Dict<string | string[]>,
-  maskedQuery?: string,
+  options: TargetOptions = {},
 ): RecordedHead {
-  return { ...recordedTarget(target, maskedQuery), headers: maskHeaders(headers) };
+  return { ...recordedTarget(target, options), headers: maskHeaders(headers, options.secrets) };
 }
 
 /** The name under which the headers of a record have the reason of a refusal; no real header has it. */
@@ -121,7 +163,7 @@ interface EndedOperation {
   startedTick: number;
   startedAtMs: number;
   /** The operation's request, and the beginning of its response: one line of JSON for each message sent. */
-  audited: AuditedOperation | undefined;
+  audited: ((secrets: SecretNames) => AuditedOperation) | undefined;
 }
 
 /**
@@ -130,10 +172,15 @@ interface EndedOperation {
 export class AuditLog {
   readonly #chain: Pick<AuditChain, 'add' | 'commit'>;
   readonly #log: Log;
+  readonly #secrets: SecretNames;
+  /** The names that are masked for an endpoint which adds some or takes some back. */
+  readonly #ofEndpoints = new WeakMap<Endpoint, SecretNames>();
 
-  constructor(chain: Pick<AuditChain, 'add' | 'commit'>, log: Log) {
+  /** Names in `secrets` are masked for every endpoint. */
+  constructor(chain: Pick<AuditChain, 'add' | 'commit'>, log: Log, secrets: SecretNames = SECRETS) {
     this.#chain = chain;
     this.#log = log;
+    this.#secrets = secrets;
   }
 
   /**
@@ -141,10 +188,12 @@ export class AuditLog {
    * stored.
    */
   record(exchange: Exchange, aborted: boolean, kept: () => void): void {
+    const secrets = this.#secretsOf(exchange);
+    const operations = exchange.audit.operations ?? (() => [WHOLE]);
     const records = this.#masked(
       exchange,
-      () => (exchange.audit.operations?.() ?? [WHOLE]).map((operation) => recordOf(exchange, aborted, operation)),
-      () => [recordOf(exchange, aborted, undefined)],
+      () => operations(secrets).map((operation) => recordOf(exchange, operation, { aborted, secrets })),
+      () => [recordOf(exchange, undefined, { aborted, secrets })],
     );
     for (const record of records) this.#keep(record, record === records.at(-1) ? kept : undefined);
     if (records.length === 0) kept();
@@ -152,14 +201,22 @@ export class AuditLog {
 
   /** Records a WebSocket operation, with the method `WS`, before its last message is sent. */
   recordOperation(operation: EndedOperation): void {
-    const bare = () => recordOfOperation({ ...operation, audited: undefined });
-    this.#keep(this.#masked(operation.exchange, () => recordOfOperation(operation), bare));
+    const secrets = this.#secretsOf(operation.exchange);
+    const full = () => recordOfOperation(operation, operation.audited?.(secrets), secrets);
+    this.#keep(this.#masked(operation.exchange, full, () => recordOfOperation(operation, undefined, secrets)));
     this.#chain.commit();
   }
 
   /** Records the response to bytes that are not valid HTTP. Calls `kept` once the record is stored. */
   recordUnparsed(unparsed: Unparsed, atMs: number, kept: () => void): void {
-    this.#keep(recordOfUnparsed(unparsed, atMs), kept);
+    this.#keep(recordOfUnparsed(unparsed, atMs, this.#secrets), kept);
+  }
+
+  #secretsOf({ found: { endpoint } }: Exchange): SecretNames {
+    if (!endpoint?.mask && !endpoint?.unmask) return this.#secrets;
+    const secrets = this.#ofEndpoints.get(endpoint) ?? this.#secrets.with(endpoint);
+    this.#ofEndpoints.set(endpoint, secrets);
+    return secrets;
   }
 
   /** Returns what `full` makes of a request, or what `bare` makes without bodies if these cannot be masked. */
@@ -194,12 +251,23 @@ export class AuditLog {
   }
 }
 
-function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecord {
+interface RecordOptions {
+  aborted: boolean;
+  secrets: SecretNames;
+}
+
+function recordOf(
+  exchange: Exchange,
+  operation: AuditedOperation | undefined,
+  { aborted, secrets }: RecordOptions,
+): AuditRecord {
   const { req, found, audit } = exchange;
   const { principal, client } = found;
   const correlation_id = correlationKey(exchange.correlationId);
   const headers = { [REASON]: audit.reason, ...req.headers, 'x-correlation-id': correlation_id };
-  audit.head ??= recordedHead(req.url ?? '', headers, operation?.query);
+  // The endpoint of every OPTIONS stands for no path.
+  const isUnknown = found.endpoint === undefined || found.endpoint.path === '**';
+  audit.head ??= recordedHead(req.url ?? '', headers, { maskedQuery: operation?.query, isUnknown, secrets });
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),
@@ -211,7 +279,7 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
     elapsed: performance.now() - exchange.startedTick,
     remote_address: exchange.remoteAddress,
     real_ip: exchange.realIp,
-    ...bodiesOf(exchange, operation),
+    ...bodiesOf(exchange, operation, secrets),
     is_api: principal ? principal.tokenUse === 'api' : (client?.isApi ?? false),
     aborted,
     ...callerOf(principal, client?.clientId),
@@ -231,10 +299,14 @@ function callerOf(principal: Principal | undefined, clientId: string | undefined
     : { subject: null, client_id: clientId ?? null };
 }
 
-function recordOfOperation(operation: EndedOperation): AuditRecord {
-  const { exchange, principal, audited } = operation;
+function recordOfOperation(
+  operation: EndedOperation,
+  audited: AuditedOperation | undefined,
+  secrets: SecretNames,
+): AuditRecord {
+  const { exchange, principal } = operation;
   return {
-    ...recordOf(exchange, false, undefined),
+    ...recordOf(exchange, undefined, { aborted: false, secrets }),
     ...callerOf(principal, undefined),
     operation: audited?.name ?? exchange.found.endpoint?.path ?? null,
     noted_users: notedIds(audited?.notes),
@@ -249,7 +321,7 @@ function recordOfOperation(operation: EndedOperation): AuditRecord {
   };
 }
 
-function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecord {
+function recordOfUnparsed(unparsed: Unparsed, atMs: number, secrets: SecretNames): AuditRecord {
   const { correlationId, method, target, status, body, remoteAddress, reason } = unparsed;
   return {
     at: new Date(atMs).toISOString(),
@@ -257,7 +329,7 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecord {
     node_id: null,
     correlation_id: correlationKey(correlationId),
     method,
-    ...recordedTarget(target),
+    ...recordedTarget(target, { isUnknown: true, secrets }),
     status_code: status,
     elapsed: 0,
     headers: { [REASON]: reason },

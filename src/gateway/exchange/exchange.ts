@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Caller, Principal, SignedToken } from '../../access/identity/principal.ts';
 import type { maskHeaders } from '../../audit/mask-headers.ts';
+import type { SecretNames } from '../../audit/mask-keys.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { Refusal } from '../../platform/errors.ts';
@@ -84,8 +85,8 @@ interface AuditNotes extends UserNotes {
   readonly capture: Capture;
   /** The masked head, computed for the first of the records. */
   head: RecordedHead | undefined;
-  /** Returns the operations of a request that has several; called when it ends. */
-  operations: (() => readonly AuditedOperation[]) | undefined;
+  /** Returns the operations of a request that has several, masked by `secrets`; called when it ends. */
+  operations: ((secrets: SecretNames) => readonly AuditedOperation[]) | undefined;
   /** The reason of a refusal; undefined if the response says it all. */
   reason: string | undefined;
   /** Whether a handler has begun to read the body; otherwise the body is not recorded. */

@@ -283,6 +283,7 @@ function toConfig(env: Env, production: boolean) {
     /** The path of the file that lists the persisted GraphQL documents. */
     graphqlPersistedFile: env.GRAPHQL_PERSISTED_FILE && resolve(env.GRAPHQL_PERSISTED_FILE),
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
+    auditMaskedNames: env.AUDIT_MASKED_NAMES,
     eventsRetentionDays: env.EVENTS_RETENTION_DAYS,
     logLevel: env.LOG_LEVEL,
     /** Undefined means that nothing is traced. */

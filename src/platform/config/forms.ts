@@ -61,6 +61,10 @@ const list = text.transform((value) =>
     .map((part) => part.trim())
     .filter((part) => part !== ''),
 );
+/** A list of names, of which each has a letter or a digit. */
+export const names = list.refine((all) => all.every((name) => /[\p{L}\p{N}]/u.test(name)), {
+  error: 'a comma-separated list of names such as account_pin',
+});
 export const flag = z.enum(['true', 'false'], 'true or false').transform((value) => value === 'true');
 export const secret = z
   .string()

@@ -11,6 +11,7 @@ import {
   flag,
   gasNodes,
   httpUrl,
+  names,
   origins,
   otlpHeaders,
   peers,
@@ -151,6 +152,11 @@ const stores = {
     unset: '`DATA_DIR/audit`',
   }),
   AUDIT_RETENTION_DAYS: about(days.default(90), { description: 'how long audit records are kept', role: 'worker' }),
+  AUDIT_MASKED_NAMES: about(names.default([]), {
+    description:
+      'further names whose values are masked in audit records and logs, comma-separated, in any spelling (docs/secret-names.md)',
+    role: 'gateway',
+  }),
   AUDIT_CHECKPOINTS: about(checkpoints.optional(), {
     description:
       'where audit checkpoints are copied outside the database: `file:PATH` or `kafka:TOPIC` (docs/operations/audit-chain.md)',

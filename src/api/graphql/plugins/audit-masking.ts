@@ -12,12 +12,15 @@ import {
   visit,
 } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import { z } from 'zod';
 import { maskBody } from '../../../audit/mask.ts';
-import { maskEmbedded } from '../../../audit/mask-json.ts';
-import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
+import { isKeyMember, maskEmbedded } from '../../../audit/mask-json.ts';
+import type { SecretNames } from '../../../audit/mask-keys.ts';
+import { MASK, maskValues } from '../../../audit/mask-values.ts';
 import { notingUsers, type UserNotes } from '../../../audit/noted-users.ts';
 import { MAX_BODY_BYTES } from '../../../gateway/exchange/audit.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
+import { isSecretInput } from '../../../lib/input.ts';
 import { isObject, parseJson } from '../../../lib/json.ts';
 import { areVariablesGood, rootFieldsOf } from '../execution/documents.ts';
 import type { OperationParams } from './document-limits.ts';
@@ -31,22 +34,48 @@ interface MaskedDocument {
   aliases: ReadonlySet<string>;
 }
 
+/** The kinds of values that stay under the name of a secret: they hold none. */
+const UNMASKED_KINDS: ReadonlySet<Kind> = new Set([Kind.VARIABLE, Kind.BOOLEAN, Kind.NULL]);
 const MASKED_VALUE: StringValueNode = { kind: Kind.STRING, value: MASK };
 
 /** The fields of an audit record that an erasure removes: a copy of them would stay. */
 const ERASABLE_FIELDS: ReadonlySet<string> = new Set(['query', 'requestBody', 'responseBody']);
 
-/** The arguments that are secrets although their names do not say so. */
-const SECRET_ARGUMENTS: ReadonlySet<string> = new Set(['changeOwnPassword.current', 'changeOwnPassword.new']);
-
 /** The names of the members that hold the message of an error, which may quote the request. */
 const MESSAGES: ReadonlySet<string> = new Set(['message']);
+
+/** Returns the arguments of a schema whose input is declared as a secret: `field.argument`. */
+function secretArguments(schema: GraphQLSchema): ReadonlySet<string> {
+  const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+  const fields = roots.flatMap((root) => Object.values(root?.getFields() ?? {}));
+  const all = fields.flatMap(({ name: field, args }) =>
+    args.map(({ name, extensions }) => ({ field, name, extensions })),
+  );
+  return new Set(all.filter(isDeclaredSecret).map(({ field, name }) => `${field}.${name}`));
+}
+
+function isDeclaredSecret({
+  extensions: { pothosOptions },
+}: {
+  extensions: Readonly<Record<string, unknown>>;
+}): boolean {
+  const validate = isObject(pothosOptions) ? pothosOptions.validate : undefined;
+  const schema = isObject(validate) ? validate.schema : undefined;
+  return schema instanceof z.ZodType && isSecretInput(schema);
+}
+
+/** What decides which parts of a document are secrets. */
+interface MaskedBy {
+  secrets: SecretNames;
+  /** The arguments that are secrets although their names do not say so. */
+  declared: ReadonlySet<string>;
+}
 
 /**
  * Masks the arguments, input fields and defaults of variables of a valid document that are secrets by their name in the
  * schema. A document with comments or anything to mask is printed again, without its comments.
  */
-function maskDocument(document: DocumentNode): MaskedDocument {
+function maskDocument(document: DocumentNode, { secrets, declared }: MaskedBy): MaskedDocument {
   const variables = new Set<string>();
   const aliases = new Set<string>();
   function maskSecret(
@@ -57,29 +86,29 @@ function maskDocument(document: DocumentNode): MaskedDocument {
     ancestors: readonly (ASTNode | readonly ASTNode[])[],
   ): ASTNode | undefined {
     const owner = ancestors.at(-1);
-    const isOfField = owner && 'name' in owner && SECRET_ARGUMENTS.has(`${owner.name?.value}.${node.name.value}`);
-    if (!isOfField && !isSecretKey(node.name.value)) return undefined;
+    const isDeclared = owner && 'name' in owner && declared.has(`${owner.name?.value}.${node.name.value}`);
+    if (!isDeclared && !secrets.isSecretKey(node.name.value)) return undefined;
     // A variable of this name that the operation does not declare is meant for the argument.
     variables.add(node.name.value);
     visit(node.value, { Variable: ({ name }) => void variables.add(name.value) });
-    return node.value.kind === Kind.VARIABLE ? undefined : { ...node, value: MASKED_VALUE };
+    return UNMASKED_KINDS.has(node.value.kind) ? undefined : { ...node, value: MASKED_VALUE };
   }
   const masked: DocumentNode = visit(document, {
     Argument: maskSecret,
     ObjectField: maskSecret,
     Field({ alias, name }) {
       if (ERASABLE_FIELDS.has(name.value)) aliases.add((alias ?? name).value);
-      else if (alias && isSecretKey(name.value)) aliases.add(alias.value);
+      else if (alias && secrets.isSecretKey(name.value)) aliases.add(alias.value);
     },
     StringValue(node, key) {
-      const value = key === 'description' ? MASK : maskEmbedded(node.value);
+      const value = key === 'description' ? MASK : maskEmbedded(node.value, secrets);
       return value === node.value ? undefined : { ...node, value };
     },
   });
   const shown: DocumentNode = visit(masked, {
     VariableDefinition(node) {
       const { value: name } = node.variable.name;
-      const isMasked = node.defaultValue && (variables.has(name) || isSecretKey(name));
+      const isMasked = node.defaultValue && (variables.has(name) || secrets.isSecretKey(name));
       return isMasked ? { ...node, defaultValue: MASKED_VALUE } : undefined;
     },
   });
@@ -102,10 +131,12 @@ function validOf(params: object): ValidOperation | undefined {
 /** Decides what the audit records of operations may show. */
 export class OperationAudits {
   readonly #schema: GraphQLSchema;
-  readonly #masked = new WeakMap<DocumentNode, MaskedDocument>();
+  readonly #declared: ReadonlySet<string>;
+  readonly #masked = new WeakMap<DocumentNode, MaskedDocument & { secrets: SecretNames }>();
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema;
+    this.#declared = secretArguments(schema);
   }
 
   /** Begins to follow a request. Until its operations are known, its record shows nothing of its body. */
@@ -115,9 +146,9 @@ export class OperationAudits {
 
   /** Stores the parameters of a request's operation, or of each operation of a batch. */
   came({ audit, req }: Exchange, params: unknown): void {
-    const operations = (): AuditedOperation[] => {
-      if (Array.isArray(params)) return params.map((one) => this.#operationOf(one, true));
-      const operation = this.#operationOf(params, false);
+    const operations = (secrets: SecretNames): AuditedOperation[] => {
+      if (Array.isArray(params)) return params.map((one) => this.#operationOf(one, secrets, true));
+      const operation = this.#operationOf(params, secrets, false);
       return [req.method === 'GET' ? { ...operation, query: queryOf(operation.request.text) } : operation];
     };
     audit.operations = operations;
@@ -146,20 +177,21 @@ export class OperationAudits {
   /** Stores the JSON of each result of a batch. */
   answered({ audit }: Exchange, texts: readonly string[]): void {
     const { operations = () => [] } = audit;
-    const answered = () => operations().map((operation, index) => withResponse(operation, texts[index] ?? ''));
+    const answered = (secrets: SecretNames) =>
+      operations(secrets).map((operation, index) => withResponse(operation, texts[index] ?? '', secrets));
     audit.operations = answered;
   }
 
   /** Returns what the audit record of an operation on a WebSocket shows, from what was sent in response. */
-  ofSocket(params: unknown, responseText: string): AuditedOperation {
-    return withResponse(this.#operationOf(params, true), responseText);
+  ofSocket(params: unknown, responseText: string, secrets: SecretNames): AuditedOperation {
+    return withResponse(this.#operationOf(params, secrets, true), responseText, secrets);
   }
 
   /**
    * Returns what the record of an operation shows. An invalid one, whose strings may be misplaced secrets, is recorded
    * only as its length.
    */
-  #operationOf(params: unknown, isPart: boolean): AuditedOperation {
+  #operationOf(params: unknown, secrets: SecretNames, isPart: boolean): AuditedOperation {
     const sent = textOf(params) ?? '';
     const bytes = isPart ? Buffer.byteLength(sent) : undefined;
     const valid = isObject(params) ? validOf(params) : undefined;
@@ -172,12 +204,14 @@ export class OperationAudits {
       return { ...recorded, request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
     }
     const { document } = valid;
-    const { text: query, variables, aliases } = this.#maskedOf(document);
+    const { text: query, variables, aliases } = this.#maskedOf(document, secrets);
     const text =
       textOf(params, function mask(this: unknown, name: string, value: unknown) {
         if (this === params && name === 'query') return query;
-        if (isSecretKey(name) || (this === params.variables && variables.has(name))) return MASK;
-        return typeof value === 'string' ? maskEmbedded(value) : value;
+        if (this === params.variables && variables.has(name)) return masked(value);
+        if (secrets.kindOf(name) === 'any' || isKeyMember(this, name)) return masked(value);
+        if (typeof value !== 'string') return value;
+        return secrets.isSecretKey(name) ? MASK : maskValues(maskEmbedded(value, secrets));
       }) ?? JSON.stringify({ query });
     return {
       ...recorded,
@@ -186,11 +220,18 @@ export class OperationAudits {
     };
   }
 
-  #maskedOf(document: DocumentNode): MaskedDocument {
-    const masked = this.#masked.get(document) ?? maskDocument(document);
+  #maskedOf(document: DocumentNode, secrets: SecretNames): MaskedDocument {
+    const last = this.#masked.get(document);
+    if (last?.secrets === secrets) return last;
+    const masked = { ...maskDocument(document, { secrets, declared: this.#declared }), secrets };
     this.#masked.set(document, masked);
     return masked;
   }
+}
+
+/** Masks a value under the name of a secret; booleans and null hold none. */
+function masked(value: unknown): unknown {
+  return typeof value === 'boolean' || value === null ? value : MASK;
 }
 
 /** Returns the JSON of parameters; undefined if they are nested too deeply to be written. */
@@ -203,9 +244,9 @@ function textOf(params: unknown, replacer?: (this: unknown, name: string, value:
   }
 }
 
-function withResponse(operation: AuditedOperation, lines: string): AuditedOperation {
+function withResponse(operation: AuditedOperation, lines: string, secrets: SecretNames): AuditedOperation {
   const { maskedNames } = operation.response;
-  const form = { maxBytes: MAX_BODY_BYTES, truncated: true, wellFormed: true, names: maskedNames };
+  const form = { maxBytes: MAX_BODY_BYTES, truncated: true, wellFormed: true, names: maskedNames, secrets };
   const text = maskBody('application/x-ndjson', lines, form);
   return { ...operation, response: { text, bytes: Buffer.byteLength(lines) } };
 }

@@ -10,6 +10,7 @@ import { CloseCode, type Context, makeServer, type Server, type SubscribePayload
 import type { YogaServerInstance } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { Principal } from '../../../access/identity/principal.ts';
+import type { SecretNames } from '../../../audit/mask-keys.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { isObject } from '../../../lib/json.ts';
@@ -44,8 +45,8 @@ export interface OperationRecord {
   responseText: string;
   /** Whether no message that was sent had errors. */
   ok: boolean;
-  /** What the audit record shows of the operation; undefined until it is masked. */
-  audited: AuditedOperation | undefined;
+  /** Returns what the audit record shows of the operation, masked by `secrets`; undefined until the runtime adds it. */
+  audited: ((secrets: SecretNames) => AuditedOperation) | undefined;
 }
 
 /** An operation in progress. Its texts are shared with the other subscribers that receive them. */

@@ -1,0 +1,57 @@
+import { FALSE_FRIENDS, JWK_MEMBERS, SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from '../src/audit/secret-names.ts';
+
+const HEAD = `# Names of secrets
+
+Generated from \`src/audit/secret-names.ts\` by \`npm run -s schema\`. Audit records and logs show \`***\` as the value of a member, parameter, header, cookie,
+GraphQL argument or variable with one of these names. Names are compared by their letters and digits alone, in lower case: \`api_key\` stands for \`apiKey\`,
+\`Api-Key\`, \`API KEY\` and \`apikey\`. Booleans and null are never masked; a list or an object is masked whole.
+
+\`AUDIT_MASKED_NAMES\` adds names for every endpoint, and \`mask\` of an endpoint in \`gateway.yaml\` adds names for that one. \`unmask\` of an endpoint takes
+names back; it is allowed for remote services only, not for \`password\`, \`token\`, \`secret\` and \`authorization\`, and \`config check\` prints it.
+
+In a request target that ends in \`/graphql\`, or that no endpoint has, and in the body of another service's GraphQL request, \`query\`, \`variables\` and
+\`extensions\` are masked whole, because a GraphQL document can hold a secret under any name.
+`;
+
+const VALUES = `## Values that are masked under any name
+
+These can be nothing else: private keys in PEM and in the formats of OpenSSH and PGP (\`-----BEGIN … PRIVATE KEY\`, up to their last line, also where the end
+is cut off), extended private keys (\`xprv\`, \`yprv\`, \`zprv\`, \`tprv\`, \`uprv\`, \`vprv\`), JWTs, secrets of Standard Webhooks (\`whsec_\`) and identities
+of age (\`AGE-SECRET-KEY-\`). User and password are removed from every URL.
+
+## What cannot be recognised
+
+- A private key in hexadecimal or base64, a key in the wallet import format (WIF), and a Stellar or XRP seed, under a name that is not listed: such a text may
+  as well be a hash, an address or an id.
+- A mnemonic under another name, or in the middle of a text: its words are words.
+- A PIN or one-time code under another name: it is a number.
+- A PEM private key that is encoded in base64 again, compressed, or encrypted.
+- A secret in the text of a member without an assignment (\`"note": "it is hunter2"\`).
+
+If a service takes secrets under other names, add the names, or set \`doNotLog\` for its endpoints.
+`;
+
+/** The text of docs/secret-names.md. */
+export function secretNamesPage(): string {
+  return [
+    HEAD,
+    section('Names, with any word in front', SECRET_ENDINGS),
+    section('Names as they are, after `x`, or in the plural', SECRET_NAMES),
+    section('Names of text, or of a list that begins with text', TEXT_NAMES),
+    section('Members of an object that has a member `kty` (JWK)', JWK_MEMBERS),
+    section('Names that are not masked', FALSE_FRIENDS),
+    VALUES,
+  ].join('\n');
+}
+
+function section(title: string, names: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(names).map(([name, reason]) => `| ${code(name)} | ${reason} |\n`);
+  return `## ${title}\n\n| name | reason |\n|---|---|\n${rows.join('')}`;
+}
+
+function code(names: string): string {
+  return names
+    .split(', ')
+    .map((name) => `\`${name}\``)
+    .join(', ');
+}
