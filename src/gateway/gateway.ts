@@ -10,7 +10,7 @@ import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 import { Exchange, exchangeOf } from './exchange/exchange.ts';
 import { createServer, ServerResponse } from './exchange/node-http.ts';
 import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
-import { refuse } from './exchange/responses.ts';
+import { type Cors, refuse } from './exchange/responses.ts';
 import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';
 
 const MAX_REQUEST_MS = 3_600_000;
@@ -72,7 +72,7 @@ interface GatewayDependencies {
   trusts: TrustedPeers;
   /** The flags of routes by path, for requests that have not matched an endpoint. */
   flags?: FlagsByPath;
-  cors(exchange: Exchange): void;
+  cors: Cors;
   /** Checks whether no more audit records can be stored; then only endpoints such as health are served. */
   isAuditFull(): boolean;
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
@@ -179,14 +179,15 @@ export class Gateway {
   #answerUnparsed(error: ParserError, socket: Duplex, isFirst: boolean): void {
     const { remoteAddress = '' } = socket as Socket;
     const unparsed = { ...readUnparsed(error, isFirst), remoteAddress };
-    this.#deps.onUnparsed(unparsed, () => socket.end(unparsedResponse(unparsed)));
+    this.#deps.onUnparsed(unparsed, () => socket.end(unparsedResponse(unparsed, this.#deps.cors)));
   }
 
   #run(exchange: Exchange): void {
     exchange.hasBegun = true;
     settleClientAddress(exchange, this.#deps.trusts);
     exchange.isUnrecordable = this.#deps.isAuditFull();
-    this.#deps.cors(exchange);
+    const fields = this.#deps.cors(exchange.req.headers.origin);
+    for (const name in fields) exchange.res.setHeader(name, fields[name] ?? '');
     const { around, flags = {} } = this.#deps;
     const { url = '' } = exchange.req;
     const mark = url.indexOf('?');

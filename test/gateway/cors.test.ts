@@ -141,3 +141,64 @@ describe('CORS', () => {
     expect(answer.headers['x-correlation-id']).toBeDefined();
   });
 });
+
+describe('a head that is not valid HTTP', () => {
+  const ORIGIN = 'Origin: https://dashboard.example\r\nX-Correlation-ID: mine\r\n';
+  const utf8 = (text: string) => Buffer.from(text).toString('latin1');
+  const HEADS: [what: string, head: string][] = [
+    ['a target in UTF-8', utf8(`GET /v1/accounts?search=Zoë HTTP/1.1\r\nHost: x\r\n${ORIGIN}\r\n`)],
+    ['a path of health in UTF-8', utf8(`GET /healthé HTTP/1.1\r\nHost: x\r\n${ORIGIN}\r\n`)],
+    ['a query of health in UTF-8', utf8(`GET /health?q=☃ HTTP/1.1\r\nHost: x\r\n${ORIGIN}\r\n`)],
+    ['a target in Latin-1', `GET /health?q=\xe9 HTTP/1.1\r\nHost: x\r\n${ORIGIN}\r\n`],
+    ['a target with a space', `POST /v2/oauth/token?a b HTTP/1.1\r\nHost: x\r\n${ORIGIN}\r\n`],
+    ['a field without a name', `GET /health HTTP/1.1\r\nHost: x\r\n${ORIGIN}: 1\r\n\r\n`],
+    ['a name with a space', `GET /health HTTP/1.1\r\n${ORIGIN}X Y: 1\r\n\r\n`],
+    ['a control character in a value', `GET /graphql HTTP/1.1\r\n${ORIGIN}X-Y: \x01\r\n\r\n`],
+    ['two lengths', `POST /graphql HTTP/1.1\r\n${ORIGIN}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`],
+    ['lines that end in LF', `GET /health?\xff HTTP/1.1\nHost: x\n${ORIGIN.replaceAll('\r', '')}\n`],
+  ];
+
+  it.each(HEADS)('D1-06 D2-06 D2-13: with %s gets a 400 with the headers of every response', async (_what, head) => {
+    const { status, headers, body } = await sendRaw(p.url, head);
+    expect([status, headers]).toEqual([
+      400,
+      {
+        'x-correlation-id': 'mine',
+        vary: 'Origin',
+        'access-control-allow-origin': '*',
+        'access-control-expose-headers': expect.any(String),
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': String(body.length),
+        date: expect.stringMatching(/GMT$/),
+        connection: 'close',
+      },
+    ]);
+    expect(names(headers['access-control-expose-headers']).sort()).toEqual([...EXPOSED].sort());
+    expect(JSON.parse(body)).toMatchObject({ code: -1, domain: 0, message: 'invalid_request', errors: [{ path: '' }] });
+  });
+
+  it('D1-06: gets no header for browsers without an Origin, and none for an origin that is not allowed', async () => {
+    const bare = await sendRaw(
+      p.url,
+      'GET /\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\nOrigin: https://in-the-body.example\r\n',
+    );
+    expect(bare.headers).toMatchObject({ vary: 'Origin' });
+    expect(bare.headers).not.toHaveProperty('access-control-allow-origin');
+    await using one = await startPortcullis({ env: { CORS_ORIGINS: 'https://app.example' } });
+    const from = (origin: string) => sendRaw(one.url, `GET /\xc3\xa9 HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\n\r\n`);
+    expect((await from('https://app.example')).headers['access-control-allow-origin']).toBe('https://app.example');
+    expect((await from('https://evil.example')).headers).not.toHaveProperty('access-control-allow-origin');
+  });
+
+  it('D2-06: of HEAD has no body', async () => {
+    const answer = await sendRaw(p.url, `HEAD /\xc3\xa9 HTTP/1.1\r\n${ORIGIN}\r\n`);
+    expect([answer.status, answer.body, answer.headers['x-correlation-id']]).toEqual([400, '', 'mine']);
+  });
+
+  it('D2-13: says that the target must be percent-encoded', async () => {
+    const answer = await sendRaw(p.url, 'GET /\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(JSON.parse(answer.body).errors).toEqual([
+      { path: '', message: expect.stringContaining('other characters percent-encoded') },
+    ]);
+  });
+});

@@ -9,19 +9,22 @@ import { addClient } from '../support/oauth/clients.ts';
 
 interface Said {
   forwarded?: string;
+  /** `Forwarded` of RFC 7239. */
+  standard?: string;
   real?: string;
 }
 
 /** What the gateway finds where `peer` says these headers: the client's address, and the one that is recorded. */
 function addressesOf(
   peer: string,
-  { forwarded, real }: Said,
+  { forwarded, standard, real }: Said,
   trusts = compileTrust(['loopback', '10.0.0.0/8', '2001:db8::/32']),
 ): [client: string | undefined, real: string] {
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: peer });
   const req = new IncomingMessage(socket);
   if (forwarded !== undefined) req.headers['x-forwarded-for'] = forwarded;
+  if (standard !== undefined) req.headers.forwarded = standard;
   if (real !== undefined) req.headers['x-real-ip'] = real;
   const exchange = new Exchange(req, new ServerResponse(req));
   settleClientAddress(exchange, trusts);
@@ -57,13 +60,54 @@ const addresses: [what: string, peer: string, said: Said, client: string][] = [
     CLIENT,
   ],
   ['blanks and tabs', '127.0.0.1', { forwarded: `1.1.1.1 ,\t${CLIENT}\t ,10.0.0.1 ` }, CLIENT],
+  ['an empty entry at the end', '127.0.0.1', { forwarded: `${CLIENT},` }, CLIENT],
+  ['empty entries all around', '127.0.0.1', { forwarded: ` , ,1.1.1.1,,${CLIENT}\t,\t, 10.0.0.1,, ` }, CLIENT],
+  ['an empty entry between proxies', '127.0.0.1', { forwarded: '10.0.0.1,,10.0.0.2,' }, '127.0.0.1'],
+  ['empty entries alone: X-Real-IP', '127.0.0.1', { forwarded: ' , ', real: CLIENT }, CLIENT],
+  ['an empty X-Forwarded-For: Forwarded', '127.0.0.1', { forwarded: '', standard: `for=${CLIENT}` }, CLIENT],
+  ['empty entries alone: the peer', '127.0.0.1', { forwarded: ',,', standard: ',' }, '127.0.0.1'],
   ['a peer that is no proxy', '203.0.113.5', { forwarded: '1.1.1.1', real: '2.2.2.2' }, '203.0.113.5'],
   ['a peer that is no proxy and says no address', '203.0.113.5', { forwarded: 'unknown' }, '203.0.113.5'],
 ];
 
+/** Values of `Forwarded`, without `X-Forwarded-For`, and the address that each names. */
+const STANDARD: [what: string, standard: string, client: string][] = [
+  ['an address', `for=${CLIENT}`, CLIENT],
+  ['a quoted address', `for="${CLIENT}"`, CLIENT],
+  ['an address with a port', `for="${CLIENT}:47011"`, CLIENT],
+  ['an address with a port and no quotes, as some programs send it', `for=${CLIENT}:47011`, CLIENT],
+  ['an IPv6 address', 'for="[2001:4860::17]"', '2001:4860::17'],
+  ['an IPv6 address with a port', 'For="[2001:4860::17]:4711"', '2001:4860::17'],
+  ['an IPv6 address without quotes', 'for=[2001:4860::17]', '2001:4860::17'],
+  ['an IPv6 address without brackets', 'for="2001:4860::17"', '2001:4860::17'],
+  ['an IPv4-mapped address', `for="[::ffff:${CLIENT}]"`, CLIENT],
+  ['an obfuscated port', `for="${CLIENT}"`, CLIENT],
+  ['all parameters', `for=${CLIENT};proto=https;host=api.example;by=203.0.113.43`, CLIENT],
+  ['parameters in another order and case', `BY=203.0.113.43;Proto=https;FOR=${CLIENT}`, CLIENT],
+  ['blanks behind semicolons', `proto=https ; for=${CLIENT} ; by=10.0.0.1`, CLIENT],
+  ['a semicolon at the end', `for=${CLIENT};`, CLIENT],
+  ['unknown parameters', `secret=_x;for=${CLIENT};ext="a b"`, CLIENT],
+  ['an escaped quote in another parameter', `host="a\\"b";for=${CLIENT}`, CLIENT],
+  ['an escaped character', 'for="198.51.100.\\7"', CLIENT],
+  ['a comma in quotes', `for=${CLIENT};host="a, for=9.9.9.9"`, CLIENT],
+  ['a semicolon in quotes', `host="a;for=9.9.9.9";for=${CLIENT}`, CLIENT],
+  ['the rightmost that is no proxy', `for=1.1.1.1, for=${CLIENT};by=10.0.0.1, for="10.1.2.3:80"`, CLIENT],
+  ['nothing that is left of it', `for=", for=unknown, for=_x, for=${CLIENT}`, CLIENT],
+  ['empty elements', `, ,for=${CLIENT},`, CLIENT],
+  ['proxies alone: the peer', 'for=10.0.0.1, for="[2001:db8::1]"', '127.0.0.1'],
+];
+
+/** Values of `Forwarded` of which the rightmost element that counts names no address. */
+const NO_NODE = [
+  ...['for=unknown', 'for=_hidden', 'for="_hidden:_port"', 'for="unknown:80"', 'for=', 'for=""', 'for', 'proto=https'],
+  ...[`for=${CLIENT};for=1.1.1.1`, `for =${CLIENT}`, `for= ${CLIENT}`, `for="${CLIENT}`, `for=${CLIENT}"`, CLIENT],
+  ...[`for='${CLIENT}'`, `for="${CLIENT}" x`, `for=${CLIENT} x=y`, `x for=${CLIENT}`, `=${CLIENT}`, `;;for=${CLIENT}`],
+  ...['for="[2001:4860::17"', 'for="2001:4860::17]"', 'for=[198.51.100.7]', 'for=198.51.100', 'for=198.51.100.7/32'],
+];
+
 /** What is met where the client's address should stand. */
 const NO_ADDRESS = [
-  ...['', ' ', '198.51.100.7 198.51.100.8'],
+  '198.51.100.7 198.51.100.8',
   ...'unknown _hidden "198.51.100.7" 198.51.100.7: 198.51.100.7:http :80 198.51.100 198.51.100.07 0xc6.51.100.7'.split(
     ' ',
   ),
@@ -89,6 +133,34 @@ describe("the client's address", () => {
     },
   );
 
+  it.each(STANDARD)(
+    'D1-09 D2-23: is read from Forwarded where X-Forwarded-For is absent: %s',
+    (_what, standard, client) => {
+      expect(addressesOf('127.0.0.1', { standard })).toEqual([client, client]);
+      expect(addressesOf('127.0.0.1', { standard, real: '9.9.9.9' })).toEqual([client, client]);
+      expect(addressesOf('127.0.0.1', { standard, forwarded: '9.9.9.9' })).toEqual(['9.9.9.9', '9.9.9.9']);
+      expect(addressesOf('203.0.113.5', { standard })).toEqual(['203.0.113.5', '203.0.113.5']);
+    },
+  );
+
+  it.each(NO_NODE)('D1-09 D2-23: is not known where the element %j of Forwarded stands in its place', (element) => {
+    for (const standard of [element, `for=1.1.1.1, ${element}`, `${element},for=10.0.0.1`])
+      expect([standard, addressesOf('127.0.0.1', { standard, real: '1.1.1.1' })]).toEqual([
+        standard,
+        [undefined, '127.0.0.1'],
+      ]);
+  });
+
+  it('D2-24: of Forwarded is looked for in time linear in its length', () => {
+    const LONG = ['"', '\\"', 'for=', ';', ',', 'a=b;', 'for="\\', ' ', 'a="";'];
+    for (const part of LONG) {
+      const startedTick = performance.now();
+      addressesOf('127.0.0.1', { standard: part.repeat(Math.ceil(150_000 / part.length)) });
+      // A quadratic search takes minutes.
+      expect([part, performance.now() - startedTick < 2_000]).toEqual([part, true]);
+    }
+  });
+
   it('D2-24: is looked for in 32 entries, however many there are, and is not known behind them', () => {
     const asked: string[] = [];
     const trusts = (address: string) => asked.push(address) > 0 && address !== CLIENT;
@@ -102,8 +174,10 @@ describe("the client's address", () => {
     expect(found(CLIENT + proxies(32))).toEqual([[undefined, '127.0.0.1'], 33]);
     expect(found(CLIENT + proxies(12_000))).toEqual([[undefined, '127.0.0.1'], 33]);
     expect(found(proxies(31).slice(2))).toEqual([['127.0.0.1', '127.0.0.1'], 32]);
-    expect(found(','.repeat(150_000))).toEqual([[undefined, '127.0.0.1'], 1]);
-    expect(found(proxies(1))).toEqual([[undefined, '127.0.0.1'], 2]);
+    expect(found(`${CLIENT}${','.repeat(31)}`)).toEqual([[CLIENT, CLIENT], 2]);
+    expect(found(`${CLIENT}${','.repeat(150_000)}`)).toEqual([[undefined, '127.0.0.1'], 1]);
+    expect(found(','.repeat(150_000))).toEqual([['127.0.0.1', '127.0.0.1'], 1]);
+    expect(found(proxies(1))).toEqual([['127.0.0.1', '127.0.0.1'], 2]);
   });
 });
 

@@ -146,7 +146,12 @@ describe('a service that is removed', () => {
         endpoints: [{ methods: ['GET'], path: '/x' }],
       }),
     );
-    const upstreams = new Upstreams(table, { log: silentLog, nowMs: Date.now, watch: ENDLESS });
+    const upstreams = new Upstreams(table, {
+      log: silentLog,
+      nowMs: Date.now,
+      watch: ENDLESS,
+      publicUrl: { value: '' },
+    });
     const gone = upstreams.of('gone');
     const services = new Services(table, upstreams);
     upstreams.replace({ services: {} });

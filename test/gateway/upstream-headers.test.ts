@@ -88,10 +88,12 @@ const REQUESTS: Row[] = [
     { 'X-Forwarded-For': '1.1.1.1, unknown', 'X-Real-IP': '1.1.1.1' },
     { 'x-forwarded-for': 'unknown', 'x-real-ip': '127.0.0.1' },
   ],
-  ...Object.entries({ '': 'unknown', '198.51.100.7': '198.51.100.7' }).map(([last, address]): Row => {
-    const sent = { 'X-Forwarded-For': '1.1.1.1', 'x-forwarded-for': last };
-    return ['D2-23', `reads of two fields the last ("${last}")`, sent, { 'x-forwarded-for': address }];
-  }),
+  ...Object.entries({ '': '1.1.1.1', unknown: 'unknown', '198.51.100.7': '198.51.100.7' }).map(
+    ([last, address]): Row => {
+      const sent = { 'X-Forwarded-For': '1.1.1.1', 'x-forwarded-for': last };
+      return ['D2-23', `reads of two fields the last ("${last}")`, sent, { 'x-forwarded-for': address }];
+    },
+  ),
   ...Object.entries({
     https: 'https',
     'https, http': 'https',

@@ -57,6 +57,7 @@ export interface LongStream {
 export class Upstream {
   readonly name: string;
   readonly service: RemoteService;
+  readonly at: URL;
   /** The path of the service's URL, put before the path of each request. */
   readonly prefix: string;
   readonly requests: Semaphore;
@@ -64,7 +65,6 @@ export class Upstream {
   readonly streams = new Set<LongStream>();
   readonly counts: UpstreamCounts;
   readonly #deps: UpstreamDependencies;
-  readonly #origin: string;
   circuit: Circuit = CLOSED;
   #pool: Pool | undefined;
   /** Whether the current endpoint table no longer contains this upstream. */
@@ -72,15 +72,14 @@ export class Upstream {
 
   constructor(deps: UpstreamDependencies) {
     const { service } = deps;
-    const { origin, pathname } = new URL(service.at);
     this.#deps = deps;
     this.name = deps.name;
     this.service = service;
-    this.prefix = pathname === '/' ? '' : pathname;
+    this.at = new URL(service.at);
+    this.prefix = this.at.pathname === '/' ? '' : this.at.pathname;
     this.counts = deps.counts ?? { ...NO_REQUESTS };
     this.requests = new Semaphore({ permits: service.connections, maxWaiting: service.queue, mayBorrow: true });
     this.sockets = new Semaphore({ permits: service.websockets, mayBorrow: true });
-    this.#origin = origin;
     this.#pool = this.#newPool();
   }
 
@@ -138,7 +137,7 @@ export class Upstream {
   }
 
   #newPool(): Pool {
-    return newPool(this.#origin, {
+    return newPool(this.at.origin, {
       connections: this.service.connections,
       pipelining: 1,
       // HTTP/2 is off: requests would share a connection, and WebSockets work differently.

@@ -16,7 +16,7 @@ export type TrustedPeers = (address: string, index: number) => boolean;
 const KNOWN_PEERS = 10_000;
 
 /**
- * The most `X-Forwarded-For` entries that are read: real chains of proxies are shorter, and each entry costs a check.
+ * The most entries of `X-Forwarded-For` or `Forwarded` that are read: real chains of proxies are shorter, and each entry costs a check.
  */
 const MAX_HOPS = 32;
 
@@ -58,22 +58,55 @@ export function settleClientAddress(request: Exchange, trusts: TrustedPeers): vo
 
 /**
  * Returns the rightmost address of `X-Forwarded-For` that is not a trusted proxy, or the peer's if all are; without
- * that field, the address in `X-Real-IP`, or else the peer's. Returns undefined when an entry on the way is not an
- * address, or the last `MAX_HOPS` entries are all trusted proxies, because the rest may be forged.
+ * that field the same of `Forwarded`, then the address in `X-Real-IP`, or else the peer's. A field without entries
+ * counts as absent. Returns undefined when an entry on the way is not an address, or the last `MAX_HOPS` entries are
+ * all empty or trusted proxies, because the rest may be forged.
  */
 function clientAddress({ req: { headers }, remoteAddress }: Exchange, trusts: TrustedPeers): string | undefined {
-  const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;
-  if (forwarded === undefined) return real === undefined ? remoteAddress : addressIn(String(real));
-  const entries = String(forwarded);
-  let end = entries.length;
-  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
-    const comma = end === 0 ? -1 : entries.lastIndexOf(',', end - 1);
-    const address = addressIn(entries.slice(comma + 1, end));
-    if (address === undefined || !trusts(address, 0)) return address;
-    if (comma === -1) return remoteAddress;
-    end = comma;
+  const { 'x-forwarded-for': forwardedFor, forwarded, 'x-real-ip': real } = headers;
+  if (hasEntries(forwardedFor)) return farthest(String(forwardedFor), addressIn);
+  if (hasEntries(forwarded)) return farthest(String(forwarded), (element) => addressIn(forwardedNode(element)));
+  return real === undefined ? remoteAddress : addressIn(String(real));
+
+  function farthest(entries: string, read: (entry: string) => string | undefined): string | undefined {
+    let end = entries.length;
+    for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+      const start = entryStart(entries, end);
+      const entry = entries.slice(start, end).trim();
+      const address = entry === '' ? remoteAddress : read(entry);
+      if (entry !== '' && (address === undefined || !trusts(address, 0))) return address;
+      if (start === 0) return remoteAddress;
+      end = start - 1;
+    }
+    return undefined;
   }
-  return undefined;
+}
+
+/** Checks whether a list has an entry that is not empty. */
+function hasEntries(list: string | string[] | undefined): boolean {
+  return list !== undefined && /[^\s,]/.test(String(list));
+}
+
+/** Returns where the entry of a list begins that ends at `end`: behind a comma outside quotes, or at the start. */
+function entryStart(list: string, end: number): number {
+  let isQuoted = false;
+  for (let at = end - 1; at >= 0; at -= 1) {
+    if (list[at] === ',' && !isQuoted) return at + 1;
+    if (list[at] === '"' && list[at - 1] !== '\\') isQuoted = !isQuoted;
+  }
+  return 0;
+}
+
+/** Matches a pair of an element of `Forwarded` (RFC 7239 section 4); values with colons are often sent without quotes. */
+const PAIR = /([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s";,]*))\s*(?:;\s*|$)/gy;
+
+/** Returns the node that an element of `Forwarded` names; empty if it is malformed or does not name one. */
+function forwardedNode(element: string): string {
+  const pairs = [...element.matchAll(PAIR)];
+  const isWhole = pairs.reduce((length, [pair]) => length + pair.length, 0) === element.length;
+  const nodes = pairs.filter(([, name = '']) => name.toLowerCase() === 'for');
+  const [[, , quoted, plain] = []] = nodes;
+  return isWhole && nodes.length === 1 ? (quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '') : '';
 }
 
 /**

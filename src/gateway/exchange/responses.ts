@@ -191,19 +191,23 @@ const EXPOSED_HEADERS = [
   'X-MonthlyLimit-Reset',
 ].join(', ');
 
+/** Returns the header fields for browsers of a response to a request with this `Origin`. */
+export type Cors = (origin: string | undefined) => Readonly<Record<string, string>>;
+
 /**
- * Creates the function that sets the CORS headers of a response, of an error too: `Vary` on every one, and the others
+ * Creates the function that returns the CORS headers of a response, of an error too: `Vary` on every one, and the others
  * where the request names an origin. Does not allow credentials.
  */
-export function cors(origins: readonly string[]): (request: Exchange) => void {
+export function cors(origins: readonly string[]): Cors {
   const any = origins.includes('*');
   const allowed = new Set(origins);
-  return function setCors({ req, res }: Exchange): void {
-    const { origin } = req.headers;
-    res.setHeader('Vary', 'Origin');
-    if (origin === undefined || !(any || allowed.has(origin))) return;
-    res.setHeader('Access-Control-Allow-Origin', any ? '*' : origin);
-    res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
+  return (origin) => {
+    if (origin === undefined || !(any || allowed.has(origin))) return { Vary: 'Origin' };
+    return {
+      Vary: 'Origin',
+      'Access-Control-Allow-Origin': any ? '*' : origin,
+      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
+    };
   };
 }
 

@@ -1,8 +1,9 @@
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { invalidRequest, notFound } from '../../platform/errors.ts';
+import { invalidRequest } from '../../platform/errors.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { errorEnvelope, statusOf } from './refusals.ts';
 import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
+import type { Cors } from './responses.ts';
 
 /** The issue reported for bytes that are not valid HTTP. */
 export const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };
@@ -18,6 +19,7 @@ export interface Unparsed {
   correlationId: string;
   method: string;
   target: string;
+  origin: string | undefined;
   status: number;
   body: string;
   remoteAddress: string;
@@ -26,8 +28,16 @@ export interface Unparsed {
 }
 
 const HEAD_BYTES = 16 * 1024;
-const REQUEST_LINE = /^([A-Z]{1,16}) ([^ \r\n]{1,4096}) HTTP\/1\.[01]\r\n/;
-const CORRELATION_ID = /\r\nx-correlation-id:[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*\r\n/i;
+const REQUEST_LINE = /^([A-Z]{1,16}) ([^\r\n]{1,4096}) HTTP\/1\.[01]\r?\n/;
+const BAD_TARGET = {
+  path: '',
+  message: `${NOT_HTTP.message}: the request target must be a URL in ASCII, with other characters percent-encoded`,
+};
+
+/** Returns the value of a header field in the text of a head; undefined if it has none. */
+function fieldIn(head: string, name: string): string | undefined {
+  return new RegExp(`\\n${name}:[ \\t]*([\\t\\x20-\\x7e\\x80-\\xff]*?)[ \\t]*\\r?\\n`, 'i').exec(head)?.[1];
+}
 
 /**
  * Reads the head of bytes that the parser rejected, and creates their response. `isFirst` says that nothing came before
@@ -35,26 +45,32 @@ const CORRELATION_ID = /\r\nx-correlation-id:[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \
  */
 export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparsed, 'remoteAddress'> {
   const text = (isFirst && error.rawPacket?.toString('latin1', 0, HEAD_BYTES)) || '';
-  const [, method = '', target = ''] = REQUEST_LINE.exec(text) ?? [];
-  const given = method === '' ? '' : (CORRELATION_ID.exec(text)?.[1] ?? '');
-  const correlationId = given !== '' && given.length <= MAX_CORRELATION_ID_BYTES ? given : uuidV7();
-  const refusal =
-    error.code === 'HPE_INVALID_URL' ? notFound('the request target is not a URL') : invalidRequest([NOT_HTTP]);
+  // Up to the line end of the last field.
+  const beginning = text.slice(0, (/\n\r?\n/.exec(text)?.index ?? text.length) + 1);
+  const [, method = '', target = ''] = REQUEST_LINE.exec(beginning) ?? [];
+  // Without a request line, the fields may be those of a later request.
+  const head = method === '' ? '' : beginning;
+  const sentId = fieldIn(head, 'x-correlation-id') ?? '';
+  const correlationId = sentId !== '' && sentId.length <= MAX_CORRELATION_ID_BYTES ? sentId : uuidV7();
+  const refusal = invalidRequest([error.code === 'HPE_INVALID_URL' ? BAD_TARGET : NOT_HTTP]);
   const body = JSON.stringify(errorEnvelope(refusal));
-  return { correlationId, method, target, status: statusOf(refusal), body, reason: refusal.details.reason };
+  const { reason } = refusal.details;
+  return { correlationId, method, target, origin: fieldIn(head, 'origin'), status: statusOf(refusal), body, reason };
 }
 
 /**
  * Returns the bytes of the response to bytes that are not valid HTTP. The caller writes them to the socket, because
  * Node has no response object without a request.
  */
-export function unparsedResponse({ correlationId, status, body }: Unparsed): Buffer {
+export function unparsedResponse({ correlationId, method, origin, status, body }: Unparsed, cors: Cors): Buffer {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `X-Correlation-ID: ${correlationId}`,
+    ...Object.entries(cors(origin)).map(([name, value]) => `${name}: ${value}`),
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
+    `Date: ${new Date().toUTCString()}`,
     'Connection: close',
   ];
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1');
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${method === 'HEAD' ? '' : body}`, 'latin1');
 }

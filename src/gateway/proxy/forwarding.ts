@@ -13,6 +13,7 @@ import { announcesBody } from '../exchange/capture.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { refuse } from '../exchange/responses.ts';
 import { badGateway, requestFields, unavailable } from './headers.ts';
+import { replaceOwnAddresses } from './own-addresses.ts';
 import { RequestBody } from './request-body.ts';
 import { openTunnel } from './tunnel.ts';
 import type { CallError, UpstreamCall, UpstreamCalls } from './upstream-call.ts';
@@ -29,6 +30,7 @@ interface ForwardingDependencies {
   calls: UpstreamCalls;
   watch: Pick<AccessWatch, 'watch'>;
   log: Log;
+  publicUrl: string;
 }
 
 /**
@@ -69,6 +71,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #calls: UpstreamCalls;
   readonly #watch: ForwardingDependencies['watch'];
   readonly #log: Log;
+  readonly #publicUrl: string;
   readonly #response: UpstreamResponse;
   readonly #body: RequestBody | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -92,12 +95,13 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #wasSent = false;
   #wasAnswered = false;
 
-  constructor({ exchange, upstream, calls, watch, log }: ForwardingDependencies) {
+  constructor({ exchange, upstream, calls, watch, log, publicUrl }: ForwardingDependencies) {
     this.#exchange = exchange;
     this.#upstream = upstream;
     this.#calls = calls;
     this.#watch = watch;
     this.#log = log;
+    this.#publicUrl = publicUrl;
     this.#response = new UpstreamResponse(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
     if (!announcesBody(exchange.req)) return;
     this.#body = new RequestBody({
@@ -153,6 +157,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {
     const isClosed = this.#exchange.found.endpoint?.statuses === 'closed';
+    replaceOwnAddresses(headers, this.#upstream, this.#publicUrl);
     if (status < 200) this.#response.inform(status, headers);
     // A refusal was already sent, because the bytes after the head of the request were not valid HTTP.
     else if (this.#exchange.isAnswered) this.#leave();
@@ -173,6 +178,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   onRequestUpgrade(_controller: Controller, _status: number, headers: IncomingHttpHeaders, socket: Duplex): void {
     this.#settle('answered');
     this.#upstream.counts.answered += 1;
+    replaceOwnAddresses(headers, this.#upstream, this.#publicUrl);
     this.#call?.answered(101, true);
     this.#close(undefined);
     const tunnel = openTunnel(this.#exchange, headers, socket, () => {

@@ -15,6 +15,8 @@ interface UpstreamsDependencies {
   nowMs(): number;
   /** Reports when the token of a request that lasts ends. */
   watch: Pick<AccessWatch, 'watch'>;
+  /** The URL at which clients reach the gateway; known once it listens. */
+  publicUrl: { readonly value: string };
   /** Measures and traces the calls of upstreams; by default measured without traces. */
   calls?: UpstreamCalls;
 }
@@ -65,8 +67,8 @@ export class Upstreams {
 
   /** Forwards a request to an upstream and its response to the client. Every failure gets an error response. */
   forward(exchange: Exchange, upstream: Upstream): void {
-    const { watch, log } = this.#deps;
-    new Forwarding({ exchange, upstream, calls: this.#calls, watch, log }).start();
+    const { watch, log, publicUrl } = this.#deps;
+    new Forwarding({ exchange, upstream, calls: this.#calls, watch, log, publicUrl: publicUrl.value }).start();
     // The request began under an older endpoint table: its upstream counts as retired until the request ends.
     if (upstream.isRetired) this.#retire(upstream);
   }

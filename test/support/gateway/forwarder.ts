@@ -110,6 +110,7 @@ interface ForwarderOptions extends ForwarderTable {
   nowMs?: () => number;
   log?: Log;
   trustProxy?: string[];
+  publicUrl?: string;
   times?: ConnectionTimes;
   /** Answers the requests to local services. */
   local?: (exchange: Exchange) => void;
@@ -143,9 +144,9 @@ const accepting = ({ clientOf }: ForwarderOptions) => ({
 
 /** Starts a gateway on remote services. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
-  const { nowMs = Date.now, log = silentLog, trustProxy = ['loopback'], times, local = nameService } = options;
+  const { nowMs = Date.now, log = silentLog, trustProxy = ['loopback'], times, local = nameService, publicUrl = 'http://gateway.invalid' } = options;
   const config = configOf(options);
-  const upstreams = new Upstreams(config, { log, nowMs, watch: ENDLESS });
+  const upstreams = new Upstreams(config, { log, nowMs, watch: ENDLESS, publicUrl: { value: publicUrl } });
   const ended: Forwarder['ended'] = [];
   const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
     ended.push({ aborted, status: exchange.res.statusCode, exchange: () => exchange });

@@ -25,9 +25,9 @@ function closing(name: string, bytes: string, ...answers: number[]): RawRow {
   return { name, bytes, answers };
 }
 
-/** What is no request: 400, or 404 where the target alone is none. */
-function refused(name: string, bytes: string, status: 400 | 404 = 400): RawRow {
-  return { name, bytes, answers: [status] };
+/** What is no request. */
+function refused(name: string, bytes: string): RawRow {
+  return { name, bytes, answers: [400] };
 }
 
 const at = '2026-11-21T00:00:00Z';
@@ -52,6 +52,11 @@ function line(text: string): string {
   return `${text}\r\n${OWN}\r\n`;
 }
 
+/** Returns the bytes of a text in UTF-8, as characters. */
+function latin1(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
 function headed(...lines: string[]): string {
   return `GET /health HTTP/1.1\r\n${OWN}${lines.map((text) => `${text}\r\n`).join('')}\r\n`;
 }
@@ -66,7 +71,14 @@ const requestLines: RawRow[] = [
   answered('If-None-Match with anything', headed('If-None-Match: *'), 200),
   answered('empty lines before the request', `\r\n\r\n${line('GET /health HTTP/1.1')}`, 200),
   refused('tabs for spaces', line('GET\t/health\tHTTP/1.1')),
-  refused('no target', line('GET HTTP/1.1'), 404),
+  refused('no target', line('GET HTTP/1.1')),
+  ...['/health?q=é', '/v1/héalth', 'é', '/v1/accounts?search=\u2603', '/\ufeff', '/health#\u00e9', 'http://x/é'].map((target) =>
+    refused(`the target ${target} in UTF-8`, latin1(line(`GET ${target} HTTP/1.1`))),
+  ),
+  ...['\x01', '\x7f', '\x80', '\xff', '\0', '\t'].map((byte) =>
+    refused(`the byte ${byte.charCodeAt(0)} in the target`, line(`GET /health?${byte} HTTP/1.1`)),
+  ),
+  refused('a space in the target', line('GET /health?q=a b HTTP/1.1')),
   refused('a space before the method', line(' GET /health HTTP/1.1')),
   refused('a space behind the version', line('GET /health HTTP/1.1 ')),
   refused('a line that ends in LF', `GET /health HTTP/1.1\n${OWN}\r\n`),
