@@ -21,7 +21,7 @@ without connecting to anything.
   \`worker\` (*roles*).
 - **read by**: the role that uses the variable. Production requires the secrets of every role, so that all processes have the same configuration.
 - **●**: a secret. It appears in no message, log or listing. It can be in a file instead, as Docker and Kubernetes mount secrets: \`NAME_FILE\` is the path, and
-  one line break at the end of the file is ignored.
+  a byte order mark at the start of the file and one line break at its end are ignored.
 
 A variable whose name differs from one of these only by case or underscores is ignored, with a warning.
 

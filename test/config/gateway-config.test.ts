@@ -152,6 +152,41 @@ it('every fault is told at once, each at its own line', () => {
   expect(found.map((fault) => fault.split(': ')[0])).toEqual(['gateway.yaml:4', 'gateway.yaml:7']);
 });
 
+it.each<[what: string, source: string, lines: number[]]>([
+  ['in an endpoint', 'endpoints:\n  - path: /a\n    methods: [GET]\n    pernissions: [x]\n    services: [a]\n', [6]],
+  ['in flow style', 'endpoints:\n  - {\n    path: /a, methods: [GET],\n    typo: 1,\n    services: [a] }\n', [6]],
+  ['with a value on later lines', 'endpoints:\n  - path: /a\n    methods: [GET]\n    typo:\n      a: 1\n', [6]],
+  ['at the top', 'endpoints:\n  - {path: /a, methods: [GET]}\n# why\nendpoint: []\n', [6]],
+  ['twice', 'typo: 1\nendpoints:\n  - path: /a\n    one: 1\n    methods: [GET]\n    two: 2\n', [3, 6, 8]],
+  ['with a null value', 'endpoints:\n  - path: /a\n    methods: [GET]\n    typo:\n', [6]],
+  ['with a quoted name', 'endpoints:\n  - path: /a\n    methods: [GET]\n    "ty po": 1\n', [6]],
+])('an unknown member %s is reported at its own line', (_what, source, lines) => {
+  const found = faults(`${HEAD}${source}`).filter((fault) => fault.includes('unknown member'));
+  expect(found.map((fault) => Number(fault.split(':')[1])).sort()).toEqual(lines);
+});
+
+it('an unknown member of a service or a block is reported at its own line', () => {
+  const source = `services:
+  accounts:
+    at: http://host
+    breaker:
+      open_ms: 5
+      failurs: 3
+    conections: 3
+webhook_alias:
+  deprecated_at: 2026-11-01T00:00:00Z
+  sunset: 2027-11-01T00:00:00Z
+  sunrise: 1
+endpoints:
+  - {path: /a, methods: [GET], services: [accounts]}
+`;
+  expect([...faults(source)].sort()).toEqual([
+    'gateway.yaml:11: webhook_alias: has the unknown member sunrise',
+    'gateway.yaml:6: services.accounts.breaker: has the unknown member failurs',
+    'gateway.yaml:7: services.accounts: has the unknown member conections',
+  ]);
+});
+
 it.each([
   ['a tab', `${HEAD}endpoints:\n\t- {}`, 4],
   ['an open bracket', `${HEAD}endpoints: [`, 3],

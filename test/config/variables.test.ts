@@ -286,3 +286,131 @@ it.each([
 ])('D6-22: outside production %j registers by mutation: %s', (env, expected) => {
   expect(readConfig(env).config.registrationByMutation).toBe(expected);
 });
+
+/** Values that people copy from other products, and what the message must say. */
+const COPIED: [name: string, value: string, told: string][] = [
+  ...['1', '2', '0', '010.0.0.1', '0x7f000001', '127.1', '10.0.0.0/8,1'].map(
+    (value) => ['TRUST_PROXY', value, 'not their number'] as [string, string, string],
+  ),
+  ['TRUST_PROXY', 'true', 'CIDR ranges'],
+  ['TRUST_PROXY', '*', 'CIDR ranges'],
+  ['TRUST_PROXY', '10.0.*.*', 'CIDR ranges'],
+  ['TRUST_PROXY', '[::1]', 'CIDR ranges'],
+  ['TRUST_PROXY', 'lb.internal', 'CIDR ranges'],
+  ['CORS_ORIGINS', 'https://*.example.com', 'without a wildcard'],
+  ['CORS_ORIGINS', 'https://app.example,https://*.example.com', 'without a wildcard'],
+  ['CORS_ORIGINS', '*.example.com', 'without a wildcard'],
+  ['CORS_ORIGINS', 'http://localhost:*', 'without a wildcard'],
+  ['CORS_ORIGINS', 'https://*', 'without a wildcard'],
+  ['CORS_ORIGINS', '**', 'without a wildcard'],
+  ['CORS_ORIGINS', 'https://app.example/', 'such as https://app.example'],
+  ['CORS_ORIGINS', 'https://app.example:443', 'a default port'],
+  ['CORS_ORIGINS', 'app.example', 'such as https://app.example'],
+  ['CORS_ORIGINS', 'https://a.example https://b.example', 'comma-separated'],
+  ['CORS_ORIGINS', '["https://app.example"]', 'comma-separated'],
+  ['KAFKA_BROKERS', 'PLAINTEXT://kafka:9092', 'without a scheme'],
+  ['KAFKA_BROKERS', 'kafka://kafka:9092', 'without a scheme'],
+  ['KAFKA_BROKERS', 'kafka:9092,SASL_SSL://kafka:9093', 'without a scheme'],
+  ['KAFKA_BROKERS', 'kafka', 'host:port'],
+  ['KAFKA_BROKERS', 'kafka:', 'host:port'],
+  ['KAFKA_BROKERS', 'kafka:99999', 'host:port'],
+  ['KAFKA_BROKERS', '::1:9092', 'in brackets'],
+  ['KAFKA_BROKERS', '[::1]', 'in brackets'],
+  ['KAFKA_BROKERS', '[kafka]:9092', 'in brackets'],
+  ['KAFKA_BROKERS', '[127.0.0.1]:9092', 'in brackets'],
+  ['KAFKA_BROKERS', 'kafka:9092/topic', 'host:port'],
+  ['KAFKA_BROKERS', 'kafka:9092;kafka2:9092', 'comma-separated'],
+  ['DATABASE_URL', 'jdbc:postgresql://db/rows', 'postgres:// or postgresql://'],
+  ['DATABASE_URL', 'postgresql+asyncpg://db/rows', 'postgres:// or postgresql://'],
+  ['DATABASE_URL', 'host=db dbname=rows', 'postgres:// or postgresql://'],
+  ['REDIS_URL', 'cache:6379', 'redis:// or rediss://'],
+  ['REDIS_URL', 'redis-sentinel://cache:26379', 'redis:// or rediss://'],
+  ['LOG_LEVEL', 'INFO', 'one of fatal, error'],
+  ['LOG_LEVEL', 'warning', 'one of fatal, error'],
+  ['LOG_LEVEL', 'verbose', 'one of fatal, error'],
+  ['PORT', ':4000', 'a port number'],
+  ['PORT', '0.0.0.0:4000', 'a port number'],
+  ['PORT', 'tcp://10.0.0.1:4000', 'a port number'],
+  ['PUBLIC_URL', 'api.example.com', 'http:// or https://'],
+  ['STATEMENT_TIMEOUT_MS', '10s', 'without a unit'],
+  ['STATEMENT_TIMEOUT_MS', '10_000', 'a whole number'],
+  ['MAX_CONNECTIONS', '20k', 'without a unit'],
+  ['MAX_CONNECTIONS', 'unlimited', 'a whole number'],
+  ['AUDIT_RETENTION_DAYS', '90d', 'a number of days'],
+  ['OTEL_BSP_SCHEDULE_DELAY', '5s', 'without a unit'],
+  ['OTEL_TRACES_SAMPLER_ARG', '10%', 'a number from 0 to 1'],
+  ...['true', 'yes', '1', 'ON', 'enabled'].map((value) => ['CONSOLE', value, 'on or off'] as [string, string, string]),
+  ...['on', 'yes', '1', 'TRUE'].map((value) => ['KAFKA_SSL', value, 'true or false'] as [string, string, string]),
+  ['KAFKA_SASL_MECHANISM', 'SCRAM-SHA-512', 'one of plain'],
+  ['GRAPHQL_PERSISTED', 'true', 'off, allow or only'],
+  ...['PORT="4000"', "HOST='0.0.0.0'", 'LOG_LEVEL="info"', 'DATA_DIR=`.data`', 'PUBLIC_URL="https://a.example"'].map(
+    (line) => [...line.split(/=(.*)/).slice(0, 2), 'has quotes or blanks around its value'] as [string, string, string],
+  ),
+  ...['HOST=0.0.0.0\r', 'PORT= 4000', 'DATA_DIR=.data ', 'OTEL_SERVICE_NAME=x\n', 'TOPIC_PREFIX=a. '].map(
+    (line) =>
+      [...line.split(/=(.*)/s).slice(0, 2), 'has quotes or blanks around its value'] as [string, string, string],
+  ),
+];
+
+it.each(COPIED)('D1-04: %s=%j is one fault, which says what to write', (name, value, told) => {
+  const sasl = name === 'KAFKA_SASL_MECHANISM' ? { KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: 'x' } : {};
+  expect(faults({ ...sasl, [name]: value })).toEqual([expect.stringContaining(told)]);
+});
+
+it.each<[name: keyof NodeJS.ProcessEnv, value: string, read: object]>([
+  ['KAFKA_BROKERS', '[::1]:9092', { kafka: { brokers: ['[::1]:9092'] } }],
+  [
+    'KAFKA_BROKERS',
+    '[2001:DB8::1]:9092, kafka-1.internal:9092',
+    { kafka: { brokers: ['[2001:DB8::1]:9092', 'kafka-1.internal:9092'] } },
+  ],
+  [
+    'TRUST_PROXY',
+    '10.0.0.0/8, ::1, fd00::/8, uniquelocal',
+    { trustProxy: ['10.0.0.0/8', '::1', 'fd00::/8', 'uniquelocal'] },
+  ],
+  ['TRUST_PROXY', '10.0.0.0/255.0.0.0', { trustProxy: ['10.0.0.0/255.0.0.0'] }],
+  ['TRUST_PROXY', '0.0.0.0/1,::/1', { trustProxy: ['0.0.0.0/1', '::/1'] }],
+  ['CORS_ORIGINS', '*', { corsOrigins: ['*'] }],
+  [
+    'CORS_ORIGINS',
+    'https://a.example, http://localhost:3000',
+    { corsOrigins: ['https://a.example', 'http://localhost:3000'] },
+  ],
+  ['DATABASE_URL', 'postgres://db/rows?sslmode=require', { databaseUrl: 'postgres://db/rows?sslmode=require' }],
+])('D1-04: %s=%s is taken as it is meant', (name, value, read) => {
+  expect(readConfig({ [name]: value }).config).toMatchObject(read);
+});
+
+it('D1-04: a secret in quotes or blanks is used as it is, with a warning that does not show it', () => {
+  for (const secret of [`"${LONG}"`, `'${LONG}'`, `${LONG}\r`, ` ${LONG}`]) {
+    const { env, warnings } = readConfig({ JWT_SECRET_USER: secret });
+    expect(env.JWT_SECRET_USER).toBe(secret);
+    expect(warnings).toEqual([expect.stringContaining('JWT_SECRET_USER has quotes or blanks around its value')]);
+    expect(warnings.join()).not.toContain('xxx');
+  }
+  expect(readConfig({ JWT_SECRET_USER: `"${LONG}` }).warnings).toEqual([]);
+});
+
+it.each([
+  ['a byte order mark', '\ufeff', ''],
+  ['a byte order mark and LF', '\ufeff', '\n'],
+  ['a byte order mark and CRLF', '\ufeff', '\r\n'],
+])('D1-04: %s in the file of a secret is not part of it', async (_what, start, end) => {
+  await using folder = await emptyFolder();
+  const path = join(folder.path, 'secret');
+  for (const name of ['JWT_SECRET_USER', 'SECRET_PEPPER', 'WEBHOOK_PASSWORD', 'DATABASE_URL'] as const) {
+    const secret = name === 'DATABASE_URL' ? 'postgres://me:x@db/rows' : `é${LONG}`;
+    await writeFile(path, start + secret + end);
+    expect(readConfig({ [`${name}_FILE`]: path }).env[name]).toBe(secret);
+  }
+  await writeFile(path, start + end);
+  expect(faults({ SECRET_PEPPER_FILE: path })).toEqual([`SECRET_PEPPER_FILE: ${path} is empty`]);
+});
+
+it('D1-04: a secret file in UTF-16, as PowerShell writes it, is rejected with the encoding to use', async () => {
+  await using folder = await emptyFolder();
+  const path = join(folder.path, 'secret');
+  await writeFile(path, Buffer.from(`\ufeff${LONG}\r\n`, 'utf16le'));
+  expect(faults({ SECRET_PEPPER_FILE: path })).toEqual([expect.stringContaining('text file in UTF-8')]);
+});

@@ -1,4 +1,15 @@
-import type { Admin, IHeaders, Kafka, KafkaMessage, LogEntry, RetryOptions, SASLOptions } from 'kafkajs';
+import { connect as connectPlain, isIP } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type {
+  Admin,
+  IHeaders,
+  ISocketFactory,
+  Kafka,
+  KafkaMessage,
+  LogEntry,
+  RetryOptions,
+  SASLOptions,
+} from 'kafkajs';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { restWhenNothingWaits } from '../../lib/fast/kafka-timers.ts';
 import type { Config } from '../../platform/config/config.ts';
@@ -12,6 +23,7 @@ export interface KafkaConnection extends NonNullable<Config['kafka']> {
 }
 
 const CONNECTION_TIMEOUT_MS = 1_000;
+const KEEP_ALIVE_MS = 60_000;
 const REPEATED_LOG_MS = 30_000;
 const MAX_REMEMBERED_LINES = 100;
 
@@ -33,7 +45,8 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
   restWhenNothingWaits();
   const { brokers, ssl, sasl, clientId } = connection;
   return new Kafka({
-    brokers,
+    brokers: brokers.map(withoutColons),
+    socketFactory,
     ssl,
     clientId,
     // Each mechanism is a separate member of kafkajs' union type, which TypeScript does not compare with one of all.
@@ -46,6 +59,22 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
     logCreator: () => quietly(log),
   });
 }
+
+/**
+ * Returns a broker's address in the form that kafkajs splits at its only colon. Of an IPv6 address in brackets, colons
+ * are escaped until the socket is opened.
+ */
+function withoutColons(broker: string): string {
+  return broker.replace(/^\[(.*)\]/, (_, address: string) => encodeURIComponent(address));
+}
+
+/** Opens the connection to a broker as kafkajs would, to an escaped host too. */
+const socketFactory: ISocketFactory = ({ host: escaped, port, ssl, onConnect }) => {
+  const host = decodeURIComponent(escaped);
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  const socket = ssl ? connectTls({ host, port, ...name, ...ssl }, onConnect) : connectPlain({ host, port }, onConnect);
+  return socket.setKeepAlive(true, KEEP_ALIVE_MS);
+};
 
 /**
  * Connects a client and returns it. After a failed handshake it disconnects the client, whose connection would stay

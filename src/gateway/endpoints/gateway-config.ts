@@ -317,7 +317,6 @@ const WORDS: Readonly<Record<string, Words>> = {
     input === undefined ? 'is required' : `must be ${KINDS[String(expected)] ?? `a ${expected}`}`,
   invalid_value: ({ values }) => `must be one of ${[values].flat().join(', ')}`,
   invalid_format: () => 'must be a time in UTC such as 2026-11-21T10:30:00Z',
-  unrecognized_keys: ({ keys }) => `has the unknown member ${[keys].flat().join(', ')}`,
   too_small: ({ origin, minimum }) => (origin === 'array' ? 'must not be empty' : `must be at least ${minimum}`),
   too_big: ({ maximum }) => `must be at most ${maximum}`,
 };
@@ -334,9 +333,16 @@ const KINDS: Readonly<Record<string, string>> = {
  * the form that was probably meant: the one whose type fits.
  */
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
-  if (issue.code !== 'invalid_union') return [{ at: issue.path, message: issue.message }];
+  const { code, path, message } = issue;
+  if (code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ at: path, message: `has the unknown member ${key}`, line: [...path, key] }));
+  if (code !== 'invalid_union') return [{ at: path, message }];
   const meant = issue.errors.findLast((issues) => issues.every(isOfItsKind)) ?? issue.errors.at(-1) ?? [];
-  return meant.flatMap(faultsOf).map(({ at, message }) => ({ at: [...issue.path, ...at], message }));
+  return meant.flatMap(faultsOf).map((fault) => ({
+    ...fault,
+    at: [...path, ...fault.at],
+    line: [...path, ...(fault.line ?? fault.at)],
+  }));
 }
 
 function isOfItsKind({ code, path: [member] }: z.core.$ZodIssue): boolean {

@@ -1,4 +1,4 @@
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
+import { type Document, isCollection, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../../platform/config/config.ts';
 
 /** The most aliases that may resolve to one anchor, those inside what it stands for included. */
@@ -15,6 +15,8 @@ interface YamlText {
 export interface Fault {
   at: readonly PropertyKey[];
   message: string;
+  /** The member whose line is reported, if it is not the one at `at`. */
+  line?: readonly PropertyKey[];
 }
 
 /**
@@ -35,7 +37,9 @@ export function parseYaml(path: string, source: string): YamlText {
 
 /** Returns issues as text for the operator, with file, line and member. */
 export function faultLines(path: string, lineOf: YamlText['lineOf'], faults: readonly Fault[]): string[] {
-  return faults.map(({ at, message }) => `${path}:${lineOf(at)}: ${at.join('.') || 'the file'}: ${message}`);
+  return faults.map(
+    ({ at, message, line = at }) => `${path}:${lineOf(line)}: ${at.join('.') || 'the file'}: ${message}`,
+  );
 }
 
 /**
@@ -51,10 +55,15 @@ function orFault<Result>(path: string, read: () => Result): Result {
   }
 }
 
-function lineIn(document: Document, lines: LineCounter, at: readonly PropertyKey[]): number {
-  for (let length = at.length; length > 0; length--) {
-    const node = document.getIn(at.slice(0, length), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+function lineIn({ contents }: Document, lines: LineCounter, at: readonly PropertyKey[]): number {
+  let line = 1;
+  let node: unknown = contents;
+  for (const name of at) {
+    const inner = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === name) : undefined;
+    node = inner?.value ?? (isCollection(node) ? node.get(name, true) : undefined);
+    const place = inner?.key ?? node;
+    if (!isNode(place) || !place.range) break;
+    line = lines.linePos(place.range[0]).line;
   }
-  return 1;
+  return line;
 }

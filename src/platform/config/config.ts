@@ -114,13 +114,22 @@ export function readConfig(env: NodeJS.ProcessEnv): ReadConfig {
   const faults: string[] = [];
   const given = givenIn(env, faults);
   const parsed = envSchema.safeParse(given);
+  const enclosed = NAMES.filter((name) => ENCLOSED.test(given[name] ?? ''));
+  const plain = enclosed.filter((name) => !SECRET_VARIABLES.has(name));
   const production = given.NODE_ENV === 'production';
   faults.push(
-    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')} must be ${issue.message}`),
+    ...(parsed.error?.issues ?? []).flatMap(({ path, message }) => {
+      const name = path.join('.');
+      return plain.includes(name) ? [] : `${name} must be ${message}`;
+    }),
+    ...plain.map(enclosedFault),
     ...missing(given, production),
     ...clashes(given, production),
   );
-  const misspellings = misspelt(Object.keys(env));
+  const misspellings = [
+    ...misspelt(Object.keys(env)),
+    ...enclosed.filter((name) => !plain.includes(name)).map(enclosedFault),
+  ];
   if (!parsed.success || faults.length > 0) throw new ConfigError([...faults, ...misspellings]);
   const warnings = [...misspellings, ...(production ? unsealed(given) : [])];
   return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data, given, warnings };
@@ -163,6 +172,13 @@ function misspelt(names: readonly string[]): string[] {
     const meant = respelt(name, NAMES) ?? LIKELY[respelt(name, Object.keys(LIKELY)) ?? ''];
     return meant === undefined || meant === name ? [] : `${name} is unknown: did you mean ${meant}?`;
   });
+}
+
+/** Matches a value that has come with the quotes or the line ends of an environment file. */
+const ENCLOSED = /^(["'`]).*\1$|^\s|\s$/s;
+
+function enclosedFault(name: string): string {
+  return `${name} has quotes or blanks around its value, which are part of it: remove them`;
 }
 
 /** Returns a message for each variable without which the audit shows less tampering. */

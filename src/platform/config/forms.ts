@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { isIP, isIPv6 } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 import { readAs } from '../../lib/input.ts';
@@ -49,7 +50,7 @@ export const environment = z
   .string()
   .refine((value) => value === 'production' || !LIKE_PRODUCTION.test(value), 'exactly production, or a different word');
 export const port = integer(0, 65_535, 'a port number, 0 to 65535');
-export const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number, at least 1');
+export const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number without a unit, at least 1');
 export const ratio = z
   .string()
   .regex(/^(0(\.\d{1,6})?|1(\.0{1,6})?)$/, 'a number from 0 to 1')
@@ -89,15 +90,30 @@ export const databaseUrl = storeUrl(
 export const redisUrl = storeUrl(
   z.url({ protocol: /^rediss?$/, error: 'a URL that begins with redis:// or rediss://', abort: true }),
 ).refine((url) => /^\/?\d*$/.test(new URL(url).pathname), 'a URL whose path is the number of a database or empty');
-export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
-  error: 'a comma-separated list of host:port',
+export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every(isBroker), {
+  error: 'a comma-separated list of host:port without a scheme, an IPv6 address in brackets',
 });
-export const peers = list.refine((all) => parsedOrNone(() => proxyAddr.compile(all)) !== undefined, {
-  error: 'a comma-separated list of IP addresses, CIDR ranges, loopback, linklocal or uniquelocal',
-});
+export const peers = list.refine(
+  (all) => all.every(isPeer) && parsedOrNone(() => proxyAddr.compile(all)) !== undefined,
+  {
+    error:
+      'a comma-separated list of IP addresses, CIDR ranges, loopback, linklocal or uniquelocal: the proxies, such as 10.0.0.0/8, not their number',
+  },
+);
 export const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
-  error: '*, or a comma-separated list of origins such as https://app.example',
+  error:
+    '*, or a comma-separated list of origins as browsers send them, such as https://app.example: each in full, without a wildcard, a path or a default port',
 });
+
+function isBroker(text: string): boolean {
+  const [, ipv6, port] = /^(?:\[([^\]]+)\]|[^\s:/[\]]+):(\d{1,5})$/.exec(text) ?? [];
+  return Number(port) <= 65_535 && (ipv6 === undefined || isIPv6(ipv6));
+}
+
+/** Checks whether a text names peers. It takes no short form of an address: `1` would be 0.0.0.1. */
+function isPeer(text: string): boolean {
+  return isIP(text.replace(/\/.*$/, '')) !== 0 || /^[a-z]+$/.test(text);
+}
 
 function integer(minimum: number, maximum: number, what: string) {
   return z
@@ -133,7 +149,7 @@ function isDecodable(text: string): boolean {
 }
 
 function isOrigin(text: string): boolean {
-  return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+  return text === '*' || (!text.includes('*') && URL.parse(text)?.origin === text);
 }
 
 export const gasNodes = z

@@ -144,7 +144,14 @@ const accepting = ({ clientOf }: ForwarderOptions) => ({
 
 /** Starts a gateway on remote services. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
-  const { nowMs = Date.now, log = silentLog, trustProxy = ['loopback'], times, local = nameService, publicUrl = 'http://gateway.invalid' } = options;
+  const {
+    nowMs = Date.now,
+    log = silentLog,
+    trustProxy = ['loopback'],
+    times,
+    local = nameService,
+    publicUrl = 'http://gateway.invalid',
+  } = options;
   const config = configOf(options);
   const upstreams = new Upstreams(config, { log, nowMs, watch: ENDLESS, publicUrl: { value: publicUrl } });
   const ended: Forwarder['ended'] = [];

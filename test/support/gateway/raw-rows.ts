@@ -72,8 +72,8 @@ const requestLines: RawRow[] = [
   answered('empty lines before the request', `\r\n\r\n${line('GET /health HTTP/1.1')}`, 200),
   refused('tabs for spaces', line('GET\t/health\tHTTP/1.1')),
   refused('no target', line('GET HTTP/1.1')),
-  ...['/health?q=é', '/v1/héalth', 'é', '/v1/accounts?search=\u2603', '/\ufeff', '/health#\u00e9', 'http://x/é'].map((target) =>
-    refused(`the target ${target} in UTF-8`, latin1(line(`GET ${target} HTTP/1.1`))),
+  ...['/health?q=é', '/v1/héalth', 'é', '/v1/accounts?search=\u2603', '/\ufeff', '/health#\u00e9', 'http://x/é'].map(
+    (target) => refused(`the target ${target} in UTF-8`, latin1(line(`GET ${target} HTTP/1.1`))),
   ),
   ...['\x01', '\x7f', '\x80', '\xff', '\0', '\t'].map((byte) =>
     refused(`the byte ${byte.charCodeAt(0)} in the target`, line(`GET /health?${byte} HTTP/1.1`)),
