@@ -61,7 +61,7 @@ class JsonMasker {
         case 'complete':
         case 'cut':
         case 'error':
-          if (token === 'error' && this.#kind !== 'none' && scanner.isBeforeValue && !this.#isCutScalar())
+          if (token === 'error' && this.#kind !== 'none' && scanner.isBeforeValue && !this.#isCutLiteral())
             this.#startSecret(scanner.depth);
           return this.#finish(token, scanner.start);
         case 'name':
@@ -105,10 +105,10 @@ class JsonMasker {
     );
   }
 
-  /** Checks whether the text ends within a literal or before the digits of a number. */
-  #isCutScalar(): boolean {
+  /** Checks whether the text ends within a literal. */
+  #isCutLiteral(): boolean {
     const rest = this.#text.slice(this.#scanner.start);
-    return [...LITERALS, '-'].some((scalar) => scalar.startsWith(rest));
+    return LITERALS.some((literal) => literal.startsWith(rest));
   }
 
   #startSecret(depth: number): void {
