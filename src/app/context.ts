@@ -23,6 +23,7 @@ import type { Log } from '../lib/log.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { Health, VERSION } from '../platform/health.ts';
+import { MemoryAccounts } from '../platform/held-memory.ts';
 import { openTracing } from '../platform/telemetry/open-tracing.ts';
 import { type AuditTrail, openAudit } from './open-audit.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
@@ -148,6 +149,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     auditErasure,
     auditPages: new AuditPages(db),
     health,
+    memory: new MemoryAccounts(),
     ...access,
     ...domain,
     streams,

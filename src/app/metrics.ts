@@ -1,6 +1,7 @@
 import type { Metric } from 'prom-client';
 import { lagMetric } from '../events/bus/observed-bus.ts';
 import { counters, gauge, gauges } from '../lib/meters.ts';
+import { ACCOUNT_KINDS } from '../platform/held-memory.ts';
 import { backlogMetrics } from './backlog.ts';
 import type { Context } from './context.ts';
 
@@ -20,6 +21,7 @@ export function metricsOf(context: Context): Metric[] {
   const ofGateway = [
     ...requests.metrics,
     ...telemetry.connections.metrics,
+    ...memoryMetrics(context),
     operations,
     telemetry.toolOutcomes,
     limits.countedAlone,
@@ -89,6 +91,30 @@ function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
       '1 if the database rejected the last audit records, otherwise 0.',
       () => auditWriter.isFailing,
     ),
+  ];
+}
+
+function memoryMetrics({ memory }: Context): Metric[] {
+  const labelNames = ['account'] as const;
+  return [
+    gauges({
+      name: 'portcullis_held_memory_bytes',
+      help: 'Estimated memory that requests in progress hold, by kind of account (tenant, webhook, authentication, unidentified).',
+      labelNames,
+      read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.summaryOf(account).bytes]),
+    }),
+    gauges({
+      name: 'portcullis_memory_accounts_near_limit',
+      help: 'Memory accounts that hold more than 80% of an equal share of the total, by kind of account.',
+      labelNames,
+      read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.summaryOf(account).near]),
+    }),
+    counters({
+      name: 'portcullis_memory_refusals_total',
+      help: 'Requests refused because their account held the most memory, by kind of account.',
+      labelNames,
+      read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.refused[account]]),
+    }),
   ];
 }
 

@@ -60,6 +60,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints, FLAGS)),
     trusts,
+    memory: context.memory,
     flags: FLAGS,
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
@@ -67,9 +68,8 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     around: (exchange, run) => {
       requests.begun();
       const noting = () => notingUsers(exchange.audit, run);
-      const results = context.database.results.begin(() => exchange.found.nodeId);
-      (exchange.upgrade?.socket ?? exchange.res).once('close', () => results.end());
-      inRequest(results, tracer ? () => runTraced(tracer, exchange, noting) : noting);
+      const passing = tracer ? () => runTraced(tracer, exchange, noting) : noting;
+      if (exchange.held) inRequest(exchange.held, passing);
     },
     onClosed: (reason) => connections.refused(reason),
     onUnparsed: (unparsed, kept) => {
@@ -228,7 +228,6 @@ function graphqlOf(
       await guards.check(exchange, principal);
     },
     recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
-    results: context.database.results,
     durations: context.telemetry.operations,
     tracer: context.telemetry.tracer,
     log,

@@ -24,7 +24,7 @@ export interface ChainDependencies {
   /** Other paths by which endpoints are reached, each with the path in the table. */
   aliases: ReadonlyMap<string, string>;
   services: Services;
-  tokens: Pick<TokenAuthenticator, 'checkSignature' | 'checkClaims' | 'checkSession' | 'recheck'>;
+  tokens: Pick<TokenAuthenticator, 'checkSignature' | 'principalOf' | 'checkClaims' | 'checkSession' | 'recheck'>;
   guards: Pick<ClientGuards, 'check'>;
   local: LocalServices;
   remote: { forward(exchange: Exchange, upstream: Upstream): void };
@@ -45,7 +45,8 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     found.token = await tokens.checkSignature(token, classes);
   }
 
-  async function findPrincipal(found: Findings, token: SignedToken): Promise<void> {
+  async function findPrincipal({ found, held }: Exchange, token: SignedToken): Promise<void> {
+    held?.moveTo(tokens.principalOf(token).nodeId);
     found.principal = await tokens.checkClaims(token);
   }
 
@@ -90,8 +91,9 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
       if (visibility === 'public' || (visibility === 'optional' && authorization === undefined)) return undefined;
       return findToken(found, bearerOf(authorization), classes);
     },
-    function claims({ found }) {
-      return found.token && findPrincipal(found, found.token);
+    function claims(exchange) {
+      const { token } = exchange.found;
+      return token && findPrincipal(exchange, token);
     },
     function revocation({ found }) {
       if (!found.principal) return undefined;
@@ -138,30 +140,30 @@ function targetServer({ req }: Exchange): string | undefined {
 }
 
 /**
- * Finds the endpoint and the service of a request. A request that cannot be recorded in the audit is refused only here,
- * because clients of endpoints with `statuses: closed` do not know 503.
- * @throws Refusal 404 when nothing matches, 503 when the request cannot be recorded.
+ * Finds the endpoint and the service of a request. A request that cannot be recorded in the audit, or for which there is
+ * no memory, is refused only here, because clients of endpoints with `statuses: closed` do not know 503.
+ * @throws Refusal 404 when nothing matches, 503 when the request cannot be recorded or held.
  */
 function matchEndpoint(
   exchange: Exchange,
   { table, aliases }: Pick<ChainDependencies, 'table' | 'aliases'>,
   services: Services,
 ): void {
-  const { req, found, isUnrecordable } = exchange;
+  const { req, found, held } = exchange;
+  const isRefused = exchange.isUnrecordable || held?.refusal !== undefined;
   const target = normalTarget(req.url ?? '');
   if (target) target.path = aliases.get(target.path) ?? target.path;
   const endpoint = target && table.match(req.method ?? '', target.path);
   if (!target || !endpoint)
-    throw isUnrecordable
-      ? serviceUnavailable()
-      : notFound(target ? table.absenceOf(target.path) : 'the path is ambiguous');
+    throw isRefused ? serviceUnavailable() : notFound(target ? table.absenceOf(target.path) : 'the path is ambiguous');
   const service = services.serviceFor(endpoint, targetServer(exchange));
   if (service === undefined && endpoint.services.length > 0)
     throw notFound(`the endpoint belongs to ${endpoint.services.join(', ')}`);
   exchange.target = target;
   found.endpoint = endpoint;
+  if (endpoint.doNotLog) exchange.audit.capture.request.drop();
   found.service = service;
-  if (isUnrecordable && !endpoint.flags?.servesWhenAuditIsFull) throw serviceUnavailable();
+  if (isRefused && !endpoint.flags?.servesWhenAuditIsFull) throw serviceUnavailable();
   // The host of an absolute target overrides the Host field (RFC 9112 section 3.2.2).
   if (target.host !== undefined) req.headers.host = target.host;
   req.url = target.query === '' ? target.path : `${target.path}?${target.query}`;

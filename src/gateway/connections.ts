@@ -51,6 +51,8 @@ export class PipelinedRequests {
       take();
       return;
     }
+    // One that never begins has no response that closes.
+    exchange.req.once('close', () => !exchange.hasBegun && exchange.held?.end());
     if (before === 'ending') return;
     const takeIfOpen = () => {
       if (!socket.destroyed && !endsConnection(before.res)) take();

@@ -1,9 +1,11 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { callerAddress } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
-import { invalidRequest, serviceUnavailable } from '../platform/errors.ts';
+import { invalidRequest, type Refusal, serviceUnavailable } from '../platform/errors.ts';
+import { type MemoryAccounts, OTHER_ACCOUNTS, REQUEST_BYTES } from '../platform/held-memory.ts';
 import type { Stage } from './chain.ts';
 import { PipelinedRequests } from './connections.ts';
 import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
@@ -70,6 +72,8 @@ interface GatewayDependencies {
   /** The stages that every request passes, in order, until `use` replaces them. */
   chain: readonly Stage[];
   trusts: TrustedPeers;
+  /** The accounts that requests are charged to. */
+  memory: MemoryAccounts;
   /** The flags of routes by path, for requests that have not matched an endpoint. */
   flags?: FlagsByPath;
   cors: Cors;
@@ -113,6 +117,7 @@ export class Gateway {
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     const exchange = new Exchange(req, res);
     exchange.audit.capture.limitChunks(() => this.#deps.onClosed?.('chunks'));
+    this.#hold(exchange);
     this.#pipelined.enter(exchange, () => this.#run(exchange));
   }
 
@@ -124,6 +129,7 @@ export class Gateway {
     res.once('finish', () => socket.end());
     socket.on('error', () => socket.destroy());
     const exchange = new Exchange(req, res, { socket, head });
+    this.#hold(exchange);
     this.#pipelined.enter(exchange, () => {
       res.assignSocket(req.socket);
       this.#run(exchange);
@@ -157,9 +163,32 @@ export class Gateway {
    */
   giveUp(req: IncomingMessage): void {
     const exchange = exchangeOf(req);
-    if (!exchange.hasBegun || exchange.isAnswered) return;
+    if (!exchange.isAnswered) this.#giveUp(exchange, serviceUnavailable());
+  }
+
+  /** Refuses a request, even while a handler works on it. One that is still waiting is refused when it begins. */
+  #giveUp(exchange: Exchange, refusal: Refusal): void {
+    if (!exchange.hasBegun) return;
     exchange.isBroken = true;
-    refuse(exchange, serviceUnavailable(), this.#deps.log);
+    refuse(exchange, refusal, this.#deps.log);
+  }
+
+  /** Charges a request to the account of callers that are not known yet, until it ends. */
+  #hold(exchange: Exchange): void {
+    const { req, res, upgrade } = exchange;
+    settleClientAddress(exchange, this.#deps.trusts);
+    const held = this.#deps.memory.open(OTHER_ACCOUNTS.unidentified, callerAddress(exchange.realIp));
+    const giveUp = (refusal: Refusal) => {
+      // The rest of a response that its client does not read is in memory too.
+      if (exchange.isAnswered) req.socket.destroy();
+      else this.#giveUp(exchange, refusal);
+    };
+    held.giveUp = giveUp;
+    exchange.held = held;
+    (upgrade?.socket ?? res).once('close', () => held.end());
+    let characters = 0;
+    for (const text of req.rawHeaders) characters += text.length;
+    held.charge(REQUEST_BYTES + 2 * characters);
   }
 
   /**
@@ -184,7 +213,6 @@ export class Gateway {
 
   #run(exchange: Exchange): void {
     exchange.hasBegun = true;
-    settleClientAddress(exchange, this.#deps.trusts);
     exchange.isUnrecordable = this.#deps.isAuditFull();
     const fields = this.#deps.cors(exchange.req.headers.origin);
     for (const name in fields) exchange.res.setHeader(name, fields[name] ?? '');

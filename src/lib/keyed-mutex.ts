@@ -5,6 +5,8 @@ interface KeyedMutexOptions {
   maxWaiting: number;
   /** Makes the error that `run` rejects with when too many callers wait. */
   refusal(): Error;
+  /** Returns the signal that ends the wait of the current work. */
+  signalOf?: () => AbortSignal | undefined;
 }
 
 /**
@@ -26,7 +28,7 @@ export class KeyedMutex<Key = string> {
    * `work` begins.
    */
   async run<Result>(key: Key, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    const lock = this.#locks.get(key) ?? new Semaphore({ permits: 1 });
+    const lock = this.#locks.get(key) ?? new Semaphore({ ...this.#options, permits: 1 });
     if (this.#options && lock.waiting() >= this.#options.maxWaiting) throw this.#options.refusal();
     this.#locks.set(key, lock);
     try {

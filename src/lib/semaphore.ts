@@ -16,6 +16,8 @@ interface SemaphoreOptions {
   waitMs?: number;
   /** Makes the error that `run` rejects with when work is refused. */
   refusal?(): Error;
+  /** Returns the signal that ends the wait of the current work. It is asked for only by work that must wait. */
+  signalOf?(): AbortSignal | undefined;
 }
 
 /** A waiter for a permit that is notified by callbacks. */
@@ -28,6 +30,8 @@ export interface Waiter {
 
 /** The key that stands for work without a key. */
 const SYSTEM = '';
+/** The key of work of callers who are not known yet: it may hold reserved permits, and is limited and refused as others are. */
+export const UNIDENTIFIED = 'unidentified';
 
 /**
  * A fair semaphore: permits go round-robin to keys (tenants or services), and first come, first served within a key.
@@ -127,7 +131,8 @@ export class Semaphore {
     const { permits, reserved = 0, mayBorrow } = this.#options;
     if (this.#held >= permits) return false;
     if (key === SYSTEM) return true;
-    if (this.#held - this.held(SYSTEM) >= permits - reserved) return false;
+    const isReserved = this.#held - this.held(SYSTEM) - this.held(UNIDENTIFIED) >= permits - reserved;
+    if (isReserved && key !== UNIDENTIFIED) return false;
     return this.held(key) < this.#share || (mayBorrow === true && this.#otherKeys(key).length === 0);
   }
 
@@ -138,20 +143,22 @@ export class Semaphore {
 
   async #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
     const { waitMs, refusal = () => new Error('the semaphore rejected the task') } = this.#options;
+    const ends = [signal, this.#options.signalOf?.()].filter((one) => one !== undefined);
+    for (const one of ends) one.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { onPermit: resolve, onRefused: () => reject(refusal()) };
     if (!this.acquire(key, waiter)) throw refusal();
     const isTimed = key !== SYSTEM && waitMs !== undefined;
     const timer = isTimed ? setTimeout(() => this.#refuse(key, waiter), waitMs) : undefined;
-    const abort = () => {
-      if (this.cancel(key, waiter)) reject(signal?.reason);
+    const abort = ({ target }: Event) => {
+      if (this.cancel(key, waiter)) reject((target as AbortSignal).reason);
     };
-    signal?.addEventListener('abort', abort, { once: true });
+    for (const one of ends) one.addEventListener('abort', abort, { once: true });
     try {
       await promise;
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
+      for (const one of ends) one.removeEventListener('abort', abort);
     }
   }
 

@@ -6,6 +6,7 @@ import { compileTrust } from '../../src/gateway/exchange/request-head.ts';
 import { cors } from '../../src/gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../../src/gateway/gateway.ts';
 import { silentLog } from '../../src/lib/log.ts';
+import { MemoryAccounts } from '../../src/platform/held-memory.ts';
 import { listening } from '../support/gateway/forwarder.ts';
 import { request, sendRaw, watched } from '../support/gateway/raw.ts';
 
@@ -58,6 +59,7 @@ it.each(ways)('D2-07: an answer written %s is complete only once its record is k
   const capture = (exchange: Exchange) =>
     exchange.audit.capture.install((aborted, kept) => onEnd(exchange, aborted, kept));
   const gateway = new Gateway({
+    memory: new MemoryAccounts(),
     chain: [capture, ({ req, res }) => void (req.url === '/other' ? res.end() : write(res))],
     trusts: compileTrust([]),
     cors: cors(['*']),

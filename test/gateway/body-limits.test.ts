@@ -1,6 +1,9 @@
 import { once } from 'node:events';
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { BODY_WEIGHT } from '../../src/gateway/exchange/body.ts';
 import { ExactNumber, JsonLimitError, MAX_EXACT_NUMBERS, MAX_NESTING, parseJson } from '../../src/lib/json.ts';
+import { MemoryAccounts, REQUEST_BYTES } from '../../src/platform/held-memory.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer, type Watched, watched } from '../support/gateway/raw.ts';
 import { usePortcullis } from '../support/harness.ts';
@@ -134,47 +137,62 @@ describe('a JSON text', () => {
   });
 });
 
-describe('incomplete bodies of a tenant', () => {
+describe('incomplete bodies', () => {
   const BODY = 1_000_000;
-  const ROOM = Math.floor((64 * 1_048_576) / BODY);
+  const TAKEN = BODY_WEIGHT * (BODY - 1);
+  const ROOM = 6;
   const OPERATIONS = '--b\r\nContent-Disposition: form-data; name="operations"\r\n\r\n'.padEnd(BODY);
-  const WAIT = { timeout: 10_000 };
-
-  const halves: Watched[] = [];
-  afterEach(() => {
-    for (const { socket } of halves.splice(0)) socket.destroy();
+  const FORM = 'multipart/form-data; boundary=b';
+  const WAIT = { timeout: 10_000, interval: 5 };
+  let memory: MemoryAccounts;
+  beforeAll(() => {
+    memory = p.service.context.memory;
+    memory.limits.totalBytes = ROOM * (TAKEN + 2 * REQUEST_BYTES);
+  });
+  afterAll(() => {
+    memory.limits.totalBytes = new MemoryAccounts().limits.totalBytes;
   });
 
-  /** Sends a request but for the last byte of its body. */
+  const halves: Watched[] = [];
+  afterEach(async () => {
+    for (const { socket } of halves.splice(0)) socket.destroy();
+    await vi.waitFor(() => expect(memory.bytes).toBe(0), WAIT);
+  });
+
+  /** Sends a request but for the last byte of its body, and waits until it is charged or refused. */
   async function half(bearer: string, type = 'application/json', body = ' '.repeat(BODY)): Promise<Watched> {
+    const before = memory.bytes;
     const sent = watched(p.url);
     halves.push(sent);
-    await once(sent.socket, 'connect');
     const headers = { Authorization: `Bearer ${bearer}`, 'Content-Type': type, 'Content-Length': `${BODY}` };
-    sent.socket.write(headOf('/graphql', headers));
-    await new Promise((resolve) => sent.socket.write(body.slice(0, BODY - 1), resolve));
+    sent.socket.write(headOf('/graphql', headers) + body.slice(0, BODY - 1));
+    await vi.waitFor(() => expect(isRefused(sent) || memory.bytes >= before + TAKEN).toBe(true), WAIT);
     return sent;
   }
   const isRefused = ({ text }: Watched) => text().startsWith('HTTP/1.1 503');
+  /** The requests of a tenant that has so many half bodies open: which of them are refused. */
+  const refusedOf = async (count: number, ...form: [type?: string, body?: string]) => {
+    const sent: Watched[] = [];
+    for (let at = 0; at < count; at += 1) sent.push(await half(token, ...form));
+    return sent;
+  };
 
-  it('D7-13: take at most 64 MiB; the oldest of more are refused, and complete ones are not', async () => {
+  it('D6-25 D7-13: the newest of the largest account is refused, and a complete request is not', async () => {
     const other = await half(await p.clientToken(p.demo.other_node.client));
-    const own: Watched[] = [];
-    for (let at = 0; at < ROOM + 2; at += 1) own.push(await half(token));
-    await vi.waitFor(() => expect(own.filter(isRefused)).toHaveLength(2), WAIT);
-    for (const { text, isOpen } of own.slice(0, 2)) {
-      expect(text()).toContain('"message":"service_unavailable"');
+    const own = await refusedOf(ROOM + 1);
+    expect(own.map(isRefused)).toEqual(own.map((_half, at) => at >= ROOM - 1));
+    for (const { text, isOpen } of own.filter(isRefused)) {
+      expect(text()).toMatch(/\r\nRetry-After: 1\r\n[\s\S]*"message":"service_unavailable"/i);
       await vi.waitFor(() => expect(isOpen()).toBe(false), WAIT);
     }
-    expect([other, ...own.slice(2)].map(({ text }) => text())).toEqual(Array(ROOM + 1).fill(''));
+    expect(other.text()).toBe('');
+    expect(memory.held(p.demo.node_id)).toBeGreaterThan((ROOM - 1) * TAKEN);
     expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);
-    const body = JSON.stringify({ query: '{ me { subject } }' }).padEnd(BODY);
-    expect((await p.call('POST', '/graphql', { token, headers: JSON_TYPE, body })).status).toBe(200);
   });
 
-  it('D7-13: count no more when they are refused, complete or given up', async () => {
+  it('D6-25 D7-13: count no more when they are refused, complete or given up', async () => {
     for (let round = 0; round < 3; round += 1) {
-      const sent = await Promise.all(Array.from({ length: 30 }, () => half(token)));
+      const sent = await refusedOf(ROOM - 1);
       expect(sent.map(({ text }) => text())).toEqual(sent.map(() => ''));
       for (const [at, { socket }] of sent.entries()) {
         if (at % 2 === 0) {
@@ -183,13 +201,62 @@ describe('incomplete bodies of a tenant', () => {
         }
         socket.destroy();
       }
+      await vi.waitFor(() => expect(memory.bytes).toBe(0), WAIT);
     }
   });
 
-  it('D7-13: of forms count until their file begins', async () => {
-    const sent: Watched[] = [];
-    for (let at = 0; at < ROOM + 2; at += 1)
-      sent.push(await half(token, 'multipart/form-data; boundary=b', OPERATIONS));
-    await vi.waitFor(() => expect(sent.map(isRefused)).toEqual(sent.map((_half, at) => at < 2)), WAIT);
+  it('D6-25 D7-13: of forms count, too', async () => {
+    const sent = await refusedOf(ROOM + 1, FORM, OPERATIONS);
+    expect(sent.map(isRefused)).toEqual(sent.map((_half, at) => at >= ROOM));
+  });
+
+  it('D6-25: what precedes the file of a form counts until the form ends, and the file does not', async () => {
+    const operations = JSON.stringify({
+      query: 'mutation { __typename }',
+      variables: { file: null, a: 'x'.repeat(100_000) },
+    });
+    const parts = [`Content-Disposition: form-data; name="operations"\r\n\r\n${operations}`];
+    parts.push('Content-Disposition: form-data; name="map"\r\n\r\n{"0":["variables.file"]}');
+    parts.push(`Content-Disposition: form-data; name="0"; filename="a.csv"\r\n\r\n`);
+    const sent = watched(p.url);
+    halves.push(sent);
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': FORM, 'Content-Length': '5000000' };
+    sent.socket.write(headOf('/graphql', headers) + parts.map((part) => `--b\r\n${part}`).join('\r\n'));
+    const preface = BODY_WEIGHT * operations.length + 100_000;
+    await vi.waitFor(() => expect(memory.held(p.demo.node_id)).toBeGreaterThan(preface), WAIT);
+    const before = memory.held(p.demo.node_id);
+    await new Promise((resolve) => sent.socket.write('y'.repeat(60_000), resolve));
+    await delay(50);
+    expect(memory.held(p.demo.node_id)).toBe(before);
+  });
+
+  it.each([
+    ['the webhook', '/v2/webhooks/custodial', () => basic, 'webhook'],
+    ['client authentication', '/v2/oauth/token', () => undefined, 'authentication'],
+    ['callers without a token', '/graphql', () => undefined, 'unidentified'],
+  ])('D6-25: %s has an account of its own', async (_who, path, authorization, account) => {
+    const sent = watched(p.url);
+    halves.push(sent);
+    const bearer = authorization();
+    const body = path === '/graphql' ? '' : ' '.repeat(10_000);
+    const headers = { ...JSON_TYPE, ...(bearer ? { Authorization: bearer } : {}), 'Content-Length': '20000' };
+    // The first of two requests waits on the connection; only its head is charged where the token is missing.
+    sent.socket.write(headOf(path, headers) + body);
+    if (path === '/graphql') return vi.waitFor(() => expect(sent.text()).toMatch(/^HTTP\/1.1 401/), WAIT);
+    await vi.waitFor(() => expect(memory.held(account)).toBeGreaterThan(BODY_WEIGHT * body.length), WAIT);
+    expect(memory.held(account)).toBe(memory.bytes);
+  });
+
+  it('D6-25: a webhook request for which there is no memory is a 500, since its statuses are closed', async () => {
+    memory.limits.totalBytes = REQUEST_BYTES;
+    const answer = await p.call('POST', '/v2/webhooks/custodial', { headers: { authorization: basic }, json: {} });
+    expect([answer.status, answer.json.message]).toEqual([500, 'internal_error']);
+    const other = await p.call('GET', '/v1/accounts', { token });
+    expect([other.status, other.json.message, other.headers.get('retry-after')]).toEqual([
+      503,
+      'service_unavailable',
+      '1',
+    ]);
+    expect((await p.call('GET', '/health')).status).toBe(200);
   });
 });

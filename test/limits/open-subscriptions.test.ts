@@ -1,52 +1,59 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { OpenSubscriptions } from '../../src/api/graphql/execution/engine.ts';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { REQUEST_BYTES } from '../../src/platform/held-memory.ts';
 import { usePortcullis } from '../support/harness.ts';
-import { overSse } from '../support/realtime/live.ts';
+import { overSocket, overSse } from '../support/realtime/live.ts';
 
-const MOST = 256 * 1024 * 1024;
-const OWN = 16 * 1024;
-
-describe('what the open subscriptions of a tenant take', () => {
-  it('D6-24: is limited, and what has ended no longer counts', () => {
-    const subscriptions = new OpenSubscriptions();
-    const closes = Array.from({ length: MOST / OWN }, () => subscriptions.open('one', 0));
-    expect(() => subscriptions.open('one', 0)).toThrow(
-      'the open subscriptions of this tenant use too much memory: end some, or use shorter documents',
-    );
-    subscriptions.open('another', 0);
-    closes[0]?.();
-    closes[0]?.();
-    subscriptions.open('one', 0);
-    expect(() => subscriptions.open('one', 0)).toThrow(/use too much/);
-    // The document and the variables count.
-    subscriptions.open('third', (MOST - OWN) / 2);
-    expect(() => subscriptions.open('third', 0)).toThrow(/use too much/);
-  });
+const p = usePortcullis();
+let token: string;
+let totalBytes: number;
+beforeAll(async () => {
+  token = await p.loginToken();
+  ({ totalBytes } = p.service.context.memory.limits);
+});
+afterEach(async () => {
+  p.service.context.memory.limits.totalBytes = totalBytes;
+  await vi.waitFor(() => expect(p.service.context.memory.bytes).toBe(0));
 });
 
-describe('a subscription over the service', () => {
-  const p = usePortcullis();
-  let token: string;
-  beforeAll(async () => {
-    token = await p.loginToken();
+const held = () => p.service.context.memory.held(p.demo.node_id);
+const QUERY = 'subscription { transactionUpdates { cursor } }';
+const subscribe = (query: string) =>
+  p.call('POST', '/graphql', { token, json: { query }, headers: { accept: 'text/event-stream' } });
+
+describe('an open subscription', () => {
+  it.each([
+    ['server-sent events', overSse],
+    ['a WebSocket', overSocket],
+  ])('D6-25: over %s is charged to its tenant until it ends', async (_name, over) => {
+    const live = await over(p, { token });
+    const { memory } = p.service.context;
+    await vi.waitFor(() => expect(held()).toBeGreaterThan(REQUEST_BYTES));
+    expect(memory.bytes).toBe(held());
+    await live[Symbol.asyncDispose]();
+    await vi.waitFor(() => expect(held()).toBe(0));
   });
 
-  it('D6-24: that its tenant has no room for is LIMIT_EXCEEDED; another is opened once one has ended', async () => {
-    const open = vi.spyOn(OpenSubscriptions.prototype, 'open');
+  it('D6-25 D6-24: for which its tenant has no memory is LIMIT_EXCEEDED; another is opened once one has ended', async () => {
+    const { memory } = p.service.context;
     await using live = await overSse(p, { token });
-    expect(open.mock.calls).toEqual([[p.demo.node_id, expect.any(Number)]]);
-    const [subscriptions] = open.mock.contexts as OpenSubscriptions[];
-    const fill = () => subscriptions?.open(p.demo.node_id, (MOST - 2 * OWN) / 2 - 4_000);
-    const empty = fill();
-    const query = 'subscription { transactionUpdates { cursor } }';
-    const refused = await p.call('POST', '/graphql', {
-      token,
-      json: { query },
-      headers: { accept: 'text/event-stream' },
-    });
+    // Room for the body and its values, and not for what the subscription holds of them.
+    memory.limits.totalBytes = held() + 60_000;
+    const refused = await subscribe(`${QUERY} # ${'x'.repeat(12_000)}`);
     expect(refused.text).toContain('"code":"LIMIT_EXCEEDED"');
-    empty?.();
     await live[Symbol.asyncDispose]();
-    await vi.waitFor(() => subscriptions?.open(p.demo.node_id, (MOST - OWN) / 2)());
+    await using _again = await overSse(p, { token });
+    expect(held()).toBeGreaterThan(0);
+  });
+
+  it('D6-25: ends with SERVICE_UNAVAILABLE when another account needs its memory', async () => {
+    const { memory } = p.service.context;
+    const asked = subscribe(QUERY);
+    await vi.waitFor(() => expect(held()).toBeGreaterThan(REQUEST_BYTES));
+    memory.limits.totalBytes = held() + 10;
+    const other = memory.open(p.demo.other_node.node_id);
+    other.charge(20);
+    expect((await asked).text).toContain('"code":"SERVICE_UNAVAILABLE"');
+    expect([held(), other.refusal]).toEqual([0, undefined]);
+    other.end();
   });
 });

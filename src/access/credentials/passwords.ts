@@ -1,14 +1,17 @@
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { passwordsAtOnce } from '../../lib/thread-pool.ts';
+import { requestSignal } from '../../platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
+import { MAX_WAIT_MS } from '../../platform/held-memory.ts';
 
-const MEMORY_KIB = 19 * 1024;
+export const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;
 const PARALLELISM = 1;
 const TAG_BYTES = 32;
 const SALT_BYTES = 16;
-const QUEUE = 64;
+/** The most computations of tenants that wait. */
+export const MAX_WAITING_PASSWORDS = 64;
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 /** The parameters of a computation; the salt is the `nonce`. */
@@ -21,10 +24,12 @@ type Parameters = Pick<Argon2Parameters, 'memory' | 'passes' | 'parallelism' | '
 export class Passwords {
   readonly semaphore = new Semaphore({
     permits: passwordsAtOnce(),
-    maxWaiting: QUEUE,
+    maxWaiting: MAX_WAITING_PASSWORDS,
     // A tenant may use all permits while no other waits: a hash is so short that others then hardly wait.
     mayBorrow: true,
+    waitMs: MAX_WAIT_MS,
     refusal: serviceUnavailable,
+    signalOf: requestSignal,
   });
   /** A hash of no known password: its tag is random. */
   readonly #unknownUser = phc(randomBytes(SALT_BYTES), randomBytes(TAG_BYTES));

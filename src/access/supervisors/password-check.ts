@@ -2,14 +2,15 @@ import { identifierKey } from '../../lib/identifier-key.ts';
 import { isLonger } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
+import { requestSignal } from '../../platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { LoginLocks, LoginOrigin } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
 import type { SupervisorRecord, Supervisors } from './supervisors.service.ts';
 
-/** The greatest number of logins of one username that wait for the mutex. */
-const MAX_WAITING = 64;
+/** The logins that wait: of one username for the mutex, and of the console for hashing. */
+const WAITING = { maxWaiting: 64, refusal: serviceUnavailable, signalOf: requestSignal };
 /** The maximum number of console logins in the hashing queue, so that most of it is left for the token endpoint. */
 const MAX_CONSOLE = 8;
 
@@ -22,9 +23,9 @@ interface PasswordCheckDependencies {
 /** Checks passwords of supervisors, and locks usernames after failures. */
 export class PasswordCheck {
   readonly #deps: PasswordCheckDependencies;
-  readonly #guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+  readonly #guesses = new KeyedMutex({ ...WAITING });
   /** Console logins need no client secret, so anyone can send them: they must not fill the hashing queue. */
-  readonly #console = new Semaphore({ permits: MAX_CONSOLE, maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+  readonly #console = new Semaphore({ permits: MAX_CONSOLE, ...WAITING });
 
   constructor(deps: PasswordCheckDependencies) {
     this.#deps = deps;

@@ -1,5 +1,6 @@
 import { callerAddress } from '../../lib/ip-address.ts';
-import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { Semaphore } from '../../lib/semaphore.ts';
+import { requestSignal } from '../../platform/database/tenant-db.ts';
 import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Throttle } from '../limits/throttle.ts';
@@ -15,6 +16,9 @@ import type { Grant } from './grants.ts';
 const MAX_COOKIES = 4;
 /** What wrong cookies of an address are counted as, apart from its failed sign-ins. */
 const COOKIES = 'console cookies';
+/** How many sign-ins are checked at once, and how many wait: of all addresses together, since anyone may send them. */
+export const MAX_SIGN_INS = 64;
+export const MAX_WAITING_SIGN_INS = 64;
 
 interface ConsoleSessionsDependencies {
   directory: Pick<AccessDirectory, 'client'>;
@@ -38,7 +42,14 @@ interface ConsoleCookie {
  */
 export class ConsoleSessions {
   readonly #deps: ConsoleSessionsDependencies;
-  readonly #attempts = new KeyedMutex({ maxWaiting: 64, refusal: serviceUnavailable });
+  /** The sign-ins, one at a time for each address. */
+  readonly #attempts = new Semaphore({
+    permits: MAX_SIGN_INS,
+    share: 1,
+    maxWaiting: MAX_WAITING_SIGN_INS,
+    refusal: serviceUnavailable,
+    signalOf: requestSignal,
+  });
 
   constructor(deps: ConsoleSessionsDependencies) {
     this.#deps = deps;

@@ -9,7 +9,7 @@ import { respeltClaims } from './claims.rules.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 
 /** The total length of the tokens of one generation, in characters; their claims take about as much memory again. */
-const GENERATION_CHARACTERS = 8 * 1024 * 1024;
+export const GENERATION_CHARACTERS = 8 * 1024 * 1024;
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
 

@@ -6,7 +6,6 @@ import type { AccessWatch } from '../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/tracing.ts';
-import type { ResultBudgets } from '../../platform/database/held-results.ts';
 import { createEngine } from './execution/engine.ts';
 import { ErrorMask } from './execution/error-masking.ts';
 import type { OperationDurations } from './execution/operation-durations.ts';
@@ -41,8 +40,6 @@ export interface GraphqlDependencies extends ContextDependencies {
   watch: Pick<AccessWatch, 'watch'>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
   recordOperation: (record: OperationRecord) => void;
-  /** The limits of the results that operations hold. */
-  results: ResultBudgets;
   /** Receives how long operations take. */
   durations?: OperationDurations;
   /** Traces operations. */
@@ -110,7 +107,6 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
         audited: (secrets) => audits.ofSocket(record.params, record.responseText, secrets),
       }),
     watch: deps.watch,
-    results: deps.results,
     log,
   });
   return {

@@ -76,6 +76,7 @@ async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secr
     throw new InvalidTokenError('wrong_secret');
   }
   const { nodeId, clientId, name: clientName, scopes } = client;
+  exchange.held?.moveTo(nodeId);
   exchange.found.client = { nodeId, clientId, isApi: true };
   exchange.found.recheck = recheck;
   const identity = { nodeId, subject: clientId, clientId, clientName, permissions: new Set(scopes) };
@@ -89,6 +90,7 @@ async function admitToken(deps: McpServerDependencies, exchange: Exchange, token
   async function recheck(): Promise<void> {
     await authenticator.recheck(principal);
   }
+  exchange.held?.moveTo(principal.nodeId);
   exchange.found.principal = principal;
   exchange.found.recheck = recheck;
   const { nodeId, subject, clientId, permissions } = principal;

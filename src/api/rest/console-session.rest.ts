@@ -7,7 +7,7 @@ import { readBody } from '../../gateway/exchange/body.ts';
 import { forbidden, invalidRequest, notFound, parsed } from '../../platform/errors.ts';
 import { oauthEnvelope } from '../shared/oauth-errors.ts';
 import type { Files } from '../shared/served-files.ts';
-import { MAX_BODY_BYTES, noStore, withClient } from './oauth.rest.ts';
+import { beginAuthentication, MAX_BODY_BYTES, withClient } from './oauth.rest.ts';
 import { sendEmpty } from './rest-call.ts';
 import { type Route, route } from './route.ts';
 import { showConsole } from './static-files.rest.ts';
@@ -79,12 +79,19 @@ function sessionRoute<Input extends { client_id: string }>(
         requireClientInBody(req);
         next();
       },
-      noStore,
+      beginAuthentication,
       readBody,
       async (req, res) => {
-        const body = await withClient(services, req, async ({ parameters, realIp }, audited) => {
+        const body = await withClient(services, req, ({ parameters, realIp }, audited) => {
           audited.isApi = false;
-          const input = parsed(schema, parameters);
+          return answer(parsed(schema, parameters), realIp);
+        });
+        // Sent only now that the tenant is in the audit record.
+        if (body) res.json(body);
+        else sendEmpty(res, 204);
+
+        // While a sign-in waits, it holds nothing of the body but its input.
+        async function answer(input: Input, realIp: string): Promise<object | undefined> {
           const [name, attributes] = cookieOf(input.client_id, services.publicUrl);
           const setCookie = (value: string, seconds: number) =>
             res.setHeader('Set-Cookie', `${name}=${value}; Max-Age=${seconds}; ${attributes}`);
@@ -94,10 +101,7 @@ function sessionRoute<Input extends { client_id: string }>(
           const { refresh_token: token, ...others } = tokens;
           setCookie(token, CONSOLE_IDLE_SECONDS);
           return others;
-        });
-        // Sent only now that the tenant is in the audit record.
-        if (body) res.json(body);
-        else sendEmpty(res, 204);
+        }
       },
     ],
   });

@@ -11,9 +11,11 @@ import {
 } from '../../access/token-endpoint/token-endpoint.ts';
 import { clientRequestOf, isStandardRequest } from '../../access/token-endpoint/token-request.input.ts';
 import type { TokenManagement } from '../../access/tokens/token-management.ts';
-import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
+import { BODY_WEIGHT, bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
+import { heapWeight } from '../../lib/heap-weight.ts';
+import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../openapi/operation.ts';
 import { oauthEnvelope } from '../shared/oauth-errors.ts';
@@ -78,19 +80,33 @@ export async function withClient<Result>(
   work: (call: ClientCall, audited: AuditedClient) => Promise<Result>,
 ): Promise<Result> {
   const exchange = exchangeOf(req);
-  const named = clientRequestOf(req.headers, bytesOf(req));
   const audited: AuditedClient = { client: undefined, isApi: true };
+  const { namedId, result } = begin();
   try {
-    return await work({ ...named, realIp: exchange.realIp, request: exchange }, audited);
+    return await result;
   } finally {
     // The request has its own error to report, if this lookup fails.
-    const client = audited.client ?? (await directory.client(named.namedId ?? '').catch(() => undefined));
+    const client = audited.client ?? (await directory.client(namedId ?? '').catch(() => undefined));
     if (client) exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: audited.isApi };
+  }
+
+  // Apart, so that only what the work itself needs of the body is in memory while it waits.
+  function begin(): { namedId: string | undefined; result: Promise<Result> } {
+    const bytes = bytesOf(req);
+    req.body = undefined;
+    const named = clientRequestOf(req.headers, bytes);
+    exchange.held?.charge(heapWeight(named.parameters) - BODY_WEIGHT * bytes.length);
+    return { namedId: named.namedId, result: work({ ...named, realIp: exchange.realIp, request: exchange }, audited) };
   }
 }
 
-/** Responses must not be cached (RFC 6749, section 5.1). */
-export function noStore(_req: Request, res: Response, next: NextFunction): void {
+/**
+ * Begins a request that authenticates its caller: charges it to the account of those, and forbids caching its response
+ * (RFC 6749, section 5.1).
+ */
+export function beginAuthentication(req: Request, res: Response, next: NextFunction): void {
+  const { held } = exchangeOf(req);
+  held?.moveTo(OTHER_ACCOUNTS.authentication, held.part);
   res.setHeader('Cache-Control', 'no-store');
   res.setHeader('Pragma', 'no-cache');
   next();
@@ -150,7 +166,7 @@ export const issueToken = route({
   },
   errorBody: (error, { headers }) => (isStandardRequest(headers) ? oauthEnvelope(error) : errorEnvelope(error)),
   handlers: (services: OAuthServices) => [
-    noStore,
+    beginAuthentication,
     readBody,
     async (req, res) => {
       res.json(await withClient(services, req, (call, audited) => issueTokens(services, call, audited)));
@@ -170,7 +186,7 @@ const tokenBody: oas31.RequestBodyObject = {
 /** Returns the handlers that answer with the result of `work` for a token, once its client is authenticated. */
 function managing(work: (tokens: TokenManagement, token: string, client: ClientRecord) => Promise<object>) {
   return (services: OAuthServices) => [
-    noStore,
+    beginAuthentication,
     readBody,
     async (req: Request, res: Response): Promise<void> => {
       const { token, client } = await withClient(services, req, (call, audited) =>

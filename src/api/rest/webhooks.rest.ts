@@ -9,6 +9,7 @@ import { counterBy } from '../../lib/meters.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { BASIC_CHALLENGE, Refusal } from '../../platform/errors.ts';
+import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
 import { NOTIFICATION } from '../openapi/examples.ts';
 import { responses } from '../openapi/openapi-responses.ts';
 import { headersOf, type Operation, parameterOf, refTo } from '../openapi/operation.ts';
@@ -162,6 +163,7 @@ function taking({ notifications, webhookCredentials, rejectedWebhooks, webhookSi
       if (authorization !== undefined) rejectedWebhooks.addPassword(exchangeOf(req).realIp);
       throw rejectedWebhooks.add('password');
     }
+    exchangeOf(req).held?.moveTo(OTHER_ACCOUNTS.webhook);
     next();
   }
 

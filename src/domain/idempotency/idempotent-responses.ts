@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { notedIds, noteUsers } from '../../audit/noted-users.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { Refusal } from '../../platform/errors.ts';
+import { requestSignal } from '../../platform/database/tenant-db.ts';
+import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
 
 /** The scope of an idempotency key: the requests of one caller with one method and path. */
 interface KeyScope {
@@ -54,6 +55,8 @@ interface IdempotentResponsesDependencies {
 
 const KEPT_MS = 24 * 3_600_000;
 const MAX_WAIT_MS = 5_000;
+/** The greatest number of requests that wait for another one with the same key. */
+const MAX_WAITING = 32;
 const RETRY_MS = 50;
 
 /**
@@ -64,7 +67,7 @@ export class IdempotentResponses {
   readonly #deps: IdempotentResponsesDependencies;
   readonly #maxWaitMs: number;
   /** A mutex for each key, so that requests of this process with the same key run one after another. */
-  readonly #mutex = new KeyedMutex();
+  readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable, signalOf: requestSignal });
 
   constructor(deps: IdempotentResponsesDependencies) {
     this.#deps = deps;
@@ -111,7 +114,8 @@ export class IdempotentResponses {
 
   /**
    * Runs `work` while no other work of this process with the same name runs.
-   * @throws Refusal `idempotency_conflict` when waiting for the others takes longer than `maxWaitMs`.
+   * @throws Refusal `idempotency_conflict` when waiting for the others takes longer than `maxWaitMs`,
+   * `service_unavailable` when too many wait.
    */
   async #exclusively<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const late = new AbortController();

@@ -3,6 +3,7 @@ import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { requestSignal } from '../../platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { present } from '../users/identifiers.rules.ts';
 import type { UserRow } from '../users/users.service.ts';
@@ -12,8 +13,8 @@ import type { MigrationTableRow } from './migration-pages.service.ts';
 import { MigrationStore } from './migration-store.ts';
 import { type AppliedRow, countsOf, outcomeRowOf, RowApplication, type RowsToApply } from './row-application.ts';
 
-/** The greatest number of user migrations of one tenant that wait for the mutex. */
-const MAX_WAITING = 1_000;
+/** The greatest number of user migrations of one tenant that wait for the mutex. Each may hold 500 rows. */
+export const MAX_WAITING_MIGRATIONS = 32;
 
 /** The caller of a user migration, in the request with this correlation id. */
 export type MigrationCaller = Pick<Caller, 'nodeId' | 'subject' | 'correlationId'> &
@@ -45,7 +46,11 @@ export class UserMigrations {
    * A mutex for each tenant, so that its user migrations run one at a time. The database ensures the same across
    * processes; waiting here holds no connection.
    */
-  readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+  readonly #mutex = new KeyedMutex({
+    maxWaiting: MAX_WAITING_MIGRATIONS,
+    refusal: serviceUnavailable,
+    signalOf: requestSignal,
+  });
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
 

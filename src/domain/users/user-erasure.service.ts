@@ -4,7 +4,7 @@ import { identifierKey } from '../../lib/identifier-key.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { outsideRequest, withoutDeadline } from '../../platform/database/tenant-db.ts';
+import { outsideRequest, requestSignal, withoutDeadline } from '../../platform/database/tenant-db.ts';
 import { notFound, serviceUnavailable } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { IdempotentResponses } from '../idempotency/idempotent-responses.ts';
@@ -39,7 +39,7 @@ const BLANK = {
 export class UserErasure {
   readonly #deps: UserErasureDependencies;
   /** A mutex for each tenant, so that waiting erasures hold no connection. */
-  readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+  readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable, signalOf: requestSignal });
   readonly #store: UserStore;
 
   constructor(deps: UserErasureDependencies) {

@@ -4,7 +4,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import { BusUnavailableError, type OutgoingMessage, PUBLISH_DEADLINE_MS } from './event-bus.ts';
 
 const MAX_QUEUED_MESSAGES = 10_000;
-const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
+export const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
 const MESSAGE_OVERHEAD_BYTES = 64;
 
 interface PublishQueueOptions {

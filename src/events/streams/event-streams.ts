@@ -1,4 +1,4 @@
-import { heldResults, inRequest } from '../../platform/database/tenant-db.ts';
+import { heldMemory, inRequest } from '../../platform/database/tenant-db.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { EventLog, LoggedEvent } from './event-log.ts';
 import { FIRST_EVENTS, hasMore, PAGE_EVENTS, RetryingLog } from './event-log.ts';
@@ -46,7 +46,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   readonly #deps: Dependencies;
   readonly #queue = new EventQueue();
   /** The memory that the replayed page takes; undefined if no request waits for the stream. */
-  readonly #held = heldResults()?.apart();
+  readonly #held = heldMemory()?.apart();
   readonly #ended = new AbortController();
   readonly #start = Promise.withResolvers<bigint>();
   readonly #onAbort = () => this.end();

@@ -1,24 +1,26 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
+import { heapWeight } from '../../lib/heap-weight.ts';
 import { isJsonType, type KnownMembers, readInput } from '../../lib/json.ts';
-import { invalidRequest, payloadTooLarge, type Refusal, serviceUnavailable, tooLong } from '../../platform/errors.ts';
+import { invalidRequest, payloadTooLarge, type Refusal, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
-import { countBody, leaveBody } from './incomplete-bodies.ts';
 import { sendContinue } from './responses.ts';
 
 /** The longest time to receive a body, in ms; the same as Node's default for a whole request. */
 const MAX_MS = 300_000;
 /** How long, in ms, a body may take until its end without another check of the caller. */
 const RECHECK_MS = 500;
+/** What a byte of a body takes: it is in the body, and in the beginning that is captured for the audit record. */
+export const BODY_WEIGHT = 2;
 
 /**
  * Reads the body of a request, after sending 100 Continue if the client waits for it. Rejects with a 400 when the body
  * has a content encoding or takes more than five minutes, with `tooLarge` when it is longer than `maxBytes`, with a
- * 503 when the tenant's incomplete bodies take too much memory and it is the oldest, and with a 401 when the caller's
- * access has ended meanwhile. Never settles when the client leaves.
+ * 503 when requests hold too much memory and this one has to make room, and with a 401 when the caller's access has ended
+ * meanwhile. Never settles when the client leaves.
  */
 export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = payloadTooLarge): Promise<Buffer> {
-  const { req, found } = exchange;
+  const { req, found, held } = exchange;
   if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
     return Promise.reject(invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]));
   }
@@ -28,16 +30,11 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   const fromTick = performance.now();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const body = new GatheredBytes();
-  const tenant = found.nodeId;
-  const incomplete = {
-    get length() {
-      return body.length;
-    },
-    giveUp: () => stop(serviceUnavailable()),
-  };
+  const giveUp = held?.giveUp;
+  if (held) held.giveUp = stop;
   function take(chunk: Buffer): void {
     body.push(chunk);
-    countBody(incomplete, chunk.length, tenant);
+    held?.charge(BODY_WEIGHT * chunk.length);
     if (body.length > maxBytes) stop(tooLarge(maxBytes));
   }
   function stop(refusal: Refusal): void {
@@ -49,7 +46,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   const late = req.destroyed ? undefined : setTimeout(() => stop(tooSlow()), MAX_MS);
   function leave(): void {
     clearTimeout(late);
-    leaveBody(incomplete, tenant);
+    if (held) held.giveUp = giveUp;
   }
   function finish(): void {
     leave();
@@ -96,6 +93,7 @@ export async function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMem
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
   const value = await readInput(bytes, ({ message }) => invalidRequest([{ path: '', message }]), known);
+  exchange.held?.charge(heapWeight(value));
   exchange.audit.isBodyJson = true;
   return value;
 }

@@ -16,11 +16,18 @@ const MIN_BYTES = 16 * CHUNKS;
 
 /** Collects the beginning of a body. */
 class BodyPrefix {
-  readonly #kept = new GatheredBytes();
+  #kept = new GatheredBytes();
+  #maxBytes = KEPT_BYTES;
   readonly #shared: Buffer[] = [];
   #text: string | undefined;
   /** The length of the whole body, in bytes. */
   totalBytes = 0;
+
+  /** Keeps only the length, of a body that is not recorded. */
+  drop(): void {
+    this.#kept = new GatheredBytes();
+    this.#maxBytes = 0;
+  }
 
   push(chunk: Buffer): void {
     if (this.#shared.length > 0) {
@@ -28,7 +35,7 @@ class BodyPrefix {
       return;
     }
     this.totalBytes += chunk.length;
-    const freeBytes = KEPT_BYTES - this.#kept.length;
+    const freeBytes = this.#maxBytes - this.#kept.length;
     if (freeBytes > 0) this.#kept.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
   }
 

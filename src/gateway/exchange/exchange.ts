@@ -6,6 +6,7 @@ import type { SecretNames } from '../../audit/mask-keys.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { Refusal } from '../../platform/errors.ts';
+import type { HeldMemory } from '../../platform/held-memory.ts';
 import type { EndpointFlags } from '../endpoints/endpoint-flags.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Upstream } from '../endpoints/upstream.ts';
@@ -129,6 +130,8 @@ export class Exchange {
    * refused, even while a handler works on it.
    */
   isBroken = false;
+  /** What the request holds; undefined outside the gateway, where nothing is charged. */
+  held: HeldMemory | undefined;
   /** Whether no audit record of this request can be stored. */
   isUnrecordable = false;
 

@@ -11,7 +11,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { TENANT_TABLES } from '../../tables/tenant-tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
-import { ResultBudgets } from './held-results.ts';
+import { MAX_WAIT_MS } from '../held-memory.ts';
 import type { TableScopes } from './node-scope.ts';
 import {
   closeDeadConnections,
@@ -23,7 +23,7 @@ import {
   type ServerPool,
 } from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
-import { type CopyInto, heldResults, requestOf, TenantDb } from './tenant-db.ts';
+import { type CopyInto, heldMemory, requestOf, requestSignal, TenantDb } from './tenant-db.ts';
 
 /** What services that read or write rows by the time depend on. */
 export interface DbAndClock {
@@ -50,8 +50,6 @@ export interface Database extends AsyncDisposable {
   openOrm(): Promise<SqlMikroORM>;
   /** The semaphore with a permit for each connection, shared fairly among tenants. */
   connections: Semaphore;
-  /** The limits of the results that requests hold, by tenant. */
-  results: ResultBudgets;
   isEmbedded: boolean;
   /** A number that changes when another server is met at the address: it may lack what was last committed. */
   readonly generation: number;
@@ -66,8 +64,8 @@ export const SCHEMA_MIGRATIONS = resolve(import.meta.dirname, '../../../migratio
 const POOL_SIZE = 10;
 /** The number of connections reserved for work of no tenant: logins, consumers, audit records. */
 const RESERVED = 2;
-const MAX_WAITING = 2_000;
-const WAIT_MS = 10_000;
+/** The most statements that wait for a connection. */
+export const MAX_WAITING_STATEMENTS = 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** How long closing waits for the connections to a server, in milliseconds: half of the maximum time of a stop. */
 const CLOSE_TIMEOUT_MS = 5_000;
@@ -88,9 +86,10 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   // Without `mayBorrow`: a tenant with long statements could not return borrowed connections when another needs them.
   const connections = new Semaphore({
     ...('url' in location ? { permits: POOL_SIZE, reserved: RESERVED } : { permits: 1 }),
-    maxWaiting: MAX_WAITING,
-    waitMs: WAIT_MS,
+    maxWaiting: MAX_WAITING_STATEMENTS,
+    waitMs: MAX_WAIT_MS,
     refusal: serviceUnavailable,
+    signalOf: requestSignal,
   });
   const observed = new DatabaseMetrics(POOL_SIZE, connections);
   const { kysely, pool, servers, copyInto } =
@@ -101,7 +100,6 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     db,
     openOrm: () => openOrm(kysely, location),
     connections,
-    results: new ResultBudgets(),
     isEmbedded: 'dataDir' in location,
     get generation() {
       return servers?.generation ?? 0;
@@ -304,7 +302,7 @@ function countResults(connection: Executor): void {
   const execute = connection.executeQuery.bind(connection);
   connection.executeQuery = async (query, ...rest) => {
     const result = await execute(query, ...rest);
-    const error = heldResults()?.add(jsonLength(result), false);
+    const error = heldMemory()?.add(jsonLength(result), false);
     if (error) throw error;
     return result;
   };

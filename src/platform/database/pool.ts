@@ -174,13 +174,13 @@ export function countRows(
     override handleDataRow(row: { length: number }): void {
       if (this.#hasFailed) return;
       this.#bytes += row.length;
-      const { results, isReading = false } = this.#request;
-      const error = results.add(row.length, isReading);
+      const { held, isReading = false } = this.#request;
+      const error = held.add(row.length, isReading);
       if (!error) {
         super.handleDataRow(row);
         return;
       }
-      results.subtract(this.#bytes);
+      held.subtract(this.#bytes);
       this.handleError(error, this.#client.connection);
       this.#client.end().catch(() => undefined);
       // Otherwise it would end after the rest of the result.

@@ -13,8 +13,10 @@ import {
   sql,
 } from 'kysely';
 import { type FormedQuery, PreparedQueries } from '../../lib/fast/prepared-query.ts';
-import type { Semaphore } from '../../lib/semaphore.ts';
-import { GIVEN_UP, type HeldResults } from './held-results.ts';
+import { type Semaphore, UNIDENTIFIED } from '../../lib/semaphore.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import { serviceUnavailable } from '../errors.ts';
+import { GIVEN_UP, type HeldMemory, MAX_WAIT_MS } from '../held-memory.ts';
 import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
 import { sqlState } from './sql-state.ts';
 
@@ -162,7 +164,7 @@ const LINE_FEED = Buffer.from('\n');
 
 /** A request that waits for work. */
 export interface WaitingRequest {
-  results: HeldResults;
+  held: HeldMemory;
   /** Whether the duration of its statements is limited. */
   hasDeadline: boolean;
   /** Whether its current statements only read, and are repeated when they are given up. */
@@ -180,15 +182,20 @@ export function requestOf(statement: unknown): WaitingRequest | undefined {
 
 /**
  * Runs work that a request waits for: the duration of its statements is limited, they use the tenant's share of the
- * connections, and the results that it holds are limited.
+ * connections, and what it holds is charged to the request.
  */
-export function inRequest<Result>(results: HeldResults, work: () => Result): Result {
-  return waitingRequest.run({ results, hasDeadline: true }, work);
+export function inRequest<Result>(held: HeldMemory, work: () => Result): Result {
+  return waitingRequest.run({ held, hasDeadline: true }, work);
 }
 
-/** Returns the results that the request of the current async context holds; undefined if no request waits for it. */
-export function heldResults(): HeldResults | undefined {
-  return waitingRequest.getStore()?.results;
+/** Returns what the request of the current async context holds; undefined if no request waits for it. */
+export function heldMemory(): HeldMemory | undefined {
+  return waitingRequest.getStore()?.held;
+}
+
+/** Returns the signal that ends what the request of the current async context waits for. */
+export function requestSignal(): AbortSignal | undefined {
+  return heldMemory()?.signal;
 }
 
 /**
@@ -303,20 +310,25 @@ export class TenantDb<Tables extends object> {
   #reading<Result>(reads: () => Promise<Result>, nodeId: string): Promise<Result> {
     const waiting = this.#transaction.getStore() ? undefined : waitingRequest.getStore();
     if (!waiting) return this.#withConnection(reads, nodeId);
-    return waiting.results.read((mayRead) =>
+    return waiting.held.read((mayRead) =>
       waitingRequest.run({ ...waiting, isReading: true }, () =>
         this.#withConnection(() => (mayRead() ? reads() : Promise.reject(GIVEN_UP)), nodeId),
       ),
     );
   }
 
-  /** Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. */
+  /**
+   * Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. A request without
+   * a tenant waits 10 s at most, even if the server does not answer.
+   */
   async #withConnection<Result>(work: () => Promise<Result>, nodeId?: string): Promise<Result> {
     if (this.#transaction.getStore()) return work();
     const waiting = waitingRequest.getStore();
     const { connections, timedOut } = this.#limits;
     try {
-      return await connections.run(waiting && (waiting.results.nodeOf() ?? nodeId), work);
+      const owner = waiting?.held.nodeId;
+      const running = connections.run(waiting && (owner ?? nodeId ?? UNIDENTIFIED), work);
+      return await (waiting && owner === undefined ? withTimeout(running, MAX_WAIT_MS, serviceUnavailable) : running);
     } catch (error) {
       throw waiting?.hasDeadline && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
     }

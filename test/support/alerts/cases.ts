@@ -387,6 +387,10 @@ export const CASES: readonly AlertCase[] = [
     labels: { instance: 'gateway-1:4001', reason: 'peer' },
     description: 'gateway-1:4001 closes connections of clients (peer).',
   }),
+  repeated('PortcullisMemoryExhausted', 5, `portcullis_memory_refusals_total{account="tenant",${GATEWAY_1}}`, {
+    labels: { account: 'tenant', instance: 'gateway-1:4001' },
+    description: 'gateway-1:4001 refuses requests whose account holds the most memory (tenant).',
+  }),
   repeated('PortcullisWebhookPasswordsGuessed', 5, webhookPasswords('repeated'), {
     description: 'The webhook receives wrong passwords: over 20 a minute from one address, or over 60 in total.',
   }),

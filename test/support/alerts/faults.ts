@@ -337,6 +337,31 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
+    name: 'a tenant sends bodies without their last byte',
+    runbook: 'errors.md#requests-are-refused-for-lack-of-memory',
+    fires: ['PortcullisMemoryExhausted'],
+    follows: { PortcullisErrors: 'what is refused for lack of memory is a 503' },
+    async make({ gateways: [gateway], token }, end) {
+      const { port } = new URL(gateway.baseUrl);
+      const head = `POST /graphql HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`;
+      // More than the total that the requests of a process may hold.
+      const sockets = Array.from({ length: 300 }, () => {
+        const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+        socket.write(`${head}Content-Length: 1000000\r\n\r\n${' '.repeat(999_999)}`);
+        return socket;
+      });
+      end.defer(() => {
+        for (const socket of sockets) socket.destroy();
+      });
+      again(end, 200, async () => {
+        const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+        socket.write(`${head}Content-Length: 1000000\r\n\r\n${' '.repeat(999_999)}`);
+        await delay(1_000);
+        socket.destroy();
+      });
+    },
+  },
+  {
     name: 'gateway.yaml is replaced by half a file',
     runbook: 'gateway-file.md#gatewayyaml-was-refused',
     fires: ['PortcullisGatewayFileRefused'],

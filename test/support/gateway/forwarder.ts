@@ -18,6 +18,7 @@ import { type ConnectionTimes, Gateway, ingress } from '../../../src/gateway/gat
 import { Upstreams } from '../../../src/gateway/proxy/upstreams.ts';
 import { EndpointTable, Services } from '../../../src/gateway/routing.ts';
 import { type Log, silentLog } from '../../../src/lib/log.ts';
+import { MemoryAccounts } from '../../../src/platform/held-memory.ts';
 import { ENDLESS } from '../harness/endless.ts';
 
 /** What an upstream saw of a request. */
@@ -138,6 +139,7 @@ function configOf({ services, endpoints, binding, guard }: ForwarderOptions): Ga
 /** Accepts every token, as one of a client. */
 const accepting = ({ clientOf }: ForwarderOptions) => ({
   checkSignature: async (token: string) => token,
+  principalOf: () => ({ nodeId: 'node' }),
   checkClaims: async (token: string) => ({ nodeId: '', clientId: clientOf?.(token), permissions: new Set() }),
   checkSession: async () => undefined,
 });
@@ -175,6 +177,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       nowMs,
     });
   const gateway = new Gateway({
+    memory: new MemoryAccounts(),
     chain: chainOf(config),
     trusts: compileTrust(trustProxy),
     cors: cors(['*']),

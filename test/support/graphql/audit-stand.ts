@@ -12,7 +12,7 @@ import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { normalTarget } from '../../../src/gateway/exchange/request-head.ts';
 import { refuse } from '../../../src/gateway/exchange/responses.ts';
 import type { Log } from '../../../src/lib/log.ts';
-import { ResultBudgets } from '../../../src/platform/database/held-results.ts';
+import { MemoryAccounts } from '../../../src/platform/held-memory.ts';
 import { ENDLESS } from '../harness/endless.ts';
 
 /** A schema whose fields, arguments and input fields have the names of secrets, and others. */
@@ -86,7 +86,6 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()) {
     watch: ENDLESS,
     passGuards: async () => undefined,
     recordOperation: (record) => audit.recordOperation(record),
-    results: new ResultBudgets(),
     log,
     maxCost: 100_000,
     introspection: true,
@@ -107,9 +106,12 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()) {
       refuse(exchange, error, log);
     }
   });
-  door.on('upgrade', (req, socket, head) =>
-    runtime.accept(new Exchange(req, new ServerResponse(req), { socket, head })),
-  );
+  const memory = new MemoryAccounts();
+  door.on('upgrade', (req, socket, head) => {
+    const exchange = new Exchange(req, new ServerResponse(req), { socket, head });
+    exchange.held = memory.open('unidentified');
+    runtime.accept(exchange);
+  });
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/graphql`;
   return {

@@ -27,7 +27,7 @@ import { refuse } from '../../../src/gateway/exchange/responses.ts';
 import { PageCursors } from '../../../src/lib/keyset.ts';
 import type { Log } from '../../../src/lib/log.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
-import { ResultBudgets } from '../../../src/platform/database/held-results.ts';
+import { MemoryAccounts } from '../../../src/platform/held-memory.ts';
 import { auditErasureIn } from '../harness/audit-seals.ts';
 import { beforeTests } from '../harness/before-tests.ts';
 import { scratchDatabase } from '../harness/databases.ts';
@@ -155,7 +155,6 @@ export async function startStandOn(database: Database, { services: replaced, ...
     watch,
     passGuards: async () => undefined,
     recordOperation: (record) => records.push(record),
-    results: new ResultBudgets(),
     log,
     maxCost: 5_000,
     persistedMode: 'off',
@@ -166,6 +165,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
     graphiql: {},
     ...deps,
   });
+  const memory = new MemoryAccounts();
   const door = createServer((req, res) => {
     const exchange = new Exchange(req, res);
     exchange.correlationId = String(req.headers['x-correlation-id'] ?? 'none');
@@ -178,6 +178,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
   });
   door.on('upgrade', (req, socket, head) => {
     const exchange = new Exchange(req, new ServerResponse(req), { socket, head });
+    exchange.held = memory.open('unidentified');
     server.handle(exchange);
   });
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));

@@ -19,9 +19,9 @@ import {
 import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audit/noted-users.ts';
 import type { Clock } from '../../../events/streams/clock.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
-import { jsonLength } from '../../../lib/json-slices.ts';
+import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { inTurn } from '../../../lib/turns.ts';
-import { heldResults } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { EventExecutions, type EventSource } from './event-executions.ts';
@@ -72,7 +72,6 @@ export function createEngine({
 }: EngineOptions) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const executions = new EventExecutions(new SharedResults((event) => observer.deliveryOf(event)), clock);
-  const subscriptions = new OpenSubscriptions();
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   const reference = (args: ExecutionArgs) => execute({ ...args, ...settings });
   const operations = jit ? new CompiledOperations({ reference, areVariablesGood, fragmentsOf }) : { run: reference };
@@ -82,8 +81,7 @@ export function createEngine({
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
     execute: (args: ExecutionArgs) =>
       observer.run(args, (given) => executedOnce(given, (actual) => executed(actual, operations))),
-    subscribe: (args: ExecutionArgs) =>
-      observer.run(args, (given) => subscribe({ ...given, ...settings }, executions, subscriptions)),
+    subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, executions)),
   };
 }
 
@@ -120,17 +118,17 @@ function parseWithinLimits(source: string | Source): DocumentNode {
 async function subscribe(
   args: ExecutionArgs,
   executions: EventExecutions,
-  subscriptions: OpenSubscriptions,
 ): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
   const validated = validateSubscriptionArgs(args);
   if (!('schema' in validated)) return { errors: validated };
   const { principal } = validated.contextValue as GraphqlContext;
-  const close = subscriptions.open(principal.nodeId, lengthOf(validated));
+  const held = heldMemory();
+  // A refusal is this operation's error, until its results can end with one.
+  if (held) held.giveUp = undefined;
+  if (held?.charge(subscriptionBytes(validated)) === false)
+    throw limitError('the open subscriptions of this tenant use too much memory: end some, or use shorter documents');
   const source = await createSourceEventStream(validated);
-  if (!(Symbol.asyncIterator in source)) {
-    close();
-    return source;
-  }
+  if (!(Symbol.asyncIterator in source)) return source;
   const subscription = {
     nodeId: principal.nodeId,
     key: resultKeyOf(validated, principal),
@@ -143,11 +141,25 @@ async function subscribe(
     noteUsers(notedIn(result), notes);
     return result;
   });
-  return untilClosed(results, close);
+  return untilRefused(results);
 }
 
-function lengthOf({ document, rawVariableValues = {} }: ValidatedSubscriptionArgs): number {
-  return (document.loc?.end ?? 0) + jsonLength(rawVariableValues);
+/** A subscription without its document and variables: its stream, its queue and its place among the others, in bytes. */
+export const SUBSCRIPTION_BYTES = 4 * 1024;
+/** A token of a document in memory: itself, and its share of the nodes that refer to it. */
+const TOKEN_BYTES = 280;
+/** The variables of a subscription are held as they were sent, as they were coerced, and as its record has them. */
+const COPIES = 3;
+
+/** Returns about the memory of a subscription, in bytes. */
+export function subscriptionBytes({
+  document,
+  rawVariableValues = {},
+}: Pick<ValidatedSubscriptionArgs, 'document' | 'rawVariableValues'>): number {
+  let tokens = 0;
+  for (let token = document.loc?.startToken; token; token = token.next ?? undefined) tokens += 1;
+  const text = document.loc?.source.body ?? '';
+  return SUBSCRIPTION_BYTES + tokens * TOKEN_BYTES + COPIES * (textWeight(text) + heapWeight(rawVariableValues));
 }
 
 const NOTED = Symbol('noted users');
@@ -158,31 +170,25 @@ function notedIn(result: object): Iterable<string> {
 }
 
 /**
- * Counts the memory of a subscription's result until the next one is asked for, since it has been sent by then. Calls
- * `close` when the subscription ends.
+ * Counts the memory of a subscription's result until the next one is asked for, since it has been sent by then. If the
+ * memory is needed for others, the subscription ends with the refusal.
  */
-function untilClosed(
+function untilRefused(
   results: AsyncIterable<ExecutionResult> | ExecutionResult,
-  close: () => void,
 ): AsyncIterable<ExecutionResult> | ExecutionResult {
-  if (!(Symbol.asyncIterator in results)) {
-    close();
-    return results;
-  }
-  const held = heldResults();
+  const held = heldMemory();
+  if (!(Symbol.asyncIterator in results) || !held) return results;
   const iterator = results[Symbol.asyncIterator]();
+  const giveUp = () => void iterator.return?.();
+  held.giveUp = giveUp;
   const mapped: AsyncIterableIterator<ExecutionResult> = {
     async next() {
-      held?.lowerTo(0);
-      const next = await iterator.next().catch((error: unknown) => {
-        close();
-        throw error;
-      });
-      if (next.done) close();
+      held.lowerTo(0);
+      const next = await iterator.next();
+      if (held.refusal) throw held.refusal;
       return next;
     },
     async return() {
-      close();
       return (await iterator.return?.()) ?? { done: true, value: undefined };
     },
     [Symbol.asyncIterator]: () => mapped,
@@ -198,39 +204,4 @@ async function execution(args: ValidatedSubscriptionArgs): Promise<ExecutionResu
   const event = { ...args, contextValue, externalAbortSignal: undefined };
   const result = await notingUsers(notes, () => executeSubscriptionEvent(event));
   return notes.notedUsers ? Object.assign(result, { [NOTED]: notes.notedUsers }) : result;
-}
-
-/** The maximum memory of one tenant's open subscriptions in this process, in bytes: 16,384 with short documents. */
-const MAX_OPEN_BYTES = 256 * 1024 * 1024;
-/** The approximate memory of a subscription without its document and variables, in bytes. */
-const SUBSCRIPTION_BYTES = 16 * 1024;
-
-/** Limits the memory of each tenant's open subscriptions. */
-export class OpenSubscriptions {
-  readonly #bytes = new Map<string, number>();
-
-  /**
-   * Opens a subscription whose document and variables are so many characters long. Returns a function that closes it.
-   * @throws GraphQLError `LIMIT_EXCEEDED` when the tenant's subscriptions would take too much.
-   */
-  open(nodeId: string, characters: number): () => void {
-    // The text is kept, and the parsed document or the request's body too.
-    const bytes = SUBSCRIPTION_BYTES + 2 * characters;
-    if (this.#change(nodeId, bytes) > MAX_OPEN_BYTES) {
-      this.#change(nodeId, -bytes);
-      throw limitError('the open subscriptions of this tenant use too much memory: end some, or use shorter documents');
-    }
-    let isOpen = true;
-    return () => {
-      if (isOpen) this.#change(nodeId, -bytes);
-      isOpen = false;
-    };
-  }
-
-  #change(nodeId: string, bytes: number): number {
-    const total = (this.#bytes.get(nodeId) ?? 0) + bytes;
-    if (total === 0) this.#bytes.delete(nodeId);
-    else this.#bytes.set(nodeId, total);
-    return total;
-  }
 }

@@ -5,7 +5,7 @@ import { isShort, limitedJson, SLICE_LENGTH } from '../../../lib/json-slices.ts'
 import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
 import { inTurn } from '../../../lib/turns.ts';
-import { heldResults } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 
@@ -146,7 +146,7 @@ export class ErrorMask {
     }
     const masked = given ? { ...result, errors } : { ...result };
     const whole = given ? { ...masked, errors: errors.map(formatted) } : masked;
-    const held = heldResults();
+    const held = heldMemory();
     try {
       const text = await limitedJson(whole, maxBytes, (bytes) => held?.raiseTo(bytes));
       return text === undefined ? pageTooLarge() : { ...masked, stringify: () => text };

@@ -11,7 +11,7 @@ import {
 import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { isShort, limitedJson } from '../../../lib/json-slices.ts';
-import { heldResults } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { isOverload } from '../../../platform/errors.ts';
 import type { SharedPrincipal } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
@@ -70,14 +70,14 @@ const SHARED = Symbol('shared');
  */
 export async function holdText(length: number): Promise<void> {
   try {
-    await heldResults()?.raiseTo(length);
+    await heldMemory()?.raiseTo(length);
   } catch {
     throw new SlowConsumerError();
   }
 }
 
 /** The approximate number of characters of results that are kept for subscribers that are behind. */
-const KEPT_CHARACTERS = 4 * 1024 * 1024;
+export const KEPT_CHARACTERS = 4 * 1024 * 1024;
 /** The memory that a kept result takes in addition to its text, counted in characters. */
 const OWN_WEIGHT = 512;
 

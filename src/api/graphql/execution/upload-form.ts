@@ -5,11 +5,13 @@ import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { AccessEnd } from '../../../access/revocation/access-watch.ts';
+import { BODY_WEIGHT } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { countBody, leaveBody } from '../../../gateway/exchange/incomplete-bodies.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
+import { heapWeight } from '../../../lib/heap-weight.ts';
 import { isObject, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
 import { invalidRequest, payloadTooLarge, Refusal, serviceUnavailable } from '../../../platform/errors.ts';
+import type { HeldMemory } from '../../../platform/held-memory.ts';
 import { Upload } from '../kit/upload.ts';
 import { KNOWN_MEMBERS } from './operation-request.ts';
 
@@ -98,9 +100,7 @@ export class UploadForm {
   readonly #req: IncomingMessage;
   readonly #parser: BusboyInstance;
   readonly #maxBytes: number;
-  readonly #tenant: string | undefined;
-  /** What precedes the file. */
-  readonly #preface = { length: 0, giveUp: () => this.refuse(serviceUnavailable()) };
+  readonly #held: HeldMemory | undefined;
   readonly #unwatch: () => void;
   readonly #pause: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<GraphQLParams>();
@@ -115,12 +115,14 @@ export class UploadForm {
   #isStopped = false;
 
   private constructor(
-    { req, found }: Exchange,
+    { req, held }: Exchange,
     parser: BusboyInstance,
     { limits: { maxBytes, maxPauseMs }, watch }: UploadDependencies,
   ) {
     this.#req = req;
-    this.#tenant = found.nodeId;
+    // What precedes the file is held until the form ends; the file streams through.
+    this.#held = held;
+    if (held) held.giveUp = this.#giveUp;
     this.#unwatch = watch((end) => this.refuse(end === 'unknown' ? serviceUnavailable() : new InvalidTokenError(end)));
     this.#parser = parser;
     this.#maxBytes = maxBytes;
@@ -169,7 +171,6 @@ export class UploadForm {
     this.#isStopped = true;
     this.#unwatch();
     clearTimeout(this.#pause);
-    leaveBody(this.#preface, this.#tenant);
     this.#req.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose).pause();
     this.#file?.destroy();
   }
@@ -183,6 +184,8 @@ export class UploadForm {
     this.stop();
   }
 
+  readonly #giveUp = (refusal: Refusal): void => this.refuse(refusal);
+
   readonly #onData = (chunk: Buffer): void => {
     this.#pause.refresh();
     this.#bytes += chunk.length;
@@ -193,8 +196,7 @@ export class UploadForm {
       this.refuse(badPart('', `has too many bytes before the file: ${ORDER}`));
       return;
     }
-    this.#preface.length += chunk.length;
-    countBody(this.#preface, chunk.length, this.#tenant);
+    this.#held?.charge(BODY_WEIGHT * chunk.length);
   };
 
   readonly #onEnd = (): void => {
@@ -243,6 +245,7 @@ export class UploadForm {
       throw badPart(name, 'is too long: operations and map together have at most 1 MiB');
     if (name === 'operations') {
       this.#operations = parseOperations(value);
+      this.#held?.charge(heapWeight(this.#operations));
       this.#next = 'map';
       return;
     }
@@ -252,7 +255,6 @@ export class UploadForm {
 
   #begin(name: string | undefined, file: Readable): void {
     this.#file = file;
-    leaveBody(this.#preface, this.#tenant);
     // The stream fails together with the form, even if it is not read.
     file.on('error', () => undefined);
     if (this.#next !== 'file' || !this.#map) throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);

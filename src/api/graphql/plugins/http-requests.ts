@@ -3,6 +3,7 @@ import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { errorEnvelope, refusalHeaders, statusOf } from '../../../gateway/exchange/refusals.ts';
+import { heapWeight } from '../../../lib/heap-weight.ts';
 import {
   ExactNumber,
   isObject,
@@ -47,6 +48,8 @@ export function useHttpRequests(
       const { exchange, body = Buffer.alloc(0), params: read } = serverContext;
       setRequestParser(async () => {
         const params = read ?? (await parseParams(body));
+        // Those of a form are charged as they are read.
+        if (!read) exchange.held?.charge(heapWeight(params));
         audits.came(exchange, params);
         if (Array.isArray(params)) {
           if (exchange.req.headers['idempotency-key'] !== undefined) {

@@ -2,7 +2,7 @@ import type { ExecutionResult } from 'graphql';
 import { type Plugin, processRegularResult } from 'graphql-yoga';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
-import { heldResults } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/error-masking.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import { once } from '../execution/shared-results.ts';
@@ -54,7 +54,7 @@ export function useHttpResults(
           masked.push(maskedOne);
           texts.push(text);
         }
-        heldResults()?.lowerTo(MAX_RESULT_BYTES - bytesLeft);
+        heldMemory()?.lowerTo(MAX_RESULT_BYTES - bytesLeft);
         audits.answered(exchange, texts);
         setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
       } else {
@@ -66,7 +66,7 @@ export function useHttpResults(
           return;
         }
         const maskedResult = await mask.result(result, exchange);
-        heldResults()?.lowerTo(maskedResult.stringify?.().length ?? SLICE_LENGTH);
+        heldMemory()?.lowerTo(maskedResult.stringify?.().length ?? SLICE_LENGTH);
         const masked = withStatus(maskedResult);
         setResult(masked);
         const isOk = !masked.errors?.some(({ extensions }) => extensions.http);

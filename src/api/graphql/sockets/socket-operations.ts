@@ -16,7 +16,7 @@ import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { isObject } from '../../../lib/json.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { inTurn } from '../../../lib/turns.ts';
-import { heldResults } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { Refusal } from '../../../platform/errors.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
@@ -329,7 +329,7 @@ function sendingShared(
         const shared = sharedOf(next.value);
         const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
         const text = shared?.text ?? masked?.stringify?.();
-        heldResults()?.lowerTo(text?.length ?? SLICE_LENGTH);
+        heldMemory()?.lowerTo(text?.length ?? SLICE_LENGTH);
         if (text === undefined) return { done: false, value: masked ?? next.value };
         if (text.length > SLICE_LENGTH) await holdText(text.length);
         const span = shared?.startDelivery?.('websocket');

@@ -4,16 +4,18 @@ import { CloseCode, handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { AccessEnd, AccessWatch } from '../../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { type KnownMembers, parsedOrNone, parseInput } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inTurn } from '../../../lib/turns.ts';
-import type { ResultBudgets } from '../../../platform/database/held-results.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
 import { type OperationRecord, type SocketExtra, SocketOperations, TRY_AGAIN_LATER } from './socket-operations.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024;
+/** The memory of an operation on a WebSocket without its message, in bytes. */
+const MESSAGE_BYTES = 1_024;
 const PING_MS = 12_000;
 /**
  * The number of bytes that may wait to be sent on a socket before it is paused, so that no more messages are read from
@@ -54,7 +56,6 @@ interface SocketsDependencies {
   protocol: Server<SocketExtra>;
   recordOperation(record: OperationRecord): void;
   watch: Pick<AccessWatch, 'watch'>;
-  results: ResultBudgets;
   log: Log;
 }
 
@@ -128,11 +129,13 @@ export class GraphqlSockets {
   }
 
   #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
-    const { protocol, recordOperation, watch, results, log } = this.#deps;
+    const { protocol, recordOperation, watch, log } = this.#deps;
     // Resolves when the frame is sent, so that a slow client slows its subscriptions instead of filling memory.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
     const operations = new SocketOperations(exchange, recordOperation);
     this.#operations.set(socket, operations);
+    const giveUp = () => close(socket, TRY_AGAIN_LATER, 'Try Again Later', CLOSE_WAIT_MS);
+    if (exchange.held) exchange.held.giveUp = giveUp;
     // Any message, including a ping, may cause a response: a client that reads none of them is paused, so its pongs are
     // not read either.
     const slowDown = () => {
@@ -153,6 +156,7 @@ export class GraphqlSockets {
       send,
       admit: (principal) => {
         extra.principal = principal;
+        exchange.held?.moveTo(principal.nodeId);
         // The client may have disconnected while its token was checked.
         if (socket.readyState !== socket.OPEN) return;
         unwatch = watch.watch(principal, (end) => {
@@ -173,16 +177,19 @@ export class GraphqlSockets {
             if (this.#isStopping || hasEnded || socket.readyState !== socket.OPEN) return;
             // Nothing more is read until the message is processed.
             socket.pause();
-            const held = results.begin(() => extra.principal?.nodeId);
+            const held = exchange.held?.apart();
             const handled = inTurn(() => {
               if (!slowDown()) socket.resume();
-              return inRequest(held, () => handle(messageOf(String(data))));
+              const text = String(data);
+              const message = messageOf(text);
+              held?.charge(MESSAGE_BYTES + textWeight(text) + heapWeight(message));
+              return held ? inRequest(held, () => handle(message)) : handle(message);
             });
             const failed = (err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
               socket.close(INTERNAL_ERROR, 'Internal server error');
             };
-            handled.catch(failed).finally(() => held.end());
+            handled.catch(failed).finally(() => held?.end());
           });
         },
       },

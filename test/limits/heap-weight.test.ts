@@ -1,0 +1,14 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, inject, it } from 'vitest';
+
+const SEEDS = inject('isThorough') ? 1_000 : 100;
+
+it('D6-25: the weight of a parsed value is never below what it takes of the heap, divided by 1.5', () => {
+  const program = join(import.meta.dirname, '../support/limits/measure-values.ts');
+  const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', program, String(SEEDS)], { encoding: 'utf8' });
+  expect(stderr.replaceAll(/^.*Warning.*$|^\(Use .*$/gm, '').trim()).toBe('');
+  const { measured, worst } = JSON.parse(stdout);
+  expect(measured).toBe(SEEDS);
+  expect(worst.ratio, JSON.stringify(worst)).toBeLessThan(1.5);
+});
