@@ -92,7 +92,10 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     chain.commit();
     keeper.stop();
     let isSettled = await auditWriter.stop(LAST_DRAIN_MS);
-    const closing = isSettled ? withTimeout(keeper.close(spool.owner), LAST_DRAIN_MS) : Promise.resolve();
+    // A start that failed has recorded nothing; its database may be unusable.
+    const hasRecorded = chain.head.index >= 0;
+    const closing =
+      isSettled && hasRecorded ? withTimeout(keeper.close(spool.owner), LAST_DRAIN_MS) : Promise.resolve();
     await closing.catch((error: unknown) => {
       isSettled = false;
       onError(error);

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { respelt } from '../../lib/spelling.ts';
 import { secretOf } from './secret-file.ts';
-import { GROUPS } from './variables.ts';
+import { DEFAULT_ADMIN_PORT, DEFAULT_PORT, GROUPS } from './variables.ts';
 
 /** The schema of each environment variable; `readConfig` checks how they fit together. */
 export const envSchema = z.object({
@@ -201,13 +201,18 @@ function missing(given: Given, production: boolean): string[] {
 
 /** Returns a message for each conflict between variables that are each valid. */
 function clashes(given: Given, production: boolean): string[] {
-  const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off' } = given;
+  const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off', PORTCULLIS_ROLE: role } = given;
+  const [port, adminPort] = [given.PORT ?? DEFAULT_PORT, given.ADMIN_PORT ?? DEFAULT_ADMIN_PORT].map(Number);
   const isSet = (name: keyof Env) => given[name] !== undefined;
   const sasl = (['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const).filter(isSet);
   const jwtSecrets = ['JWT_SECRET_USER', 'JWT_SECRET_DISCOVER', 'JWT_SECRET_LEGACY'].flatMap(
     (name) => given[name] ?? [],
   );
   const all: [isClash: boolean, message: string][] = [
+    [
+      role !== 'worker' && port !== 0 && port === adminPort,
+      `PORT and ADMIN_PORT must differ: both are ${port}, and both listeners bind to HOST`,
+    ],
     [sasl.length % 3 !== 0, 'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be set together'],
     [
       new Set(jwtSecrets).size !== jwtSecrets.length,

@@ -36,6 +36,8 @@ function about<Schema extends z.ZodType>(schema: Schema, words: About): Schema {
   return schema.meta({ ...words });
 }
 
+export const DEFAULT_PORT = 4000;
+export const DEFAULT_ADMIN_PORT = 4001;
 const GENERATED = 'generated once into `DATA_DIR`';
 
 function rotating<Schema extends z.ZodType>(schema: Schema, name: string): Schema {
@@ -68,11 +70,11 @@ const process = {
     description: 'the address that both listeners bind to',
     unset: '`127.0.0.1`; in production `0.0.0.0`',
   }),
-  PORT: about(port.default(4000), {
+  PORT: about(port.default(DEFAULT_PORT), {
     description: 'port of the public listener; 0 selects a free port',
     role: 'gateway',
   }),
-  ADMIN_PORT: about(port.default(4001), {
+  ADMIN_PORT: about(port.default(DEFAULT_ADMIN_PORT), {
     description: 'port of the listener for `/metrics`, `/livez` and `/readyz`; keep it private',
   }),
   PUBLIC_URL: about(httpUrl.optional(), {

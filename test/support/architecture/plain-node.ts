@@ -11,7 +11,7 @@ export interface ValueImport {
   names: readonly string[];
 }
 
-const FOLDERS = '{src,scripts,tools,client/src,test/support}/**/*.ts';
+const FOLDERS = '{src,scripts,tools,client/src}/**/*.ts';
 /** A static import or re-export with names, unless it is of types only. */
 const STATIC =
   /^(?:import|export)\s+(?!type\b)(?:(?<whole>\w+)\s*,?\s*)?(?:\{(?<names>[^}]*)\}\s*)?from\s+'(?<specifier>[^']+)'/gm;

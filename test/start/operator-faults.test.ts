@@ -1,0 +1,155 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
+import { realDatabase } from '../support/harness/databases.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { createTopics, deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { emptyFolder, migratedFolder } from '../support/start/folders.ts';
+import { type Ended, runCli, spawnInstance, type Variables } from '../support/start/process.ts';
+
+const LONG = 'x'.repeat(32);
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  HOST: '127.0.0.1',
+  PUBLIC_URL: 'https://portcullis.example',
+  JWT_SECRET_USER: `${LONG}1`,
+  JWT_SECRET_DISCOVER: `${LONG}2`,
+  JWT_SECRET_LEGACY: `${LONG}3`,
+  SECRET_PEPPER: LONG,
+  WEBHOOK_USERNAME: 'chain',
+  WEBHOOK_PASSWORD: 'the password of the chain',
+};
+
+/** Matches a stack trace, also as the member of a line of the log. */
+const STACK = /\n\s+at |\\n\s+at /;
+
+function expectPlain({ stdout, stderr }: Ended): void {
+  expect(stderr).not.toMatch(STACK);
+  expect(stdout).not.toMatch(STACK);
+}
+
+/** Starts a process that does not run, and a command on the same stores. Neither prints where in the program it failed. */
+async function refusals(variables: Variables, command: readonly string[] = ['client', 'list']) {
+  await using folder = await emptyFolder();
+  const env = { DATA_DIR: folder.path, ...variables };
+  await using instance = spawnInstance(env);
+  const started = await instance.ended;
+  const commanded = await runCli(command, env);
+  expectPlain(started);
+  expectPlain(commanded);
+  return { started, commanded };
+}
+
+describe('a start that the operator can mend', () => {
+  it.each([
+    ['PORT and ADMIN_PORT equal', { PORT: '4100', ADMIN_PORT: '4100' }, 'both are 4100'],
+    ['PORT equal to the default of ADMIN_PORT', { PORT: '4001', ADMIN_PORT: '' }, 'both are 4001'],
+    ['ADMIN_PORT equal to the default of PORT', { PORT: '', ADMIN_PORT: '4000' }, 'both are 4000'],
+    ['both on every address', { HOST: '0.0.0.0', PORT: '4100', ADMIN_PORT: '4100' }, 'both are 4100'],
+  ])('D1-04 D1-14: with %s ends with 78 before it listens', async (_name, variables, message) => {
+    const { started, commanded } = await refusals(variables, ['config', 'check']);
+    expect(started).toMatchObject({ code: 78, stdout: '', stderr: expect.stringContaining(message) });
+    expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
+  });
+
+  it('D1-04: a worker, which has one listener, may use any port for it', async () => {
+    const { code, stdout } = await runCli(['config', 'check'], {
+      PORTCULLIS_ROLE: 'worker',
+      DATABASE_URL: 'postgres://127.0.0.1/rows',
+      REDIS_URL: 'redis://127.0.0.1',
+      KAFKA_BROKERS: '127.0.0.1:9092',
+      ADMIN_PORT: '4000',
+    });
+    expect({ code, hasPort: stdout.includes('4000') }).toEqual({ code: 0, hasPort: true });
+  });
+
+  it('D1-14: a gateway.yaml that cannot be read is named', async () => {
+    const { started } = await refusals({ GATEWAY_CONFIG: '/proc/self/mem' });
+    expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('/proc/self/mem') });
+  });
+
+  it('D1-07 D1-14: a DATA_DIR in use is named, by a start and by a command', async () => {
+    await using folder = await migratedFolder();
+    await using _running = await startPortcullis({ dataDir: folder.path });
+    const { started, commanded } = await refusals({ DATA_DIR: folder.path });
+    for (const { code, stderr } of [started, commanded])
+      expect([code, stderr]).toEqual([1, expect.stringContaining(folder.path)]);
+  });
+
+  it('D1-14: secrets that others may read are named', async () => {
+    await using folder = await migratedFolder();
+    const file = join(folder.path, 'secret');
+    await writeFile(file, LONG);
+    await chmod(file, 0o644);
+    const { started } = await refusals({ DATA_DIR: folder.path, SECRET_PEPPER_FILE: join(file, 'none') });
+    expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('SECRET_PEPPER_FILE') });
+  });
+
+  it('D1-14: stores that cannot be reached are named', async () => {
+    const [port = 0] = await freePorts(1);
+    const { started, commanded } = await refusals({ DATABASE_URL: `postgres://me:hidden@127.0.0.1:${port}/rows` });
+    for (const { code, stderr } of [started, commanded]) {
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`127.0.0.1:${port} does not respond`)]);
+      expect(stderr).not.toContain('hidden');
+    }
+    await using folder = await migratedFolder();
+    const brokers = `127.0.0.1:${port}`;
+    const env = { DATA_DIR: folder.path, KAFKA_BROKERS: brokers };
+    const kafka = await refusals(env, ['transactions', 'replay', '--dlq']);
+    for (const { code, stderr } of [kafka.started, kafka.commanded]) {
+      expect([code, stderr]).toEqual([1, expect.stringContaining(brokers)]);
+    }
+  });
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operator can mend', () => {
+  const prefix = topicPrefix();
+  const stack = new AsyncDisposableStack();
+  let stores: Variables;
+  beforeAll(async () => {
+    const brokers = serviceAddress('kafka');
+    await createTopics(brokers, prefix, ALL_TOPICS);
+    stack.defer(() => deleteTopics(brokers, prefix));
+    const redis = stack.use(await freshRedis());
+    stores = { ...PRODUCTION, REDIS_URL: redis.url, KAFKA_BROKERS: brokers, TOPIC_PREFIX: prefix };
+  });
+  afterAll(() => stack.disposeAsync());
+
+  it('D1-11 D1-14: an empty schema', async () => {
+    await using database = await freshDatabase();
+    const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url });
+    expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
+    expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining('run portcullis migrate') });
+  });
+
+  it('D1-11 D1-14: an older schema', async () => {
+    await using database = await realDatabase();
+    await withPostgres(database.url, (client) =>
+      client.query('delete from mikro_orm_migrations where name = (select max(name) from mikro_orm_migrations)'),
+    );
+    const { started } = await refusals({ ...stores, DATABASE_URL: database.url });
+    expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
+  });
+
+  it('D1-14: a database that is missing', async () => {
+    await using database = await realDatabase();
+    const missing = new URL(database.url);
+    missing.pathname = '/absent_database';
+    const first = await refusals({ ...stores, DATABASE_URL: missing.href });
+    expect(first.started).toMatchObject({ code: 1, stderr: expect.stringContaining('no database with this name') });
+  });
+
+  it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s', async (variable) => {
+    await using database = await realDatabase();
+    const [port = 0] = await freePorts(1);
+    await using taken = createServer().listen(port, '127.0.0.1');
+    const { started } = await refusals({ ...stores, DATABASE_URL: database.url, [variable]: String(port) });
+    expect(started).toMatchObject({ code: 1, stderr: expect.stringContaining(`set ${variable}`) });
+    expect(taken.listening).toBe(true);
+  });
+});
