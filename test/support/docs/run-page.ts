@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../start/process.ts';
 import { differences } from './answers.ts';
-import { furnishCommands } from './commands.ts';
 import type { Block } from './markdown.ts';
 import { type Step, stepsOf } from './plan.ts';
 
@@ -29,7 +28,6 @@ export async function followed(page: string, reader: Reader): Promise<string[]> 
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-docs-'));
   try {
     await furnish(folder, reader);
-    await using _commands = await furnishCommands(folder);
     const steps = stepsOf(page);
     const text = (block: Block) => replaced(block.text, reader.instead);
     for (const [index, { block }] of steps.entries()) await writeFile(join(folder, fileOf(block, index)), text(block));
@@ -55,11 +53,11 @@ function answered({ answer }: Step, output: string, { instead }: Reader): string
   }
 }
 
-/** A folder in which `node` is this checkout's. */
+/** A folder in which `node` and the program are this checkout's. */
 async function furnish(folder: string, { files = {}, dataDir }: Reader): Promise<void> {
   await mkdir(join(folder, 'path'));
   await symlink(process.execPath, join(folder, 'path/node'));
-  for (const name of ['node_modules', 'schema', 'src']) await symlink(join(ROOT, name), join(folder, name));
+  for (const name of ['bin', 'node_modules', 'schema', 'src']) await symlink(join(ROOT, name), join(folder, name));
   if (dataDir !== undefined) await symlink(dataDir, join(folder, '.data'));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
 }

@@ -1,0 +1,208 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMAND_NAMES } from '../../src/cli/commands.ts';
+import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
+import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
+import { embeddedClusterDir } from '../../src/platform/config/data-dir.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
+import { message } from '../support/events/recorder.ts';
+import {
+  createTopics,
+  deleteTopics,
+  freshDatabase,
+  freshRedis,
+  kafkaConnection,
+  topicPrefix,
+} from '../support/services/isolation.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { emptyFolder, migratedFolder, type TestFolder } from '../support/start/folders.ts';
+import { ROOT } from '../support/start/process.ts';
+
+const NODE = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
+const PROGRAM = join(ROOT, 'bin/portcullis');
+const STACK = /\n\s+at /;
+
+/** Where the commands of a run work, and what former ones have made. */
+interface Run {
+  env: NodeJS.ProcessEnv;
+  folder: TestFolder;
+  ids: Record<string, string>;
+}
+
+/** A step of a run: a command with its arguments, and what must be in its output. */
+interface Step {
+  args(run: Run): readonly string[];
+  prints: RegExp;
+  input?: string;
+  /** The name by which later steps know a member of the document that the command prints. */
+  keeps?: readonly [id: string, member: string];
+}
+
+/** Runs `bin/portcullis` as an operator does, in another folder than the repository's. */
+async function portcullis({ env, folder }: Run, args: readonly string[], input = '') {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(PROGRAM, args, { cwd: folder.path, env: { PATH, HOME, ...env } });
+  child.stdin.on('error', () => undefined).end(input);
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code: Number(code), out, err };
+}
+
+/** Every command but `start` and `simulate transaction`, which need one another, in an order in which each has what it needs. */
+const STEPS: Readonly<Record<string, Step>> = {
+  'config check': { args: () => [], prints: /LOG_LEVEL/ },
+  migrate: { args: () => [], prints: /migrations/ },
+  seed: { args: () => ['--json'], prints: /"demo"/ },
+  'node create': { args: () => ['--name', 'Acme', '--id', NODE], prints: new RegExp(NODE) },
+  'reference load': { args: ({ folder }) => [join(folder.path, 'platform.ndjson')], prints: /1/ },
+  'client create': {
+    args: () => [
+      '--node',
+      NODE,
+      '--name',
+      'Machine',
+      '--grants',
+      'client_credentials',
+      '--scopes',
+      'accounts:read',
+      '--json',
+    ],
+    prints: /client_secret/,
+    keeps: ['client', 'client_id'],
+  },
+  'client list': { args: () => ['--node', NODE], prints: /Machine/ },
+  'client rotate-secret': { args: ({ ids }) => [ids.client ?? ''], prints: /./ },
+  'client disable': { args: ({ ids }) => [ids.client ?? ''], prints: /disabled/ },
+  'supervisor create': {
+    args: () => ['--node', NODE, '--username', 'grace', '--role', 'viewer', '--json'],
+    prints: /password/,
+    keeps: ['supervisor', 'id'],
+  },
+  'supervisor set-password': {
+    args: ({ ids }) => [ids.supervisor ?? ''],
+    input: 'correct horse battery staple\n',
+    prints: /./,
+  },
+  'supervisor unlock': { args: ({ ids }) => [ids.supervisor ?? ''], prints: /./ },
+  'supervisor disable': { args: ({ ids }) => [ids.supervisor ?? ''], prints: /disabled/ },
+  'users import': { args: ({ folder }) => [join(folder.path, 'users.csv'), '--node', NODE], prints: /1/ },
+  'users erase': { args: ({ ids }) => [ids.user ?? ''], prints: /./ },
+  'transactions replay': { args: () => ['--dlq'], prints: /^[01] messages of transactions\.user\.dlq published/m },
+  recover: { args: () => ['--since', '2026-11-21T10:00:00Z'], prints: /^Revoked the tokens of \d+ clients/m },
+  'audit list': { args: () => ['--json'], prints: /^/ },
+  'audit verify': { args: () => [], prints: /^OK/ },
+  completion: { args: () => [], prints: /^complete /m },
+};
+
+/** The commands of a running instance: `start` is ended by SIGTERM once the other has done its work. */
+const OF_A_RUNNING_INSTANCE = ['start', 'simulate transaction'];
+
+async function furnished(env: NodeJS.ProcessEnv, folder: TestFolder): Promise<Run> {
+  await writeFile(join(folder.path, 'users.csv'), 'wallet_address,email\n0xd0c1,one@program.example\n');
+  const chain = {
+    topic: 'reference.chains',
+    key: '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c01',
+    value: { name: 'A chain', version: 1 },
+  };
+  await writeFile(join(folder.path, 'platform.ndjson'), `${JSON.stringify(chain)}\n`);
+  const { NODE_COMPILE_CACHE } = process.env;
+  return { env: { NODE_COMPILE_CACHE, ...env }, folder, ids: {} };
+}
+
+/** Runs every command in order. `userOf` returns the id of the user that the import has made. */
+async function expectAllToRun(run: Run, userOf: () => Promise<string>): Promise<void> {
+  for (const [name, { args, prints, input, keeps }] of Object.entries(STEPS)) {
+    if (name === 'users erase') run.ids.user = await userOf();
+    const { code, out, err } = await portcullis(run, [...name.split(' '), ...args(run)], input);
+    expect({ name, code, out, err }).toEqual({
+      name,
+      code: 0,
+      out: expect.stringMatching(prints),
+      err: expect.not.stringMatching(STACK),
+    });
+    if (keeps) run.ids[keeps[0]] = JSON.parse(out)[keeps[1]];
+  }
+}
+
+/** Starts the program, posts a transaction to it, and ends it. */
+async function expectToServe(run: Run): Promise<void> {
+  const { PATH = '', HOME = '' } = process.env;
+  const env = { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...run.env };
+  const child = spawn(PROGRAM, ['start'], { cwd: run.folder.path, env });
+  const errors = text(child.stderr);
+  try {
+    const ended = once(child, 'close');
+    let printed = '';
+    let found: RegExpExecArray | null = null;
+    while (!found) {
+      const [more] = await Promise.race([once(child.stdout, 'data'), ended.then(() => [undefined])]);
+      if (more === undefined) throw new Error(`start has ended: ${await errors}`);
+      printed += more;
+      found = /"base_url":"(?<url>[^"]+)".*"msg":"started"/.exec(printed);
+    }
+    child.stdout.resume();
+    const { status } = await fetch(`${found.groups?.url}/health`);
+    expect(status).toBe(200);
+    const posted = await portcullis(run, ['simulate', 'transaction', '--json']);
+    expect(posted).toMatchObject({ code: 0, err: '' });
+    child.kill('SIGTERM');
+    expect([...(await ended), await errors]).toEqual([0, null, '']);
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+/** The id of the user of the import. */
+async function importedUser(location: Parameters<typeof openDatabase>[0]): Promise<string> {
+  await using database = await openDatabase(location);
+  const rows = await database.db
+    .unscoped('a test')
+    .run((k) => k.selectFrom('users').select('id').where('email', '=', 'one@program.example'));
+  return rows[0]?.id ?? '';
+}
+
+it('D1-12: (every command has such a run, a new one too)', () => {
+  expect([...Object.keys(STEPS), ...OF_A_RUNNING_INSTANCE].sort()).toEqual([...COMMAND_NAMES].sort());
+});
+
+it('D1-12: the program prints its help and its version wherever it is started', async () => {
+  const run = promisify(execFile);
+  expect((await run(PROGRAM, ['--version'], { cwd: '/' })).stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
+  expect((await run(PROGRAM, ['--help'], { cwd: '/' })).stdout).toContain('recover');
+});
+
+describe('bin/portcullis on an embedded instance', () => {
+  it('D1-12 D6-18: every command does its work', async () => {
+    await using folder = await migratedFolder();
+    const run = await furnished({ DATA_DIR: folder.path }, folder);
+    await expectAllToRun(run, () => importedUser({ dataDir: embeddedClusterDir(folder.path) }));
+    await expectToServe(run);
+  });
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'bin/portcullis on real servers', () => {
+  const prefix = topicPrefix();
+  const stack = new AsyncDisposableStack();
+  let env: NodeJS.ProcessEnv;
+  beforeAll(async () => {
+    const brokers = serviceAddress('kafka');
+    await createTopics(brokers, prefix, ALL_TOPICS);
+    stack.defer(() => deleteTopics(brokers, prefix));
+    const [database, redis] = [stack.use(await freshDatabase()), stack.use(await freshRedis())];
+    const bus = stack.adopt(new KafkaBus(kafkaConnection(prefix), () => undefined), (opened) => opened.stop());
+    await bus.publish([message(`${TOPICS.user}.dlq`, 'user-1')]);
+    env = { DATABASE_URL: database.url, REDIS_URL: redis.url, KAFKA_BROKERS: brokers, TOPIC_PREFIX: prefix };
+  });
+  afterAll(() => stack.disposeAsync());
+
+  it('D1-12 D6-18: every command does its work', async () => {
+    await using folder = await emptyFolder();
+    const run = await furnished({ DATA_DIR: folder.path, ...env }, folder);
+    await expectAllToRun(run, () => importedUser({ url: env.DATABASE_URL ?? '' }));
+    await expectToServe(run);
+  });
+});
