@@ -19,6 +19,7 @@ import {
   kafkaConnection,
   topicPrefix,
 } from '../support/services/isolation.ts';
+import { freePorts } from '../support/services/ports.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { emptyFolder, migratedFolder, type TestFolder } from '../support/start/folders.ts';
 import { ROOT } from '../support/start/process.ts';
@@ -110,7 +111,9 @@ async function furnished(env: NodeJS.ProcessEnv, folder: TestFolder): Promise<Ru
   };
   await writeFile(join(folder.path, 'platform.ndjson'), `${JSON.stringify(chain)}\n`);
   const { NODE_COMPILE_CACHE } = process.env;
-  return { env: { NODE_COMPILE_CACHE, ...env }, folder, ids: {} };
+  // `seed` writes the address of the instance down before it is started.
+  const [port = 0] = await freePorts(1);
+  return { env: { NODE_COMPILE_CACHE, PORT: String(port), ADMIN_PORT: '0', ...env }, folder, ids: {} };
 }
 
 /** Runs every command in order. `userOf` returns the id of the user that the import has made. */
@@ -131,7 +134,7 @@ async function expectAllToRun(run: Run, userOf: () => Promise<string>): Promise<
 /** Starts the program, posts a transaction to it, and ends it. */
 async function expectToServe(run: Run): Promise<void> {
   const { PATH = '', HOME = '' } = process.env;
-  const env = { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...run.env };
+  const env = { PATH, HOME, ...run.env };
   const child = spawn(PROGRAM, ['start'], { cwd: run.folder.path, env });
   const errors = text(child.stderr);
   try {
