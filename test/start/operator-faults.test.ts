@@ -26,11 +26,12 @@ const PRODUCTION = {
 };
 
 /** Matches a stack trace, also as the member of a line of the log. */
-const STACK = /\n\s+at |\\n\s+at /;
+const STACK = /(?:^|\n|\\n)\s+at /;
 
+/** Checks that what ended a process has no stack trace. A warning may have one: a store that is slow for a moment ends nothing. */
 function expectPlain({ stdout, stderr }: Ended): void {
   expect(stderr).not.toMatch(STACK);
-  expect(stdout).not.toMatch(STACK);
+  for (const line of stdout.split('\n')) if (!line.startsWith('{"level":"warn"')) expect(line).not.toMatch(STACK);
 }
 
 /** Starts a process that does not run, and a command on the same stores. Neither prints where in the program it failed. */
