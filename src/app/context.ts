@@ -85,11 +85,14 @@ export async function createContext({ config, secrets, log: given, overrides, st
   const audit = openAudit({ config, secrets, database, bus, log, nowMs, trail: overrides.audit, stack });
   const publicPath = URL.parse(config.publicUrl ?? '')?.pathname.replace(/\/$/, '') ?? '';
   const publicUrl = { value: config.publicUrl ?? '', path: publicPath };
-  const health = new Health({
-    database: () => database.checkHealth(),
-    cache: () => cache.checkHealth(),
-    bus: () => bus.checkHealth(),
-  });
+  const health = new Health(
+    {
+      database: () => database.checkHealth(),
+      cache: () => cache.checkHealth(),
+      bus: () => bus.checkHealth(),
+    },
+    () => audit.spool.isFull,
+  );
   stack.defer(() => health.stop());
   const streaming: EventStreamsOptions = {
     log: databaseEventLog(db),

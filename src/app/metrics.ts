@@ -51,7 +51,7 @@ function partMetrics({ health, changes }: Context): Metric[] {
       name: 'portcullis_part_up',
       help: '1 if the last health check of the dependency succeeded, otherwise 0.',
       labelNames: ['part'],
-      read: () => Object.entries(health.report().checks).map(([part, state]) => [{ part }, Number(state === 'ok')]),
+      read: () => Object.entries(health.stores).map(([part, state]) => [{ part }, Number(state === 'ok')]),
     }),
     gauge(
       'portcullis_revocation_lag_seconds',
@@ -61,9 +61,10 @@ function partMetrics({ health, changes }: Context): Metric[] {
   ];
 }
 
-function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
+function spoolMetrics({ spool, auditWriter, auditLost, auditUnrecorded }: Context): Metric[] {
   return [
     auditLost,
+    auditUnrecorded,
     gauge(
       'portcullis_audit_spool_records',
       'Audit records in the spool that are not in the database yet.',
@@ -74,6 +75,11 @@ function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
       'portcullis_audit_spool_age_seconds',
       'Seconds since an audit record was last written to the database while others wait; 0 if none wait.',
       () => spool.waitedMs / 1_000,
+    ),
+    gauge(
+      'portcullis_audit_spool_bytes_until_full',
+      'Bytes until the audit spool is full, by its limit or by the free space of its disk.',
+      () => spool.bytesUntilFull().catch(() => undefined),
     ),
     gauge(
       'portcullis_audit_spool_full',

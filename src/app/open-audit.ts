@@ -20,7 +20,7 @@ import { sealSink } from './stores.ts';
 export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
 
 interface AuditDependencies {
-  config: Pick<Config, 'auditSpoolDir' | 'auditCheckpoints' | 'auditMaskedNames'>;
+  config: Pick<Config, 'auditSpoolDir' | 'auditSync' | 'auditCheckpoints' | 'auditMaskedNames'>;
   secrets: Pick<Secrets, 'auditKeys'>;
   database: Database;
   bus: EventBus;
@@ -47,16 +47,19 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     sink: sealSink(config, () => bus),
     onError: (error) => log.error({ err: error }, 'could not copy an audit checkpoint outside the database'),
   });
-  const lost = counterBy('reason', ['spool', 'database', 'refused'], {
+  const lost = counterBy('reason', ['spool', 'sync', 'database', 'refused'], {
     name: 'portcullis_audit_records_lost_total',
-    help: 'Audit records that were never stored: the spool failed, or the database rejected them (see refused.ndjson).',
+    help: 'Audit records that were not stored: the spool or its sync failed, or the database rejected them (see refused.ndjson).',
   });
   const onLost = (reason: string, message: string) => (error: unknown, line: { length: number }) => {
     lost.inc({ reason });
     log.error({ err: error, bytes: line.length }, message);
   };
-  const spool = AuditSpool.open({ dir: config.auditSpoolDir, onDrained: (owner) => keeper.close(owner) });
+  const { auditSpoolDir: dir, auditSync: isSynced } = config;
+  const spool = AuditSpool.open({ dir, isSynced, onDrained: (owner) => keeper.close(owner) });
   const chain = new AuditChain(spool.owner, spool, {
+    ...(isSynced && { sync: () => spool.sync() }),
+    onUnsynced: onLost('sync', 'could not sync the audit spool; a crash of the machine may lose an audit record'),
     onLost: onLost('spool', 'could not store an audit record'),
     onFault: (error) => log.error({ err: error }, 'could not send a response'),
   });
@@ -71,7 +74,7 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
   const onError = (error: unknown) =>
     log.error({ err: error }, 'could not write audit records to the database; keeping them in the spool');
   const refused = new RefusedRecords({
-    dir: config.auditSpoolDir,
+    dir,
     nowMs,
     insert: (line) => store.insertAll([Buffer.from(line)]),
     takesOthers: () => store.takesOthers(),
@@ -103,12 +106,14 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     spool.close(isSettled);
     refused.close();
   });
+  const recorder = new AuditLog(chain, log, new SecretNames({ mask: config.auditMaskedNames }));
   return {
     spool,
     auditWriter,
     auditSeals: seals,
     auditRefused: refused,
     auditLost: lost,
-    audit: trail ?? new AuditLog(chain, log, new SecretNames({ mask: config.auditMaskedNames })),
+    auditUnrecorded: recorder.unrecorded,
+    audit: trail ?? recorder,
   };
 }

@@ -223,6 +223,7 @@ function graphqlOf(
       await authenticator.check(principal);
     },
     watch: context.watch,
+    isAuditFull: () => context.spool.isFull,
     passGuards: async (principal, exchange) => {
       if (exchange.upgrade) requirePermissions(principal);
       await guards.check(exchange, principal);

@@ -81,7 +81,7 @@ function* causes(error: unknown): Generator<Error> {
 const EXIT_FAILED = 1;
 const EXIT_CONFIG = 78;
 /**
- * The longest time that a stop may take, in milliseconds, even if a store hangs; acknowledged work is already durable.
+ * The longest time that a stop may take, in milliseconds, even if a store hangs; acknowledged work already survives the process.
  */
 export const STOP_DEADLINE_MS = 10_000;
 /**
@@ -184,7 +184,7 @@ function heedSignals() {
   return { stopped, onHangup };
 }
 
-/** Ends the process on an uncaught error, which leaves it in an unknown state; acknowledged work is durable. */
+/** Ends the process on an uncaught error, which leaves it in an unknown state; acknowledged work survives the process. */
 function dieOfTheUncaught(log: FlushableLog): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => {

@@ -89,7 +89,6 @@ export async function startService({ config, secrets, log: given, overrides = {}
       checks: context.health.report().checks,
       hasSeenStores: context.health.hasSeenAll,
       isDraining,
-      isAuditFull: context.spool.isFull,
       excludesStores,
     });
   const admin = adminServer(readiness, metrics);

@@ -79,6 +79,10 @@ export interface ChainHead {
 interface ChainHandlers {
   /** Called with each record that cannot be stored, and the error. */
   onLost(error: unknown, record: UnchainedRecord): void;
+  /** Makes the disk write what is stored, if records must survive a crash of the machine. */
+  sync(): Promise<void>;
+  /** Called with the error of `sync`, and each record that may not be on the disk. */
+  onUnsynced(error: unknown, record: UnchainedRecord): void;
   /** Called with what an `onStored` callback throws. */
   onFault(error: unknown): void;
 }
@@ -108,8 +112,8 @@ export class AuditChain {
   }
 
   /**
-   * Adds a record. Calls `onStored` once it is in the spool or has been passed to `onLost`; an error that it throws
-   * reaches neither the caller nor the other callbacks.
+   * Adds a record. Calls `onStored` once it is in the spool, and synced if there is a `sync`, or has been passed to
+   * `onLost` or `onUnsynced`; an error that it throws reaches neither the caller nor the other callbacks.
    */
   add(record: UnchainedRecord, onStored?: () => void): void {
     this.#records.push(record);
@@ -119,7 +123,7 @@ export class AuditChain {
     else this.#end ??= setImmediate(() => this.commit());
   }
 
-  /** Stores all records added so far, and calls their callbacks. */
+  /** Stores all records added so far, and calls their callbacks, after the sync if there is one. */
   commit(): void {
     if (this.#end) clearImmediate(this.#end);
     this.#end = undefined;
@@ -128,6 +132,18 @@ export class AuditChain {
     this.#waiting = [];
     this.#characters = 0;
     this.#store(records);
+    const { sync, onUnsynced } = this.#handlers;
+    const answer = () => this.#answer(waiting);
+    if (!sync || records.length === 0) answer();
+    else
+      sync()
+        .catch((error: unknown) => {
+          for (const record of records) onUnsynced?.(error, record);
+        })
+        .then(answer);
+  }
+
+  #answer(waiting: readonly (() => void)[]): void {
     for (const onStored of waiting) {
       try {
         onStored();

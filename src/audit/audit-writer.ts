@@ -8,7 +8,7 @@ import { AUDIT_COLUMNS, isChainedLine, jsonOf } from './audit-record.ts';
 import type { AuditSpool } from './spool.ts';
 
 /** Called with the spooled line of an audit record that the database refuses, and its error. */
-type OnRefused = (error: unknown, line: Buffer) => void;
+type OnRefused = (error: unknown, line: Buffer) => void | Promise<void>;
 
 interface Refusal {
   error: unknown;
@@ -81,7 +81,7 @@ export class AuditStore {
     onGap: (line: Buffer) => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
     const refusals = await this.#refusals(lines, onGap);
-    for (const { error, line } of refusals) (isRefusedValue(error) ? onBadValue : onRefused)(error, line);
+    for (const { error, line } of refusals) await (isRefusedValue(error) ? onBadValue : onRefused)(error, line);
   }
 
   /**

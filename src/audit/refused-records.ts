@@ -57,11 +57,11 @@ export class RefusedRecords {
   }
 
   /**
-   * Adds a refused record; it is stored when this returns.
+   * Adds a refused record; it is on the disk when this resolves.
    * @throws the spool's errors.
    */
-  add(line: string): void {
-    this.#keep({ since: this.#options.nowMs(), line });
+  add(line: string): Promise<void> {
+    return this.#keep({ since: this.#options.nowMs(), line });
   }
 
   /** Retries every refused record once, including those that dead processes left. */
@@ -76,18 +76,20 @@ export class RefusedRecords {
         const entry: Entry = JSON.parse(String(text));
         if (entry.pass === pass) end.abort();
         // Appended again before the spool removes it.
-        if (entry.pass === pass || !(await this.#isSettled(entry))) this.#keep({ ...entry, pass });
+        if (entry.pass === pass || !(await this.#isSettled(entry))) await this.#keep({ ...entry, pass });
       },
       { batchSize: 1, signal: end.signal },
     );
   }
 
-  #keep(entry: Entry): void {
-    this.#opened().append(JSON.stringify(entry));
+  #keep(entry: Entry): Promise<void> {
+    const spool = this.#opened();
+    spool.append(JSON.stringify(entry));
+    return spool.sync();
   }
 
   #opened(): AuditSpool {
-    this.#spool ??= AuditSpool.open({ dir: this.#folder });
+    this.#spool ??= AuditSpool.open({ dir: this.#folder, isSynced: true });
     return this.#spool;
   }
 
@@ -98,7 +100,7 @@ export class RefusedRecords {
       await insert(line);
     } catch (error) {
       if (nowMs() - since < GIVEN_UP_AFTER_MS || !(await takesOthers())) return false;
-      appendFileSync(join(dir, FILE), `${line}\n`, { mode: 0o600 });
+      appendFileSync(join(dir, FILE), `${line}\n`, { mode: 0o600, flush: true });
       onGivenUp(error, line);
     }
     return true;

@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fdatasync,
+  fdatasyncSync,
+  fsync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { makeFolder } from '../lib/files.ts';
 
@@ -186,19 +197,30 @@ type SpoolLogOptions = {
   segmentBytes: number;
   /** The most bytes of lines that are also held in memory, so that they need not be read back from the file. */
   memoryBytes: number;
+  /** Whether `sync` is called after each append. */
+  isSynced: boolean;
 };
 
 /** The bytes written to test whether a full disk has free space again; more than one line needs. */
 const PROBE_BYTES = 64 * 1024;
 
-/** The file that lines are appended to. Its first `bytes` bytes are whole lines. */
-type ActiveSegment = { path: string; fd: number; bytes: number };
+/**
+ * The file that lines are appended to. Its first `bytes` bytes are whole lines. `isNamed` says whether the disk has its
+ * entry in the folder, and `hasFailed` whether a sync of it has failed.
+ */
+type ActiveSegment = { path: string; fd: number; bytes: number; isNamed: boolean; hasFailed: boolean };
 
 /** The spool of this process: appends lines to segments, and reads them from memory as long as they fit there. */
 export class SpoolLog extends SegmentChain {
   readonly #options: SpoolLogOptions;
   // The active segment is in the chain too, once it has a line.
   #active: ActiveSegment | undefined;
+  /** The segments with lines that no sync has begun to write, and those of the sync in progress, which closes them. */
+  #unsynced = new Set<ActiveSegment>();
+  #inSync = new Set<ActiveSegment>();
+  /** The last sync that has begun, and the one that begins after it and includes all lines appended until then. */
+  #syncing: Promise<unknown> = Promise.resolve();
+  #next: Promise<void> | undefined;
   #sequence = 0;
   /** The number of lines that have not been consumed yet. */
   pendingLines = 0;
@@ -228,8 +250,21 @@ export class SpoolLog extends SegmentChain {
   }
 
   /**
-   * Checks whether the disk has free space by writing a test file, because the free space reported ignores quotas.
-   * Never throws.
+   * Resolves when all lines appended so far are on the disk, past its cache. Calls made during a sync share the next one.
+   * @throws the system's error. The segments concerned take no further line: after a failed sync the kernel may drop the
+   * pages, and another sync of the same file would succeed without them.
+   */
+  sync(): Promise<void> {
+    if (!this.#next) {
+      this.#next = this.#syncing.then(() => this.#syncAll());
+      this.#syncing = this.#next.catch(() => undefined);
+    }
+    return this.#next;
+  }
+
+  /**
+   * Checks whether the disk takes lines by writing a test file, because the free space reported ignores quotas. Never
+   * throws.
    */
   hasRoom(): boolean {
     try {
@@ -239,6 +274,7 @@ export class SpoolLog extends SegmentChain {
         rmSync(path);
         // Random bytes, because a compressing file system would store zeros in almost no space.
         writeWhole(fd, randomBytes(PROBE_BYTES));
+        if (this.#options.isSynced) fdatasyncSync(fd);
       } finally {
         closeSync(fd);
       }
@@ -310,6 +346,22 @@ export class SpoolLog extends SegmentChain {
     if (this.#active.bytes === 0) this.add({ path: this.#active.path, bytes: encoded.length });
     else this.grow(encoded.length);
     this.#active.bytes += encoded.length;
+    if (this.#options.isSynced) this.#unsynced.add(this.#active);
+  }
+
+  async #syncAll(): Promise<void> {
+    this.#next = undefined;
+    const segments = this.#unsynced;
+    [this.#inSync, this.#unsynced] = [segments, new Set()];
+    try {
+      for (const segment of segments) await syncSegment(segment);
+    } finally {
+      this.#inSync = new Set();
+      if (this.#active?.hasFailed) this.#active = undefined;
+      for (const segment of segments) {
+        if (segment !== this.#active && !this.#unsynced.has(segment)) closeSync(segment.fd);
+      }
+    }
   }
 
   /** Removes what a failed write left. Abandons a segment that has no line yet or cannot be truncated. */
@@ -330,14 +382,34 @@ export class SpoolLog extends SegmentChain {
     this.#sequence += 1;
     const path = this.#options.segmentPath(this.#sequence);
     makeFolder(dirname(path), 0o700);
-    return { path, fd: openSync(path, 'ax', 0o600), bytes: 0 };
+    return { path, fd: openSync(path, 'ax', 0o600), bytes: 0, isNamed: false, hasFailed: false };
   }
 
   #closeActive(): void {
     const active = this.#active;
     this.#active = undefined;
-    if (active !== undefined) closeSync(active.fd);
+    if (active && !this.#unsynced.has(active) && !this.#inSync.has(active)) closeSync(active.fd);
   }
+}
+
+const [dataSync, wholeSync] = [promisify(fdatasync), promisify(fsync)];
+
+/**
+ * Makes the disk write a segment: its lines, and once also its entry in the folder.
+ * @throws the system's error, now and for lines that were appended meanwhile.
+ */
+async function syncSegment(segment: ActiveSegment): Promise<void> {
+  if (segment.hasFailed) throw new Error('an earlier sync of this audit segment has failed');
+  segment.hasFailed = true;
+  await dataSync(segment.fd);
+  if (!segment.isNamed) await syncFolder(dirname(segment.path));
+  Object.assign(segment, { isNamed: true, hasFailed: false });
+}
+
+/** Makes the disk write the entries of a folder. @throws the system's error. */
+async function syncFolder(path: string): Promise<void> {
+  const fd = openSync(path, 'r');
+  await wholeSync(fd).finally(() => closeSync(fd));
 }
 
 function writeWhole(fd: number, bytes: Buffer): void {

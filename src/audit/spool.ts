@@ -1,4 +1,5 @@
 import { readdirSync, rmSync, statSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileLock } from '../lib/file-lock.ts';
 import { makeFolder } from '../lib/files.ts';
@@ -85,6 +86,8 @@ export type AuditSpoolOptions = {
   maxBytes?: number;
   segmentBytes?: number;
   memoryBytes?: number;
+  /** Whether lines must survive a crash of the machine: `sync` is called after each append. */
+  isSynced?: boolean;
   /**
    * Called with the name of a dead process when all lines that it left have been written to the database, before its
    * lock is removed. When it rejects, it is called again by the next drain.
@@ -95,8 +98,10 @@ export type AuditSpoolOptions = {
 type DrainOptions = { batchSize: number; batchBytes?: number; signal?: AbortSignal };
 
 const MIB = 1024 * 1024;
-// Requests accepted before the spool was full may still append lines; one sixteenth is reserved for them.
-const RESERVE_DIVISOR = 16;
+/** The share at which the spool is full. Requests accepted before may still append lines, into the rest. */
+const FULL_SHARE = 15 / 16;
+/** The share below which a full spool is ready again, so that it does not turn with each batch. */
+const READY_SHARE = 0.8;
 const DISK_FULL_CODES = ['ENOSPC', 'EDQUOT'];
 
 /** Thrown when the spool, or the disk that it is on, has no free space for a line. */
@@ -123,7 +128,9 @@ export class AuditSpool {
   readonly #lock: FileLock;
   readonly #log: SpoolLog;
   #leftovers: Leftover[] = [];
+  /** Whether the disk refused the last lines. */
   #isDiskFull = false;
+  #isOverLimit = false;
   #isClosed = false;
   /** The number of lines that were skipped because a crash or damage made them unreadable. */
   damagedLines = 0;
@@ -132,7 +139,7 @@ export class AuditSpool {
   #listener: () => void = () => {};
 
   private constructor(options: AuditSpoolOptions) {
-    const { dir, maxBytes = 1024 * MIB, segmentBytes = 8 * MIB, memoryBytes = 8 * MIB } = options;
+    const { dir, maxBytes = 1024 * MIB, segmentBytes = 8 * MIB, memoryBytes = 8 * MIB, isSynced = false } = options;
     this.#dir = dir;
     this.#maxBytes = maxBytes;
     this.#onDrained = options.onDrained ?? (() => Promise.resolve());
@@ -143,6 +150,7 @@ export class AuditSpool {
       segmentPath: (sequence) => segmentPath(dir, owner, sequence),
       segmentBytes,
       memoryBytes,
+      isSynced,
     });
   }
 
@@ -158,11 +166,18 @@ export class AuditSpool {
   }
 
   /**
-   * Whether new requests must be refused. A disk counts as full from the first append that fails until a drain finds
-   * free space; requests accepted before that append still get their responses, though their lines are lost.
+   * Whether new requests must be refused. A disk counts as full from the first append or sync that fails until a drain
+   * finds that it takes lines; requests accepted before still get their responses, though their lines are lost.
    */
   get isFull(): boolean {
-    return this.#isDiskFull || this.bytesOnDisk >= this.#maxBytes - Math.floor(this.#maxBytes / RESERVE_DIVISOR);
+    this.#isOverLimit = this.bytesOnDisk >= this.#maxBytes * (this.#isOverLimit ? READY_SHARE : FULL_SHARE);
+    return this.#isDiskFull || this.#isOverLimit;
+  }
+
+  /** Resolves to the bytes until the spool is full: by its limit or, if that is less, by the free space of its disk. */
+  async bytesUntilFull(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.#dir);
+    return Math.min(Math.max(this.#maxBytes * FULL_SHARE - this.bytesOnDisk, 0), bavail * bsize);
   }
 
   get bytesOnDisk(): number {
@@ -209,6 +224,20 @@ export class AuditSpool {
       throw new SpoolFullError({ cause: error });
     }
     this.#listener();
+  }
+
+  /**
+   * Resolves when all lines appended so far are on the disk, past its cache. Calls made meanwhile share one sync.
+   * @throws the system's error; a crash of the machine may then lose lines that are not in the database.
+   */
+  async sync(): Promise<void> {
+    try {
+      await this.#log.sync();
+    } catch (error) {
+      this.#isDiskFull = true;
+      this.#listener();
+      throw error;
+    }
   }
 
   /** Adopts the segments of processes that have died meanwhile, and returns the number of those processes. */

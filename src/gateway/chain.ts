@@ -2,7 +2,15 @@ import { bearerOf, missingPermissions, type Principal, type SignedToken } from '
 import type { ClientGuards } from '../access/limits/guards.ts';
 import type { TokenAuthenticator } from '../access/tokens/token-authenticator.ts';
 import type { TokenClass } from '../platform/config/secrets.ts';
-import { forbidden, invalidRequest, noToken, notFound, Refusal, serviceUnavailable } from '../platform/errors.ts';
+import {
+  auditSpoolFull,
+  forbidden,
+  invalidRequest,
+  noToken,
+  notFound,
+  Refusal,
+  serviceUnavailable,
+} from '../platform/errors.ts';
 import type { Upstream } from './endpoints/upstream.ts';
 import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
 import { statusOf } from './exchange/refusals.ts';
@@ -149,13 +157,13 @@ function matchEndpoint(
   { table, aliases }: Pick<ChainDependencies, 'table' | 'aliases'>,
   services: Services,
 ): void {
-  const { req, found, held } = exchange;
-  const isRefused = exchange.isUnrecordable || held?.refusal !== undefined;
+  const { req, found, held, isUnrecordable } = exchange;
+  const unheld = held?.refusal === undefined ? undefined : serviceUnavailable();
+  const refusal = isUnrecordable ? auditSpoolFull() : unheld;
   const target = normalTarget(req.url ?? '');
   if (target) target.path = aliases.get(target.path) ?? target.path;
   const endpoint = target && table.match(req.method ?? '', target.path);
-  if (!target || !endpoint)
-    throw isRefused ? serviceUnavailable() : notFound(target ? table.absenceOf(target.path) : 'the path is ambiguous');
+  if (!target || !endpoint) throw refusal ?? notFound(target ? table.absenceOf(target.path) : 'the path is ambiguous');
   const service = services.serviceFor(endpoint, targetServer(exchange));
   if (service === undefined && endpoint.services.length > 0)
     throw notFound(`the endpoint belongs to ${endpoint.services.join(', ')}`);
@@ -163,7 +171,7 @@ function matchEndpoint(
   found.endpoint = endpoint;
   if (endpoint.doNotLog) exchange.audit.capture.request.drop();
   found.service = service;
-  if (isRefused && !endpoint.flags?.servesWhenAuditIsFull) throw serviceUnavailable();
+  if (refusal && !endpoint.flags?.servesWhenAuditIsFull) throw refusal;
   // The host of an absolute target overrides the Host field (RFC 9112 section 3.2.2).
   if (target.host !== undefined) req.headers.host = target.host;
   req.url = target.query === '' ? target.path : `${target.path}?${target.query}`;

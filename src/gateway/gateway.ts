@@ -207,7 +207,8 @@ export class Gateway {
 
   #answerUnparsed(error: ParserError, socket: Duplex, isFirst: boolean): void {
     const { remoteAddress = '' } = socket as Socket;
-    const unparsed = { ...readUnparsed(error, isFirst), remoteAddress };
+    const isUnrecordable = this.#deps.isAuditFull();
+    const unparsed = { ...readUnparsed(error, isFirst), remoteAddress, isUnrecordable };
     this.#deps.onUnparsed(unparsed, () => socket.end(unparsedResponse(unparsed, this.#deps.cors)));
   }
 

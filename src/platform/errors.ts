@@ -147,6 +147,11 @@ export function serviceUnavailable(cause?: unknown, retryAfterSeconds = 1): Refu
   return new Refusal('service_unavailable', { retryAfterSeconds, cause });
 }
 
+/** Makes the refusal of a request that cannot be recorded. */
+export function auditSpoolFull(): Refusal {
+  return new Refusal('service_unavailable', { retryAfterSeconds: 1, reason: 'the audit spool is full' });
+}
+
 /** Makes the refusal of a request whose work takes too long. */
 export function gatewayTimeout(cause?: unknown): Refusal {
   return new Refusal('gateway_timeout', { cause });

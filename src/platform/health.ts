@@ -5,6 +5,7 @@ import { withTimeout } from '../lib/with-timeout.ts';
 const PROBE_EVERY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 2_000;
 
+type Store = 'database' | 'cache' | 'bus';
 type StoreState = 'ok' | 'down';
 
 /** The body of the health routes' response. */
@@ -13,10 +14,10 @@ export interface HealthReport {
   version: string;
   /** Whole seconds since the process started. */
   uptime: number;
-  checks: { database: StoreState; cache: StoreState; bus: StoreState };
+  checks: Record<Store, StoreState> & { audit: 'ok' | 'full' };
 }
 
-type HealthProbes = Record<keyof HealthReport['checks'], () => Promise<void>>;
+type HealthProbes = Record<Store, () => Promise<void>>;
 
 /** The version of Portcullis, from `package.json`. */
 export const VERSION: string = JSON.parse(
@@ -26,14 +27,17 @@ export const VERSION: string = JSON.parse(
 /** A background probe of the stores, once a second, so that a health request never waits for a store. */
 export class Health {
   readonly #probes: HealthProbes;
-  readonly #checks: HealthReport['checks'] = { database: 'ok', cache: 'ok', bus: 'ok' };
+  readonly #isAuditFull: () => boolean;
+  /** The state of each store. */
+  readonly stores: Record<Store, StoreState> = { database: 'ok', cache: 'ok', bus: 'ok' };
   readonly #seen = new Set<string>();
   readonly #startedTick = performance.now();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #stopped = false;
 
-  constructor(probes: HealthProbes) {
+  constructor(probes: HealthProbes, isAuditFull: () => boolean) {
     this.#probes = probes;
+    this.#isAuditFull = isAuditFull;
   }
 
   /** Probes every store once, and then continues in the background. */
@@ -42,13 +46,14 @@ export class Health {
   }
 
   report(): HealthReport {
-    const { database, cache, bus } = this.#checks;
+    const audit = this.#isAuditFull() ? 'full' : 'ok';
+    const { database, cache, bus } = this.stores;
     const degraded = cache === 'down' || bus === 'down' ? 'degraded' : 'ok';
     return {
-      status: database === 'down' ? 'down' : degraded,
+      status: database === 'down' || audit === 'full' ? 'down' : degraded,
       version: VERSION,
       uptime: Math.floor((performance.now() - this.#startedTick) / 1000),
-      checks: { ...this.#checks },
+      checks: { ...this.stores, audit },
     };
   }
 
@@ -62,9 +67,9 @@ export class Health {
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }
 
-  async #probe(store: keyof HealthReport['checks']): Promise<void> {
+  async #probe(store: Store): Promise<void> {
     const state = await stateOf(this.#probes[store]);
-    this.#checks[store] = state;
+    this.stores[store] = state;
     if (state === 'ok') this.#seen.add(store);
     if (this.#stopped) return;
     const timer = setTimeout(() => void this.#probe(store), PROBE_EVERY_MS);
@@ -90,8 +95,6 @@ export interface ReadinessFacts {
   hasSeenStores: boolean;
   /** Whether the process is stopping: it finishes the work it has and accepts no new work. */
   isDraining: boolean;
-  /** Whether the audit spool is full, in which case requests are refused. */
-  isAuditFull: boolean;
   /** Whether stores that are down leave the process ready, since they are down for all processes. */
   excludesStores: boolean;
 }
@@ -99,7 +102,7 @@ export interface ReadinessFacts {
 /** The body of the response of `/readyz`. */
 export interface Readiness {
   status: 'ok' | 'degraded' | 'starting' | 'down' | 'draining';
-  checks: HealthReport['checks'] & { audit: 'ok' | 'full' };
+  checks: HealthReport['checks'];
 }
 
 /** The stores without which a role can do none of its work; any other store that is down prevents only part of it. */
@@ -107,23 +110,22 @@ const NEEDS = {
   all: ['database'],
   gateway: ['database'],
   worker: ['database', 'bus'],
-} as const satisfies Record<ReadinessFacts['role'], readonly (keyof HealthReport['checks'])[]>;
+} as const satisfies Record<ReadinessFacts['role'], readonly Store[]>;
 
 /**
  * Returns the readiness of a process: `down` if it can do none of its role's work, `degraded` if it can do part of it.
  * A store that is down is down for all processes: if that made them unready, a load balancer would stop sending
- * requests to any of them. A store that has never responded to this process may be misconfigured only in it: the
+ * requests to any of them. A full audit spool is only this process's own: its gateway refuses every request. A store that has never responded to this process may be misconfigured only in it: the
  * status is then `starting`, which is not ready.
  */
 export function readinessOf(facts: ReadinessFacts): Readiness {
-  const { role, checks, hasSeenStores, isDraining, isAuditFull, excludesStores } = facts;
-  const audit = isAuditFull ? 'full' : 'ok';
+  const { role, checks, hasSeenStores, isDraining, excludesStores } = facts;
   const isWhole = Object.values(checks).every((state) => state === 'ok');
   const isStuck = !excludesStores && NEEDS[role].some((part) => checks[part] === 'down');
-  const isDown = isStuck || (isAuditFull && role !== 'worker');
+  const isDown = isStuck || (checks.audit === 'full' && role !== 'worker');
   const partly = hasSeenStores || excludesStores ? 'degraded' : 'starting';
   const status = isDraining ? 'draining' : isDown ? 'down' : isWhole ? 'ok' : partly;
-  return { status, checks: { ...checks, audit } };
+  return { status, checks };
 }
 
 /** Checks whether a load balancer should send requests to the process. */

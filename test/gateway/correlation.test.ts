@@ -101,7 +101,10 @@ describe('X-Correlation-ID', () => {
       expect(answer.headers['x-correlation-id']).toBe('full');
       expect(answer.headers['retry-after']).toBe('1');
     }
-    expect(health.status).toBe(200);
+    expect([health.status, health.headers['x-correlation-id']]).toEqual([
+      503,
+      expect.stringMatching(/^[0-9a-f-]{36}$/),
+    ]);
     expect(webhook.status).toBe(500);
   });
 });

@@ -27,8 +27,8 @@ describe('health', () => {
     const { status, json } = await p.call('GET', path);
     expect(status).toBe(200);
     expect(Object.keys(json)).toEqual(['status', 'version', 'uptime', 'checks']);
-    expect(json).toMatchObject({ status: 'ok', checks: { database: 'ok', cache: 'ok', bus: 'ok' } });
-    expect(Object.keys(json.checks)).toEqual(['database', 'cache', 'bus']);
+    expect(json).toMatchObject({ status: 'ok', checks: { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' } });
+    expect(Object.keys(json.checks)).toEqual(['database', 'cache', 'bus', 'audit']);
     expect(json.version).toMatch(/^\d+\.\d+\.\d+/);
     expect(Number.isInteger(json.uptime)).toBe(true);
   });
@@ -47,7 +47,7 @@ describe('health', () => {
       return unscoped.call(database.db, reason);
     });
     const { json } = await until(status, code);
-    expect(json.checks).toEqual({ database: 'ok', cache: 'ok', bus: 'ok', [part]: 'down' });
+    expect(json.checks).toEqual({ database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok', [part]: 'down' });
   });
 
   it('D8-01: is probed in the background, never by a call', async () => {

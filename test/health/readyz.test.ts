@@ -11,14 +11,17 @@ import { describeReal } from '../support/services/real.ts';
 
 /** What is asked of the operator's listener, by whoever starts processes and by whoever sends to them. */
 const PROBES = ['/readyz', '/readyz?exclude=stores'];
-const well = { database: 'ok', cache: 'ok', bus: 'ok' } as const;
+const well = { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' } as const;
+const full = { checks: { ...well, audit: 'full' } } as const;
 
 describe('readiness', () => {
   const fact = (role: ReadinessFacts['role'], more: Partial<ReadinessFacts> = {}): ReadinessFacts => ({
-    ...{ role, checks: well, hasSeenStores: true, isDraining: false, isAuditFull: false, excludesStores: false },
+    ...{ role, checks: well, hasSeenStores: true, isDraining: false, excludesStores: false },
     ...more,
   });
-  const without = (part: keyof typeof well): Partial<ReadinessFacts> => ({ checks: { ...well, [part]: 'down' } });
+  const without = (part: 'database' | 'cache' | 'bus'): Partial<ReadinessFacts> => ({
+    checks: { ...well, [part]: 'down' },
+  });
 
   const of = (status: string): [string, string, string] => [status, status, status];
 
@@ -27,9 +30,9 @@ describe('readiness', () => {
     ['the database is away', without('database'), 'down', 'down', 'down'],
     ['the cache is away', without('cache'), 'degraded', 'degraded', 'degraded'],
     ['the bus is away', without('bus'), 'degraded', 'degraded', 'down'],
-    ['the audit spool is full', { isAuditFull: true }, 'down', 'down', 'ok'],
+    ['the audit spool is full', full, 'down', 'down', 'degraded'],
     ['a store is away and stores are excluded', { ...without('database'), excludesStores: true }, ...of('degraded')],
-    ['the spool is full and stores are excluded', { isAuditFull: true, excludesStores: true }, 'down', 'down', 'ok'],
+    ['the spool is full and stores are excluded', { ...full, excludesStores: true }, 'down', 'down', 'degraded'],
     ['the process stops and stores are excluded', { isDraining: true, excludesStores: true }, ...of('draining')],
     ['a store has not been seen yet', { ...without('cache'), hasSeenStores: false }, ...of('starting')],
     [
@@ -45,7 +48,7 @@ describe('readiness', () => {
 
   it('only a process that can do its work, or a part of it, is to get some', () => {
     const statuses = ['ok', 'degraded', 'starting', 'down', 'draining'] as const;
-    const checks = { ...well, audit: 'ok' } as const;
+    const checks = well;
     expect(statuses.map((status) => isReady({ status, checks }))).toEqual([true, true, false, false, false]);
   });
 });

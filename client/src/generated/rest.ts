@@ -96,6 +96,7 @@ export type Health = {
     database: "ok" | "down";
     cache: "ok" | "down";
     bus: "ok" | "down";
+    audit: "ok" | "full";
   };
 };
 

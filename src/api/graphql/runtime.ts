@@ -39,7 +39,9 @@ export interface GraphqlDependencies extends ContextDependencies {
   /** Reports when the token of an event stream or a WebSocket ends. */
   watch: Pick<AccessWatch, 'watch'>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
-  recordOperation: (record: OperationRecord) => void;
+  recordOperation: (record: OperationRecord) => Promise<void>;
+  /** Checks whether no audit record can be stored, so that operations of WebSockets are refused. */
+  isAuditFull: () => boolean;
   /** Receives how long operations take. */
   durations?: OperationDurations;
   /** Traces operations. */
@@ -106,6 +108,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
         ...record,
         audited: (secrets) => audits.ofSocket(record.params, record.responseText, secrets),
       }),
+    isAuditFull: deps.isAuditFull,
     watch: deps.watch,
     log,
   });

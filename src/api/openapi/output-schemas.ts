@@ -128,7 +128,7 @@ export const outputSchemas = {
     status: z.enum(['ok', 'degraded', 'down']),
     version: z.string(),
     uptime: z.int().min(0),
-    checks: z.strictObject({ database: state(), cache: state(), bus: state() }),
+    checks: z.strictObject({ database: state(), cache: state(), bus: state(), audit: z.enum(['ok', 'full']) }),
   }) satisfies z.ZodType<HealthReport>,
   GasFees: z.strictObject({
     data: z.array(

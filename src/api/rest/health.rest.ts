@@ -2,11 +2,11 @@ import type { Health } from '../../platform/health.ts';
 import { headersOf, json } from '../openapi/operation.ts';
 import { route } from './route.ts';
 
-const checks = { database: 'ok', cache: 'ok', bus: 'ok' };
+const checks = { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' };
 const example = { status: 'ok', version: '0.1.0', uptime: 3600, checks };
 
 /**
- * Declares the routes that report the health of this process at a path: 503 if the database is down, otherwise 200.
+ * Declares the routes that report the health of this process at a path: 503 if the database is down or the audit spool is full, otherwise 200.
  * `name` becomes part of the operation ids.
  */
 function healthRoutesOf(path: string, name: string) {
@@ -22,7 +22,7 @@ function healthRoutesOf(path: string, name: string) {
         responses: {
           200: json('Requests are served; `degraded` if the cache or the bus is down.', 'Health', example, headersOf()),
           503: json(
-            'The database is down.',
+            'The database is down, or the audit spool is full: other requests are refused.',
             'Health',
             { ...example, status: 'down', checks: { ...checks, database: 'down' } },
             headersOf(),

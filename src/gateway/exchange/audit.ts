@@ -8,6 +8,7 @@ import { correlationKey, SECRETS, type SecretNames } from '../../audit/mask-keys
 import { maskValues, withoutUserinfo } from '../../audit/mask-values.ts';
 import { notedIds } from '../../audit/noted-users.ts';
 import type { Log } from '../../lib/log.ts';
+import { counterBy } from '../../lib/meters.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Capture } from './capture.ts';
@@ -162,12 +163,15 @@ interface EndedOperation {
   principal: Principal;
   startedTick: number;
   startedAtMs: number;
+  /** Whether it was refused because no audit record can be stored. */
+  isUnrecordable: boolean;
   /** The operation's request, and the beginning of its response: one line of JSON for each message sent. */
   audited: ((secrets: SecretNames) => AuditedOperation) | undefined;
 }
 
 /**
- * Records every request once when it ends, or each of its operations if it has several, in the spool and in the log.
+ * Records every request once when it ends, or each of its operations if it has several, in the spool and in the log. One
+ * that began while the spool was full is only logged and counted: what is left of the spool is for those admitted before.
  */
 export class AuditLog {
   readonly #chain: Pick<AuditChain, 'add' | 'commit'>;
@@ -175,6 +179,10 @@ export class AuditLog {
   readonly #secrets: SecretNames;
   /** The names that are masked for an endpoint which adds some or takes some back. */
   readonly #ofEndpoints = new WeakMap<Endpoint, SecretNames>();
+  readonly unrecorded = counterBy('outcome', ['refused', 'served'], {
+    name: 'portcullis_audit_unrecorded_requests_total',
+    help: 'Requests without a record because the audit spool was full: refused, or served (health checks).',
+  });
 
   /** Names in `secrets` are masked for every endpoint. */
   constructor(chain: Pick<AuditChain, 'add' | 'commit'>, log: Log, secrets: SecretNames = SECRETS) {
@@ -195,21 +203,27 @@ export class AuditLog {
       () => operations(secrets).map((operation) => recordOf(exchange, operation, { aborted, secrets })),
       () => [recordOf(exchange, undefined, { aborted, secrets })],
     );
-    for (const record of records) this.#keep(record, record === records.at(-1) ? kept : undefined);
+    const { isUnrecordable, found } = exchange;
+    const outcome = found.endpoint?.flags?.servesWhenAuditIsFull ? 'served' : 'refused';
+    for (const record of records)
+      this.#keep(record, isUnrecordable && outcome, record === records.at(-1) ? kept : undefined);
     if (records.length === 0) kept();
   }
 
-  /** Records a WebSocket operation, with the method `WS`, before its last message is sent. */
-  recordOperation(operation: EndedOperation): void {
+  /** Records a WebSocket operation, with the method `WS`. Resolves once the record is stored. */
+  recordOperation(operation: EndedOperation): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
     const secrets = this.#secretsOf(operation.exchange);
     const full = () => recordOfOperation(operation, operation.audited?.(secrets), secrets);
-    this.#keep(this.#masked(operation.exchange, full, () => recordOfOperation(operation, undefined, secrets)));
+    const record = this.#masked(operation.exchange, full, () => recordOfOperation(operation, undefined, secrets));
+    this.#keep(record, operation.isUnrecordable && 'refused', resolve);
     this.#chain.commit();
+    return promise;
   }
 
   /** Records the response to bytes that are not valid HTTP. Calls `kept` once the record is stored. */
   recordUnparsed(unparsed: Unparsed, atMs: number, kept: () => void): void {
-    this.#keep(recordOfUnparsed(unparsed, atMs, this.#secrets), kept);
+    this.#keep(recordOfUnparsed(unparsed, atMs, this.#secrets), unparsed.isUnrecordable && 'refused', kept);
   }
 
   #secretsOf({ found: { endpoint } }: Exchange): SecretNames {
@@ -230,8 +244,13 @@ export class AuditLog {
     }
   }
 
-  #keep(record: AuditRecord, kept?: () => void): void {
-    this.#chain.add(unchained(record), kept);
+  /** Logs a request, and stores its record, unless it has none: `unrecorded` says what became of the request then. */
+  #keep(record: AuditRecord, unrecorded: string | false, kept?: () => void): void {
+    if (unrecorded === false) this.#chain.add(unchained(record), kept);
+    else {
+      this.unrecorded.inc({ outcome: unrecorded });
+      kept?.();
+    }
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
     this.#log.info(

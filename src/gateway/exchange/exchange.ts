@@ -132,7 +132,7 @@ export class Exchange {
   isBroken = false;
   /** What the request holds; undefined outside the gateway, where nothing is charged. */
   held: HeldMemory | undefined;
-  /** Whether no audit record of this request can be stored. */
+  /** Whether the request began while no audit record could be stored: it is refused, or a health check, and only logged. */
   isUnrecordable = false;
 
   readonly found = new Findings();

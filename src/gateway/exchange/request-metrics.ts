@@ -116,9 +116,8 @@ export function runTraced(tracer: Tracer, request: Exchange, run: () => void): v
  * Runs work for a request within its span, so that log lines have its trace id. Events of the connection have no span
  * of their own.
  */
-export function withinSpan({ span }: Pick<Exchange, 'span'>, work: () => void): void {
-  if (span) span.run(work);
-  else work();
+export function withinSpan<Result>({ span }: Pick<Exchange, 'span'>, work: () => Result): Result {
+  return span ? span.run(work) : work();
 }
 
 /**

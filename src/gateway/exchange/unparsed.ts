@@ -23,6 +23,8 @@ export interface Unparsed {
   status: number;
   body: string;
   remoteAddress: string;
+  /** Whether no audit record can be stored. */
+  isUnrecordable: boolean;
   /** The reason of the refusal, which only the record has. */
   reason?: string | undefined;
 }
@@ -43,7 +45,7 @@ function fieldIn(head: string, name: string): string | undefined {
  * Reads the head of bytes that the parser rejected, and creates their response. `isFirst` says that nothing came before
  * them on the connection, so that they may begin with a head.
  */
-export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparsed, 'remoteAddress'> {
+export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparsed, 'remoteAddress' | 'isUnrecordable'> {
   const text = (isFirst && error.rawPacket?.toString('latin1', 0, HEAD_BYTES)) || '';
   // Up to the line end of the last field.
   const beginning = text.slice(0, (/\n\r?\n/.exec(text)?.index ?? text.length) + 1);

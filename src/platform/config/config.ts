@@ -131,7 +131,9 @@ export function readConfig(env: NodeJS.ProcessEnv): ReadConfig {
     ...enclosed.filter((name) => !plain.includes(name)).map(enclosedFault),
   ];
   if (!parsed.success || faults.length > 0) throw new ConfigError([...faults, ...misspellings]);
-  const warnings = [...misspellings, ...(production ? unsealed(given) : [])];
+  const isUnkept = given.AUDIT_SYNC === 'on' && given.DATABASE_URL === undefined;
+  const unkept = 'AUDIT_SYNC=on needs a DATABASE_URL: the embedded database may lose audit records with the machine';
+  const warnings = [...misspellings, ...(production ? unsealed(given) : []), ...(isUnkept ? [unkept] : [])];
   return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data, given, warnings };
 }
 
@@ -275,6 +277,8 @@ function toConfig(env: Env, production: boolean) {
     topicPrefix: env.TOPIC_PREFIX,
     dataDir,
     auditSpoolDir: env.AUDIT_SPOOL_DIR === undefined ? join(dataDir, 'audit') : resolve(env.AUDIT_SPOOL_DIR),
+    /** Whether the end of a response waits until the disk has its audit record. */
+    auditSync: env.AUDIT_SYNC === 'on',
     /** Where seals of the audit are kept outside the database: a file's path or a topic; undefined means nowhere. */
     auditCheckpoints: checkpointsOf(env.AUDIT_CHECKPOINTS),
     gatewayConfigPath: gatewayConfigPath(env.GATEWAY_CONFIG),

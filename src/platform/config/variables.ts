@@ -153,6 +153,10 @@ const stores = {
     description: 'folder for audit records that are not in the database yet; it must survive a restart',
     unset: '`DATA_DIR/audit`',
   }),
+  AUDIT_SYNC: about(z.enum(['on', 'off'], 'on or off').default('off'), {
+    description:
+      'whether a response waits until the disk has its audit record, which then survives a power cut (docs/operations/audit.md)',
+  }),
   AUDIT_RETENTION_DAYS: about(days.default(90), { description: 'how long audit records are kept', role: 'worker' }),
   AUDIT_MASKED_NAMES: about(names.default([]), {
     description:

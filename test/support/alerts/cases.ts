@@ -366,6 +366,22 @@ export const CASES: readonly AlertCase[] = [
       description: 'The audit spool of gateway-1:4001 is over half full; when it is full, requests are rejected.',
     },
   ),
+  {
+    ...DEFAULTS,
+    alert: 'PortcullisAuditSpoolRunsOut',
+    series: {
+      [`portcullis_audit_spool_bytes_until_full{${GATEWAY_1}}`]: level(7_000, 7_000, 7_000),
+      [`portcullis_audit_spool_bytes{${GATEWAY_1}}`]: rise(0, 60, 58),
+    },
+    lasts: 25,
+    // The slope of ten minutes takes nine to become that of the rise, nearly.
+    fires: 14,
+    quiet: 25.75,
+    almostLasts: 25,
+    labels: onGateway,
+    description:
+      'At the present rate, the audit spool of gateway-1:4001 is full in 1h 56m 40s; then requests are rejected.',
+  },
   ...single(
     'PortcullisAuditRecordsLost',
     lost,

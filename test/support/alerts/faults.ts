@@ -39,6 +39,7 @@ const killed =
 
 const firstGateway = ({ gateways }: Stand) => gateways[0];
 const secondGateway = ({ gateways }: Stand) => gateways[1];
+const GROWS = 'the spool grows, on a disk of 64 MiB';
 const PROCESSES_ARE_TARGETS = 'the configuration names the processes, and each that answers no scrape is down';
 
 export const FAULTS: readonly AlertFault[] = [
@@ -78,7 +79,7 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL is killed',
     runbook: 'postgresql.md#the-database-is-down',
     fires: ['PortcullisDatabaseAway'],
-    follows: { PortcullisErrors: 'what needs rows is answered 500' },
+    follows: { PortcullisErrors: 'what needs rows is answered 500', PortcullisAuditSpoolRunsOut: GROWS },
     make: killed(({ lab }) => lab.servers.postgres),
   },
   {
@@ -270,14 +271,14 @@ export const FAULTS: readonly AlertFault[] = [
   {
     name: 'the table of audit records is locked',
     runbook: 'audit.md#the-audit-spool-fills',
-    fires: ['PortcullisAuditSpoolStuck'],
+    fires: ['PortcullisAuditSpoolStuck', 'PortcullisAuditSpoolRunsOut'],
     make: (stand, end) => held(stand, end, 'lock table audit_records in exclusive mode'),
   },
   {
     name: 'the disk of an audit spool is full',
     runbook: 'audit.md#the-audit-spool-fills',
     fires: ['PortcullisAuditSpoolFills', 'PortcullisAuditRecordsLost'],
-    follows: { PortcullisErrors: 'its process answers 503' },
+    follows: { PortcullisErrors: 'its process answers 503', PortcullisAuditSpoolRunsOut: GROWS },
     async make({ spoolDisk }, end) {
       end.defer(() => spoolDisk.empty());
       // Records that are in the database make room again.

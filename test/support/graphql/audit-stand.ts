@@ -84,6 +84,7 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()) {
     judge: async () => principal,
     recheck: async () => undefined,
     watch: ENDLESS,
+    isAuditFull: () => false,
     passGuards: async () => undefined,
     recordOperation: (record) => audit.recordOperation(record),
     log,

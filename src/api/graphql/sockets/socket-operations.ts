@@ -17,7 +17,7 @@ import { isObject } from '../../../lib/json.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import { heldMemory } from '../../../platform/database/tenant-db.ts';
-import { Refusal } from '../../../platform/errors.ts';
+import { auditSpoolFull, Refusal } from '../../../platform/errors.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
 import { holdText, once, sharedOf } from '../execution/shared-results.ts';
@@ -41,6 +41,8 @@ export interface OperationRecord {
   /** When the operation arrived: by the monotonic clock, and in milliseconds since the epoch. */
   startedTick: number;
   startedAtMs: number;
+  /** Whether it was refused because no audit record can be stored. */
+  isUnrecordable: boolean;
   /** The first 64 Ki characters that were sent for the operation, with one JSON text per line. */
   responseText: string;
   /** Whether no message that was sent had errors. */
@@ -55,21 +57,28 @@ interface OpenOperation extends Omit<OperationRecord, 'responseText'> {
   characters: number;
 }
 
+interface OperationAudit {
+  recordOperation(record: OperationRecord): Promise<void>;
+  isAuditFull(): boolean;
+}
+
 /** The operations in progress of one socket. Each gets an audit record when it ends. */
 export class SocketOperations {
   readonly #exchange: Exchange;
-  readonly #record: (record: OperationRecord) => void;
+  readonly #audit: OperationAudit;
   readonly #open = new Map<string, OpenOperation>();
   /** The ids of operations that wait for a result: queries and mutations, and subscriptions that have not begun yet. */
   readonly #waiting = new Set<string>();
   #none = Promise.withResolvers<void>();
 
-  constructor(exchange: Exchange, record: (record: OperationRecord) => void) {
+  constructor(exchange: Exchange, audit: OperationAudit) {
     this.#exchange = exchange;
-    this.#record = record;
+    this.#audit = audit;
   }
 
-  begin(id: string, principal: Principal, params: SubscribePayload): void {
+  /** Begins an operation; returns false if it must be refused because it could not be recorded. */
+  begin(id: string, principal: Principal, params: SubscribePayload): boolean {
+    const isUnrecordable = this.#audit.isAuditFull();
     this.#waiting.add(id);
     this.#open.set(id, {
       exchange: this.#exchange,
@@ -77,11 +86,13 @@ export class SocketOperations {
       params,
       startedTick: performance.now(),
       startedAtMs: Date.now(),
+      isUnrecordable,
       ok: true,
       audited: undefined,
       texts: [],
       characters: 0,
     });
+    return !isUnrecordable;
   }
 
   /** Adds a result that is sent to the record of its operation. */
@@ -93,24 +104,25 @@ export class SocketOperations {
   }
 
   /** Adds the errors with which an operation is refused to its record, and ends it. */
-  refused(id: string, errors: readonly GraphQLFormattedError[]): void {
+  refused(id: string, errors: readonly GraphQLFormattedError[]): Promise<void> {
     const open = this.#open.get(id);
     if (open) {
       open.ok = false;
       append(open, JSON.stringify({ errors }));
     }
-    this.end(id);
+    return this.end(id);
   }
 
   /**
-   * Ends an operation and records it. Call it when the last message is handed to the socket; further calls do nothing.
+   * Ends an operation and records it; further calls do nothing. The last message must be handed to the socket in the
+   * tick in which this resolves.
    */
-  end(id: string): void {
+  async end(id: string): Promise<void> {
     const open = this.#open.get(id);
     if (open) {
       this.#open.delete(id);
       const { texts, characters: _characters, ...record } = open;
-      this.#record({ ...record, responseText: texts.join('\n').slice(0, KEPT_CHARACTERS) });
+      await this.#audit.recordOperation({ ...record, responseText: texts.join('\n').slice(0, KEPT_CHARACTERS) });
     }
     this.answered(id);
   }
@@ -193,7 +205,8 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
       const { principal } = context.extra;
       // A socket that is acknowledged always has a principal.
       if (!principal) return [new GraphQLError('the token is missing')];
-      context.extra.operations.begin(id, principal, payload);
+      const { exchange, operations } = context.extra;
+      if (!operations.begin(id, principal, payload)) return [deps.mask.error(auditSpoolFull(), exchange)];
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
@@ -210,11 +223,11 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
     },
     onNext: ({ extra }, id, _payload, _args, result) =>
       extra.operations.next(id, textOfResult(result), result.errors !== undefined),
-    onError: ({ extra }, id, _payload, errors) => {
+    onError: async ({ extra }, id, _payload, errors) => {
       const formattedErrors = errors
         .flatMap(reasonsOf)
         .map((error) => formatted(deps.mask.error(error, extra.exchange)));
-      extra.operations.refused(id, formattedErrors);
+      await extra.operations.refused(id, formattedErrors);
       return formattedErrors;
     },
     // A socket that closes ends all of its operations.

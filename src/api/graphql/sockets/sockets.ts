@@ -54,7 +54,8 @@ const EXTENSIONS = new RegExp(`^${EXTENSION}(?:[ \\t]*,[ \\t]*${EXTENSION})*$`);
 
 interface SocketsDependencies {
   protocol: Server<SocketExtra>;
-  recordOperation(record: OperationRecord): void;
+  recordOperation(record: OperationRecord): Promise<void>;
+  isAuditFull(): boolean;
   watch: Pick<AccessWatch, 'watch'>;
   log: Log;
 }
@@ -129,10 +130,10 @@ export class GraphqlSockets {
   }
 
   #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
-    const { protocol, recordOperation, watch, log } = this.#deps;
+    const { protocol, watch, log } = this.#deps;
     // Resolves when the frame is sent, so that a slow client slows its subscriptions instead of filling memory.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
-    const operations = new SocketOperations(exchange, recordOperation);
+    const operations = new SocketOperations(exchange, this.#deps);
     this.#operations.set(socket, operations);
     const giveUp = () => close(socket, TRY_AGAIN_LATER, 'Try Again Later', CLOSE_WAIT_MS);
     if (exchange.held) exchange.held.giveUp = giveUp;
