@@ -11,6 +11,8 @@ export type AuditRecordRow = Pick<Selectable<Tables['audit_records']>, (typeof R
 
 /** The conditions that the audit records of a list must meet, all of them; an undefined member sets no condition. */
 export interface AuditFilter {
+  nodeId?: string | undefined;
+  clientId?: string | undefined;
   correlationId?: string | undefined;
   method?: string | undefined;
   path?: string | undefined;
@@ -69,8 +71,10 @@ export class AuditPages {
 /** Returns the SQL conditions of a filter, all of which a record must meet. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
   const { correlationId, method, path, pathPrefix, statusCode, statusClass, subject, operation, since, until } = filter;
-  const { hiddenReads } = filter;
+  const { hiddenReads, nodeId, clientId } = filter;
   return [
+    ...(nodeId === undefined ? [] : [eb('node_id', '=', nodeId)]),
+    ...(clientId === undefined ? [] : [eb('client_id', '=', clientId)]),
     ...(correlationId === undefined ? [] : [eb('correlation_id', '=', correlationKey(correlationId))]),
     ...(method === undefined ? [] : [eb('method', '=', method)]),
     ...(path === undefined ? [] : [eb('path', '=', path)]),

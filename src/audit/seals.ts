@@ -26,6 +26,18 @@ const anyStatement = z.discriminatedUnion('kind', [
   range.extend({ kind: z.literal('gap'), reason: z.enum(['lost', 'refused']), hash: hexHash.optional() }),
   // A user is erased, and with it parts of the records that have noted it.
   z.object({ kind: z.literal('erasure'), user: z.guid() }),
+  // Records from which the owner of the tables removed what callers wrote; each has the hash of what is left of it.
+  z.object({
+    kind: z.literal('redaction'),
+    ...{
+      redaction: z.guid(),
+      by: z.string(),
+      reason: z.string(),
+      filter: z.record(z.string(), z.string()),
+      count: index,
+    },
+    records: z.array(z.object({ chain, index, hash: hexHash })),
+  }),
   // Records before a time that are older than the retention. `unchained` counts those without a chain.
   z.object({ kind: z.literal('dropped'), before: time, ranges: z.array(range), unchained: index }),
 ]);

@@ -21,6 +21,10 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'list audit records, newest first',
     load: async () => (await import('./commands/audit-list.ts')).auditList,
   },
+  'audit redact': {
+    summary: 'remove what callers wrote from audit records, as the owner of the tables',
+    load: async () => (await import('./commands/audit-redact.ts')).auditRedact,
+  },
   'audit verify': {
     summary: 'check that no audit record was altered, removed or forged',
     load: async () => (await import('./commands/audit-verify.ts')).auditVerify,

@@ -61,18 +61,10 @@ export class VerifiedChain {
     const expected = last ? last.index + 1 : isPartial ? Math.max(index - 1, 0) : 0;
     if (index > expected) await this.#miss(expected, index - 1, `before ${name}`);
     const isNext = index === (last ? last.index + 1 : 0);
-    const hash = recordHash(
-      { chain: this.#id, index, previous: row.previous_hash },
-      fixedColumnsOf({
-        ...row,
-        at: exactTime(row.at),
-        elapsed: Number(row.elapsed),
-        request_bytes: Number(row.request_bytes),
-        response_bytes: Number(row.response_bytes),
-      }),
-      this.#digestsOf(row, name),
-    );
-    if (hash !== row.hash || row.salts.length !== (row.digests ? 0 : SALTS_LENGTH))
+    const redacted = this.#deps.sealed.redacted.get(`${this.#id} ${index}`);
+    const content = contentHash(row, this.#digestsOf(row, name, redacted !== undefined));
+    const hash = redacted === content ? row.hash : content;
+    if (hash !== row.hash || (redacted ?? content) !== content || row.salts.length !== (row.digests ? 0 : SALTS_LENGTH))
       findings.add('changed', `${name} was altered: its content and its hash do not match`);
     else if (index < 0 || (isNext && row.previous_hash !== (last?.hash ?? NO_HASH))) {
       findings.add(
@@ -152,20 +144,33 @@ export class VerifiedChain {
   }
 
   /** Returns the digests of the columns that an erasure removes. Of an erased record they are what is left. */
-  #digestsOf(row: ChainedRow, name: string): readonly string[] {
+  #digestsOf(row: ChainedRow, name: string, isRedacted: boolean): readonly string[] {
     if (row.digests === null) return columnDigests(row, row.salts);
     const { sealed, findings } = this.#deps;
     if (ERASABLE_COLUMNS.some((column) => row[column] !== null)) {
       findings.add('changed', `${name} was altered: it is marked as erased, but has a query or a body`);
     }
-    if (!row.noted_users?.some((id) => sealed.erasedUsers.has(id))) {
+    if (!isRedacted && !row.noted_users?.some((id) => sealed.erasedUsers.has(id))) {
       findings.add(
         'erased',
-        `${name} has lost its query and bodies, but no seal says that one of its users was erased`,
+        `${name} has lost its query and bodies, but no seal says that one of its users was erased, or that it was redacted`,
       );
     }
     return row.digests;
   }
+}
+
+/** Returns the hash of a record at its place, with the digests of the columns that may be removed. */
+export function contentHash(row: ChainedRow, digests: readonly string[]): string {
+  const fixed = fixedColumnsOf({
+    ...row,
+    at: exactTime(row.at),
+    elapsed: Number(row.elapsed),
+    request_bytes: Number(row.request_bytes),
+    response_bytes: Number(row.response_bytes),
+  });
+  const place = { chain: row.chain_id, index: Number(row.chain_index), previous: row.previous_hash };
+  return recordHash(place, fixed, digests);
 }
 
 /** Ranges of indices, in which rising ones are looked up. */

@@ -27,6 +27,15 @@ export interface SealedChain {
   marks: { atMs: number; spooled: number }[];
 }
 
+/** A redaction: when it began, by whom and why, the filter, and how many records it has redacted. */
+export interface SealedRedaction {
+  at: string;
+  by: string;
+  reason: string;
+  filter: Record<string, string>;
+  records: number;
+}
+
 const PAGE = 1_000;
 /** The least time between two marks, so that few are kept. */
 const MARK_MS = 3_600_000;
@@ -41,6 +50,10 @@ export class SealedAudit {
   readonly chains = new Map<string, SealedChain>();
   /** The ids of users that seals say to be erased. */
   readonly erasedUsers = new Set<string>();
+  /** The hash of what is left of each redacted record, by chain and index. */
+  readonly redacted = new Map<string, string>();
+  /** What seals say of each redaction, by its id. */
+  readonly redactions = new Map<string, SealedRedaction>();
   /** The time of the first seal of a chain; undefined if there is none. */
   firstAt: string | undefined;
   count = 0;
@@ -209,6 +222,7 @@ export class SealedAudit {
       if (!this.chains.has(body.chain)) this.chains.set(body.chain, { last: -1, gone: [], refused: new Map(), marks });
     }
     if (body.kind === 'erasure') this.erasedUsers.add(body.user);
+    if (body.kind === 'redaction') this.#noteRedaction(body);
     if (body.kind === 'dropped') for (const range of body.ranges) this.#noteDropped(body, range);
     const chain = 'chain' in body ? this.chains.get(body.chain) : undefined;
     if (!chain) return;
@@ -223,6 +237,20 @@ export class SealedAudit {
     if (body.kind === 'checkpoint' && atMs - (chain.marks.at(-1)?.atMs ?? 0) >= MARK_MS) {
       chain.marks.push({ atMs, spooled: body.spooled });
     }
+  }
+
+  #noteRedaction({
+    redaction,
+    at,
+    by,
+    reason,
+    filter,
+    count,
+    records,
+  }: Extract<SealBody, { kind: 'redaction' }>): void {
+    const noted = this.redactions.get(redaction) ?? { at, by, reason, filter, records: 0 };
+    this.redactions.set(redaction, { ...noted, records: noted.records + count });
+    for (const { chain, index, hash } of records) this.redacted.set(`${chain} ${index}`, hash);
   }
 
   /**

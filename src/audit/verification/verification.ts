@@ -3,7 +3,7 @@ import type { Db } from '../../platform/database/database.ts';
 import { ERASABLE_COLUMNS, RECORD_COLUMNS } from '../audit-record.ts';
 import { type ChainedRow, VerifiedChain } from './chained.ts';
 import { type Finding, FindingList } from './findings.ts';
-import { SealedAudit } from './sealed.ts';
+import { SealedAudit, type SealedRedaction } from './sealed.ts';
 
 interface VerificationInput {
   db: Db;
@@ -27,6 +27,7 @@ export interface VerificationReport {
   seals: number;
   /** The number of seals from before the first key. */
   unsigned: number;
+  redactions: readonly SealedRedaction[];
   findingCount: number;
   findings: readonly Finding[];
 }
@@ -127,6 +128,7 @@ async function verifyNow({
     chains: seen.size,
     seals: sealed.count,
     unsigned: sealed.unsigned,
+    redactions: [...sealed.redactions.values()],
     findingCount: findings.count,
     findings: findings.kept,
   };

@@ -20,6 +20,18 @@ const QUERY = `query ($first: Int, $after: String, $filter: AuditFilter) {
   }
 }`;
 
+/** The flags that choose audit records. */
+export const FILTER_FLAGS = {
+  node: { help: 'limit to records of this tenant' },
+  'correlation-id': { help: 'limit to records with this X-Correlation-ID' },
+  client: { help: 'limit to records of this client id' },
+  method: { help: 'limit to this method, such as POST; WS for operations over WebSocket' },
+  path: { help: 'limit to exactly this path, or with a trailing * to paths that begin like this' },
+  status: { help: 'limit to this response status' },
+  since: { help: 'limit to records at or after this time (ISO 8601)' },
+  until: { help: 'limit to records before this time (ISO 8601)' },
+};
+
 /** `portcullis audit list`: prints audit records, including those without a tenant. */
 export const auditList: CommandBody = {
   description: [
@@ -28,13 +40,7 @@ export const auditList: CommandBody = {
     'With --json records include headers and bodies; secrets in them are ***.',
   ].join('\n'),
   flags: {
-    node: { help: 'limit to records of this tenant' },
-    'correlation-id': { help: 'limit to records with this X-Correlation-ID' },
-    method: { help: 'limit to this method, such as POST; WS for operations over WebSocket' },
-    path: { help: 'limit to exactly this path' },
-    status: { help: 'limit to this response status' },
-    since: { help: 'limit to records at or after this time (ISO 8601)' },
-    until: { help: 'limit to records before this time (ISO 8601)' },
+    ...FILTER_FLAGS,
     limit: { help: `maximum number of records (default ${DEFAULT_LIMIT})` },
   },
   examples: [
@@ -43,22 +49,29 @@ export const auditList: CommandBody = {
   ],
   async run(input) {
     const { flags } = input;
-    const node = text(flags, 'node');
-    const nodeId = node === undefined ? undefined : uuid('--node', node);
-    const filter: AuditFilter = {
-      correlationId: text(flags, 'correlation-id'),
-      method: text(flags, 'method')?.toUpperCase(),
-      path: text(flags, 'path'),
-      statusCode: statusOf(flags),
-      since: time(flags, 'since'),
-      until: time(flags, 'until'),
-    };
+    const filter = filterOf(flags);
     const limit = wholeNumber(flags, 'limit', DEFAULT_LIMIT) ?? DEFAULT_LIMIT;
     if (limit === 0) throw new UsageError('--limit must be at least 1');
-    const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter }));
-    return printRows(input, { name: 'records', rows: recordsOf(db, nodeId, filter, limit), view, line });
+    const { nodeId: _node, clientId: _client, ...asked } = filter;
+    const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter: asked }));
+    return printRows(input, { name: 'records', rows: recordsOf(db, filter, limit), view, line });
   },
 };
+
+/** Returns the conditions that the flags set. @throws UsageError for an invalid one. */
+export function filterOf(flags: Flags): AuditFilter {
+  const [node, path] = [text(flags, 'node'), text(flags, 'path')];
+  return {
+    nodeId: node === undefined ? undefined : uuid('--node', node),
+    clientId: text(flags, 'client'),
+    correlationId: text(flags, 'correlation-id'),
+    method: text(flags, 'method')?.toUpperCase(),
+    ...(path?.endsWith('*') ? { pathPrefix: path.slice(0, -1) } : { path }),
+    statusCode: statusOf(flags),
+    since: time(flags, 'since'),
+    until: time(flags, 'until'),
+  };
+}
 
 function statusOf(flags: Flags): number | undefined {
   const status = wholeNumber(flags, 'status', 404);
@@ -72,12 +85,7 @@ function time(flags: Flags, name: string): string | undefined {
 }
 
 /** Yields the audit records page by page, so that only one page is in memory. */
-async function* recordsOf(
-  db: Db,
-  nodeId: string | undefined,
-  filter: AuditFilter,
-  limit: number,
-): AsyncGenerator<AuditRecordRow> {
+async function* recordsOf(db: Db, filter: AuditFilter, limit: number): AsyncGenerator<AuditRecordRow> {
   const door = db.unscoped('operators read records of all nodes');
   let last: AuditRecordRow | undefined;
   for (let left = limit; left > 0; left -= PAGE_SIZE) {
@@ -89,7 +97,6 @@ async function* recordsOf(
         .where((eb) =>
           eb.and([
             ...auditConditions(eb, filter),
-            ...(nodeId === undefined ? [] : [eb('node_id', '=', nodeId)]),
             ...(after ? [eb(eb.refTuple('at', 'id'), '<', eb.tuple(after.at, after.id))] : []),
           ]),
         )

@@ -63,12 +63,16 @@ async function* linesOf(file: string, found: Stats | undefined): AsyncGenerator<
 }
 
 function textOf(
-  { records, unchained, chains, seals, unsigned, findingCount, findings }: VerificationReport,
+  { records, unchained, chains, seals, unsigned, redactions, findingCount, findings }: VerificationReport,
   keys: number,
 ): string {
   const lines = findings.map(({ kind, message }) => `${kind.toUpperCase()}: ${printable(message)}`);
   if (findingCount > findings.length)
     lines.push(`${counted(findingCount - findings.length)} more findings are not shown.`);
+  for (const { at, by, reason, filter, records: count } of redactions) {
+    const which = Object.entries(filter).map(([name, value]) => `--${name} ${value}`);
+    lines.push(printable(`REDACTED: ${many(count, 'record')}, ${which.join(' ')}, by ${by} at ${at}: ${reason}`));
+  }
   const checked = keys > 0 ? '' : ' Signatures were not checked: AUDIT_SIGNING_KEY is not set.';
   const older = unchained === 0 ? '' : ` Not protected, because they belong to no chain: ${many(unchained, 'record')}.`;
   const bare = unsigned === 0 ? '' : ` Not protected, because there was no key yet: ${many(unsigned, 'seal')}.`;

@@ -1,6 +1,8 @@
+import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { Passwords } from '../../access/credentials/passwords.ts';
+import type { AuditSeals } from '../../audit/seals.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir } from '../../platform/config/data-dir.ts';
@@ -153,6 +155,21 @@ export const REFERENCE_OPENING: Opening = {
   makes: true,
 };
 
+/** Opens the seals of the audit, also outside the database, until the command ends. */
+export async function openSeals(
+  config: Config,
+  db: Db,
+  stack: AsyncDisposableStack,
+  { key, onError = () => undefined }: { key: () => KeyObject | undefined; onError?: (error: unknown) => void },
+): Promise<AuditSeals> {
+  const [{ openBus, sealSink }, { AuditSeals }] = await Promise.all([
+    import('../../app/stores.ts'),
+    import('../../audit/seals.ts'),
+  ]);
+  const sink = sealSink(config, () => openBus(config, db, silentLog, stack));
+  return new AuditSeals({ db, nowMs: Date.now, key, sink, onError });
+}
+
 /** The log and the progress of a command that runs. */
 interface Reporting {
   log?: Log;
@@ -171,23 +188,16 @@ export async function openDomain(
   { log = silentLog, onBatch }: Reporting = {},
 ) {
   const { config, env: variables } = readConfig(env);
-  const [{ openBus, sealSink }, { AUDIT_DELAY_MS }, { AuditErasure }, { AuditSeals }, { buildStored }] =
-    await Promise.all([
-      import('../../app/stores.ts'),
-      import('../../audit/audit-writer.ts'),
-      import('../../audit/erasure.ts'),
-      import('../../audit/seals.ts'),
-      import('../../domain/domain.ts'),
-    ]);
+  const [{ AUDIT_DELAY_MS }, { AuditErasure }, { buildStored }] = await Promise.all([
+    import('../../audit/audit-writer.ts'),
+    import('../../audit/erasure.ts'),
+    import('../../domain/domain.ts'),
+  ]);
   const database = await openMigrated(config, opening, stack);
   const dropped: string[] = [];
-  const seals = new AuditSeals({
-    db: database.db,
-    nowMs: Date.now,
-    sink: sealSink(config, () => openBus(config, database.db, log, stack)),
+  const seals = await openSeals(config, database.db, stack, {
     // Read late, so that commands that erase nothing generate no secrets.
     key: () => readSecrets(config, variables).auditKeys[0],
-    onError: () => undefined,
   });
   const domain = buildStored({
     db: database.db,

@@ -1,0 +1,162 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { portcullis } from '../support/cli/in-process.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { asOwner } from '../support/harness/database-roles.ts';
+import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { rows } from '../support/oauth/clients.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
+import { startedFolder } from '../support/start/folders.ts';
+
+const SECRET = 'correct-horse-battery-staple';
+const { privateKey } = generateKeyPairSync('ed25519');
+const AUDIT_SIGNING_KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+
+/** A request with the secret in its path, query, headers and body. */
+async function leak(p: Portcullis): Promise<string> {
+  const id = randomUUID();
+  const headers = {
+    'x-correlation-id': id,
+    referer: `https://example.com/${SECRET}`,
+    'content-type': 'application/json',
+  };
+  await p.call('POST', `/v1/wallets/${SECRET}/rules?hint=${SECRET}`, {
+    headers,
+    json: { name: SECRET },
+    token: await p.clientToken(),
+  });
+  return id;
+}
+
+function ownerUrl({ env }: Portcullis): string {
+  const { username, password } = new URL(serviceAddress('postgres'));
+  return Object.assign(new URL(env.DATABASE_URL ?? ''), { username, password }).href;
+}
+
+async function settled(p: Portcullis): Promise<void> {
+  await p.service.context.auditWriter.flush();
+}
+
+const stored = async (p: Portcullis, id: string) => {
+  const found = await rows(p).run((k) => k.selectFrom('audit_records').selectAll().where('correlation_id', '=', id));
+  expect(found).toHaveLength(1);
+  return found[0];
+};
+
+describeReal('postgres', 'audit redact on PostgreSQL', () => {
+  const p = beforeTests(() => startPortcullis({ env: { AUDIT_SIGNING_KEY } }));
+  const redact = (env: Record<string, string>, ...flags: string[]) =>
+    portcullis(['audit', 'redact', ...flags, '--reason', 'a key in a body, INC-7'], { ...p.env, ...env });
+  const verify = async () => {
+    await settled(p);
+    const { code, out } = await portcullis(['audit', 'verify', '--json'], p.env);
+    return { code, report: JSON.parse(out) };
+  };
+
+  it('D1-18: removes what the caller wrote as the owner, keeps digests, and verifies; a seal says who, when, why and how many', async () => {
+    const owner = { MIGRATE_DATABASE_URL: ownerUrl(p) };
+    const [first, other] = [await leak(p), await leak(p)];
+    await settled(p);
+    const before = await stored(p, first);
+    expect(JSON.stringify(before)).toContain(SECRET);
+    const counted = await redact(owner, '--correlation-id', first, '--json');
+    expect(JSON.parse(counted.out)).toMatchObject({ matching: 1, redacted: 0 });
+    expect(JSON.stringify(await stored(p, first))).toContain(SECRET);
+    const done = await redact(owner, '--correlation-id', first, '--yes', '--json');
+    expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { matching: 1, redacted: 1 }]);
+    const after = await stored(p, first);
+    expect(JSON.stringify(after)).not.toContain(SECRET);
+    expect(after).toMatchObject({
+      path: '***',
+      query: null,
+      request_body: null,
+      response_body: null,
+      salts: null,
+      status_code: before?.status_code,
+    });
+    expect(after?.digests).toHaveLength(3);
+    expect(JSON.stringify(await stored(p, other))).toContain(SECRET);
+    const { code, report } = await verify();
+    expect([code, report.findings]).toEqual([0, []]);
+    const filter = { 'correlation-id': first };
+    expect(report.redactions).toEqual([
+      { at: expect.any(String), by: expect.any(String), reason: 'a key in a body, INC-7', filter, records: 1 },
+    ]);
+    const again = await redact(owner, '--correlation-id', first, '--yes', '--json');
+    expect(JSON.parse(again.out)).toMatchObject({ matching: 0, redacted: 0 });
+    const { out } = await portcullis(['audit', 'verify'], p.env);
+    expect(out).toMatch(/^REDACTED: 1 record, --correlation-id \S+, by \S+ at \S+: a key in a body, INC-7$/m);
+  });
+
+  it('D1-18: redacts in batches, and a record that is altered afterwards is found', async () => {
+    for (let count = 0; count < 230; count += 1) await p.call('GET', `/v1/redacted/${count}?x=${SECRET}`);
+    await settled(p);
+    const done = await redact({ MIGRATE_DATABASE_URL: ownerUrl(p) }, '--path', '/v1/redacted/*', '--yes', '--json');
+    expect(JSON.parse(done.out)).toMatchObject({ matching: 230, redacted: 230 });
+    const { code, report } = await verify();
+    expect([code, report.redactions.at(-1).records]).toEqual([0, 230]);
+    await asOwner(p, (door) =>
+      door.raw(
+        (sql) =>
+          sql`update audit_records set status_code = 200 where path = '***' and status_code = 404 and id = (select min(id::text)::uuid from audit_records where path = '***' and status_code = 404)`,
+      ),
+    );
+    expect((await verify()).report.findings).toMatchObject([{ kind: 'changed' }]);
+    await asOwner(p, (door) =>
+      door.raw((sql) => sql`update audit_records set status_code = 404 where path = '***' and status_code = 200`),
+    );
+  });
+
+  it('D1-18: the role of the service cannot redact, and a blanked body without a seal is found', async () => {
+    const id = await leak(p);
+    await settled(p);
+    const refused = await redact({}, '--correlation-id', id, '--yes');
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('does not own the audit records') });
+    expect(JSON.stringify(await stored(p, id))).toContain(SECRET);
+    const seal = () =>
+      rows(p).raw((sql) => sql`insert into audit_seals (position, kind, body) values (99999, 'redaction', '{}')`);
+    await expect(seal()).rejects.toThrow(/permission denied/);
+    await expect(rows(p).raw((sql) => sql`select add_audit_seal('{}'::json, array['redaction'])`)).rejects.toThrow(
+      /permission denied/,
+    );
+    await asOwner(p, (door) =>
+      door.raw(
+        (sql) =>
+          sql`update audit_records set request_body = null, query = null, response_body = null, salts = null, digests = array['a','b','c'] where correlation_id = ${id}`,
+      ),
+    );
+    const { code, report } = await verify();
+    expect(code).toBe(1);
+    expect(report.findings.map(({ kind }: { kind: string }) => kind)).toContain('erased');
+  });
+
+  it('D1-18: needs a filter, a reason and the key of the seals', async () => {
+    expect(await redact({}, '--yes')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('give at least one of --node'),
+    });
+    const { AUDIT_SIGNING_KEY: _key, ...keyless } = p.env;
+    const env = { ...keyless, MIGRATE_DATABASE_URL: ownerUrl(p) };
+    const unsigned = await portcullis(['audit', 'redact', '--status', '404', '--reason', 'x', '--yes'], env);
+    expect(unsigned).toMatchObject({ code: 1, err: expect.stringContaining('set AUDIT_SIGNING_KEY') });
+  });
+});
+
+it('D1-18: audit redact works on a stopped embedded run, and says which spool still has records', async () => {
+  await using folder = await startedFolder();
+  const env = { DATA_DIR: folder.path };
+  let id = '';
+  {
+    await using p = await startPortcullis({ dataDir: folder.path });
+    id = await leak(p);
+    const running = await portcullis(['audit', 'redact', '--correlation-id', id, '--reason', 'x'], env);
+    expect(running).toMatchObject({ code: 1, err: expect.stringContaining('stop it first') });
+  }
+  const done = await portcullis(['audit', 'redact', '--correlation-id', id, '--reason', 'x', '--yes', '--json'], env);
+  expect([done.code, JSON.parse(done.out)]).toEqual([0, { matching: 1, redacted: 1, spooled: [] }]);
+  const verified = await portcullis(['audit', 'verify', '--json'], env);
+  expect(JSON.parse(verified.out)).toMatchObject({ findingCount: 0, redactions: [{ records: 1 }] });
+  expect(readFileSync(join(folder.path, 'secrets.json'), 'utf8')).toContain('{');
+});
