@@ -1,5 +1,5 @@
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { invalidRequest } from '../../platform/errors.ts';
+import { invalidRequest, notFound, type Refusal } from '../../platform/errors.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { errorEnvelope, statusOf } from './refusals.ts';
 import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
@@ -54,10 +54,17 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const head = method === '' ? '' : beginning;
   const sentId = fieldIn(head, 'x-correlation-id') ?? '';
   const correlationId = sentId !== '' && sentId.length <= MAX_CORRELATION_ID_BYTES ? sentId : uuidV7();
-  const refusal = invalidRequest([error.code === 'HPE_INVALID_URL' ? BAD_TARGET : NOT_HTTP]);
+  const refusal = refusalOf(error, target);
   const body = JSON.stringify(errorEnvelope(refusal));
   const { reason } = refusal.details;
   return { correlationId, method, target, origin: fieldIn(head, 'origin'), status: statusOf(refusal), body, reason };
+}
+
+/** A path with control characters, or without a slash, is no path of this gateway; other targets have to be escaped. */
+function refusalOf({ code }: ParserError, target: string): Refusal {
+  if (code !== 'HPE_INVALID_URL') return invalidRequest([NOT_HTTP]);
+  const isUnescaped = /^(?:[ -~]*[\x80-\xff]|\/[ -~]*\?)/.test(target);
+  return isUnescaped ? invalidRequest([BAD_TARGET]) : notFound('the request target is not a URL');
 }
 
 /**

@@ -99,6 +99,12 @@ const WHOLES: [name: string, verdict: Verdict, spell: (path: string) => string][
   ['an authority and a path', 'other', (path) => `portcullis:80${path}`],
 ];
 
+/** Letters that are not escaped make a request line malformed. */
+function judged(spelling: Spelling): Spelling {
+  const isUnescaped = /^[\x20-\x7e]*[\x80-\xff]/.test(spelling.spell('/v1/wallets/s/rules'));
+  return isUnescaped ? { ...spelling, verdict: 'no request' } : spelling;
+}
+
 export const SPELLINGS: readonly Spelling[] = [
   ...betweenSegments(SLASHES, 'other'),
   ...betweenSegments(NO_WORDS, 'no request'),
@@ -111,4 +117,4 @@ export const SPELLINGS: readonly Spelling[] = [
   ...all(LETTERS, 'other', 'for s', forAnS),
   ...all(['%73'], 'same', 'for s', forAnS),
   ...WHOLES.map(([name, verdict, spell]) => ({ name, verdict, spell })),
-];
+].map(judged);

@@ -25,9 +25,9 @@ function closing(name: string, bytes: string, ...answers: number[]): RawRow {
   return { name, bytes, answers };
 }
 
-/** What is no request. */
-function refused(name: string, bytes: string): RawRow {
-  return { name, bytes, answers: [400] };
+/** What is no request: 400, or 404 where the target is no path. */
+function refused(name: string, bytes: string, status: 400 | 404 = 400): RawRow {
+  return { name, bytes, answers: [status] };
 }
 
 const at = '2026-11-21T00:00:00Z';
@@ -71,7 +71,7 @@ const requestLines: RawRow[] = [
   answered('If-None-Match with anything', headed('If-None-Match: *'), 200),
   answered('empty lines before the request', `\r\n\r\n${line('GET /health HTTP/1.1')}`, 200),
   refused('tabs for spaces', line('GET\t/health\tHTTP/1.1')),
-  refused('no target', line('GET HTTP/1.1')),
+  refused('no target', line('GET HTTP/1.1'), 404),
   ...['/health?q=é', '/v1/héalth', 'é', '/v1/accounts?search=\u2603', '/\ufeff', '/health#\u00e9', 'http://x/é'].map(
     (target) => refused(`the target ${target} in UTF-8`, latin1(line(`GET ${target} HTTP/1.1`))),
   ),
