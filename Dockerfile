@@ -10,7 +10,7 @@ COPY console ./console
 RUN npm ci --omit=dev --omit=optional && npm ci --prefix console --omit=peer
 
 FROM ${NODE_IMAGE}
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0-dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Portcullis" \
       org.opencontainers.image.description="The integration gateway of a custody and tokenization platform" \
@@ -27,9 +27,11 @@ COPY migrations ./migrations
 COPY schema ./schema
 COPY src ./src
 # Nothing is installed in what runs: without package managers it has less to attack, and less to patch.
+# A version that is not released names its commit, wherever it is told: by --version, /health, the APIs, traces and metrics.
 RUN rm -r /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx \
  && ln -s /app/src/cli/portcullis.ts /usr/local/bin/portcullis \
- && install -d -o 1000 -g 1000 /data
+ && install -d -o 1000 -g 1000 /data \
+ && case $VERSION/$REVISION in */unknown) ;; *-dev/*) sed -i "s/\"$VERSION\"/\"$VERSION+$REVISION\"/" package.json ;; esac
 # Beside /data it writes to /tmp alone, where compiled code is kept: the rest may be read-only.
 USER 1000:1000
 VOLUME /data

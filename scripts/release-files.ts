@@ -18,8 +18,10 @@ function git(...args: string[]): Buffer {
 
 /** Writes the source, the bill of materials, the provenance and the digests of all three into a folder: of one commit always the same. */
 function main([out = 'release']: readonly string[]): void {
-  const { version } = readManifest(ROOT);
+  const manifest = readManifest(ROOT);
   const commit = git('rev-parse', 'HEAD').toString().trim();
+  // As in the image: what is not released names its commit.
+  const version = manifest.version.endsWith('-dev') ? `${manifest.version}+${commit}` : manifest.version;
   const files: Record<string, Uint8Array | string> = {
     [`portcullis-${version}.tar.gz`]: gzipSync(git('archive', `--prefix=portcullis-${version}/`, commit), { level: 9 }),
     'sbom.json': json(sbomOf(ROOT)),

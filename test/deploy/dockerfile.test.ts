@@ -1,9 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { lockedPackages } from '../../scripts/lockfile.ts';
 import { only, stagesOf } from '../support/deploy/dockerfile.ts';
 import { manifest, read } from '../support/deploy/files.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 import { ROOT, spawnInstance } from '../support/start/process.ts';
 
 const stages = stagesOf(read('Dockerfile'));
@@ -83,6 +86,22 @@ it('the image says what it is, in the version of package.json', () => {
     expect(labels).toContain(`org.opencontainers.image.${name}=`);
   }
   expect(image.filter(({ name }) => name === 'ARG').map(({ text }) => text)).toContain(`VERSION=${manifest.version}`);
+});
+
+it.each([
+  ['0.2.0-dev', 'c0ffee', '0.2.0-dev+c0ffee'],
+  ['0.2.0-dev', 'unknown', '0.2.0-dev'],
+  ['0.2.0', 'c0ffee', '0.2.0'],
+])('in the image version %s of commit %s calls itself %s', async (version, REVISION, expected) => {
+  const [named] = /case \$VERSION.* esac/.exec(only(image, 'RUN').text) ?? [];
+  await using folder = await emptyFolder();
+  const file = join(folder.path, 'package.json');
+  await writeFile(file, JSON.stringify({ ...manifest, version }, null, 2));
+  execFileSync('sh', ['-ec', named ?? ''], {
+    cwd: folder.path,
+    env: { PATH: process.env.PATH, VERSION: version, REVISION },
+  });
+  expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ ...manifest, version: expected });
 });
 
 it('D1-13: a stop that comes while the program loads is heeded: a first process would not be ended by it otherwise', async () => {

@@ -10,13 +10,17 @@ import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 import { ROOT } from '../support/start/process.ts';
 
 const execute = promisify(execFile);
-const SOURCE = `portcullis-${manifest.version}.tar.gz`;
 const lacking = ['git', 'sha256sum', 'ssh-keygen'].filter((name) => findOnPath(name) === undefined);
+
+const commit =
+  lacking.length > 0 ? '' : execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
+// Two commits that are not released are not one version.
+const version = manifest.version.endsWith('-dev') ? `${manifest.version}+${commit}` : manifest.version;
+const SOURCE = `portcullis-${version}.tar.gz`;
 
 describe.skipIf(lacking.length > 0)('the files of a release', () => {
   let folder: TestFolder;
   let made: string;
-  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
   const signers = () => join(folder.path, 'allowed_signers');
 
   async function make(name: string): Promise<string> {
@@ -92,12 +96,12 @@ describe.skipIf(lacking.length > 0)('the files of a release', () => {
       [SOURCE, 'sbom.json'].map((name) => ({ name, digest: { sha256: sums.get(name) } })),
     );
     const { buildDefinition } = provenance.predicate;
-    expect(buildDefinition.externalParameters.version).toBe(manifest.version);
+    expect(buildDefinition.externalParameters.version).toBe(version);
     expect(buildDefinition.resolvedDependencies[0].digest.gitCommit).toBe(commit);
     expect(JSON.parse(await readFile(join(made, 'sbom.json'), 'utf8'))).toEqual(
       JSON.parse(JSON.stringify(sbomOf(ROOT))),
     );
     const listed = execFileSync('tar', ['-tzf', join(made, SOURCE)], { encoding: 'utf8' }).split('\n');
-    expect(listed).toContain(`portcullis-${manifest.version}/src/main.ts`);
+    expect(listed).toContain(`portcullis-${version}/src/main.ts`);
   });
 });

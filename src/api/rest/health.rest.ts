@@ -1,13 +1,13 @@
-import type { Health } from '../../platform/health.ts';
+import { type Health, VERSION } from '../../platform/health.ts';
 import { headersOf, json } from '../openapi/operation.ts';
 import { route } from './route.ts';
 
 const checks = { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' };
-const example = { status: 'ok', version: '0.1.0', uptime: 3600, checks };
+const example = { status: 'ok', version: VERSION, uptime: 3600, checks };
 
 /**
- * Declares the routes that report the health of this process at a path: 503 if the database is down or the audit spool is full, otherwise 200.
- * `name` becomes part of the operation ids.
+ * Declares the routes that report the health of this process at a path: 503 if the database is down or the audit spool
+ * is full, otherwise 200. `name` becomes part of the operation ids.
  */
 function healthRoutesOf(path: string, name: string) {
   return (['GET', 'HEAD'] as const).map((method) =>

@@ -1,3 +1,5 @@
+import { VERSION } from '../../../src/platform/health.ts';
+
 /** A number that stays while all is well, in the fault and in what is just not one; undefined where there is no series. */
 interface Level {
   well: number | undefined;
@@ -39,7 +41,7 @@ const GATEWAY_2 = `instance="gateway-2:4001",${JOB}`;
 const WORKER = `instance="worker-1:4001",${JOB}`;
 const onGateway = { instance: 'gateway-1:4001', job: 'portcullis' };
 const onWorker = { instance: 'worker-1:4001', job: 'portcullis' };
-const build = (role: string, at: string) => `portcullis_build_info{role="${role}",version="0.1.0",${at}}`;
+const build = (role: string, at: string) => `portcullis_build_info{role="${role}",version="${VERSION}",${at}}`;
 const BUILDS = { gateway1: build('gateway', GATEWAY_1), gateway2: build('gateway', GATEWAY_2) };
 
 /** Longer than alerts look back, but for the rise of what is not registered. */
