@@ -21,6 +21,7 @@ import { readinessOf } from '../platform/health.ts';
 import { adminServer } from './admin-server.ts';
 import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
+import { watchDatabaseAge } from './database-age.ts';
 import { mayChangeAudit, migrateByOwner } from './database-roles.ts';
 import type { Demo } from './demo/demo.ts';
 import { closeGracefully, listen } from './listen.ts';
@@ -65,6 +66,7 @@ export async function startService({ config, secrets, log: given, overrides = {}
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
+  await watchDatabaseAge(context, stack);
   const demo = await demoOf(context);
   context.auditWriter.start();
   await context.health.start();

@@ -45,9 +45,13 @@ export const recover: CommandBody = {
     });
     const everyNode = db.unscoped('the whole database was restored');
     const [audit] = await everyNode.raw((sql) => sql<{ at: string | null }>`select max(at) as at from audit_records`);
-    // As on another timeline of the server (`appendEvents`): past what may have been given and lost.
+    // As on another timeline of the server (`appendEvents`): past what may have been given and lost, also by a tenant
+    // that had no event yet.
     const counters = await everyNode.raw(
-      (sql) => sql`update node_event_seq set seq = (seq / 4294967296 + 1) * 4294967296 returning node_id`,
+      (sql) => sql`
+        insert into node_event_seq as counter (node_id, seq) select id, 4294967296 from nodes
+        on conflict (node_id) do update set seq = (counter.seq / 4294967296 + 1) * 4294967296
+        returning node_id`,
     );
     const recovered: Recovered = {
       groups: groups ?? [],

@@ -33,6 +33,12 @@ export interface Cache {
    */
   countFailure(key: string, nowMs: number, step?: 0 | 1): CountedFailure | Promise<CountedFailure>;
 
+  /**
+   * Raises a position that is kept for all processes, unless it is higher already, and returns the higher one. Positions
+   * compare as texts.
+   */
+  raisePosition(position: string): Promise<string>;
+
   /** Writes and reads; rejects if the cache does not respond or refuses. */
   checkHealth(): Promise<void>;
 

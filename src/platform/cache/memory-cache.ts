@@ -82,6 +82,7 @@ export class MemoryRequestCounts {
 export class MemoryCache implements Cache {
   readonly #requests = new MemoryRequestCounts();
   readonly #failures = new MemoryFailureCounts();
+  #position = '';
 
   countRequest(clientId: string, limits: RequestLimits, nowMs: number, seed: number | undefined): CountedRequest {
     return this.#requests.count(clientId, limits, nowMs, seed);
@@ -89,6 +90,11 @@ export class MemoryCache implements Cache {
 
   countFailure(key: string, nowMs: number, step?: 0 | 1): CountedFailure {
     return this.#failures.count(key, nowMs, step);
+  }
+
+  async raisePosition(position: string): Promise<string> {
+    if (position > this.#position) this.#position = position;
+    return this.#position;
   }
 
   async checkHealth(): Promise<void> {}

@@ -12,7 +12,7 @@ import {
   secondsLeft,
 } from './counts.rules.ts';
 import { RedisConnection } from './redis-connection.ts';
-import { COUNT_FAILURE, COUNT_REQUEST, type LuaScript } from './redis-scripts.ts';
+import { COUNT_FAILURE, COUNT_REQUEST, type LuaScript, RAISE_POSITION } from './redis-scripts.ts';
 
 /** Requests of a client that one call of the script `COUNT_REQUEST` counts: of one second, so that they are alike. */
 interface Counting {
@@ -122,6 +122,10 @@ export class RedisCache implements Cache {
     const reply = await this.#redis.route.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS, step]);
     const [count, startedAtMs] = Array.isArray(reply) ? reply.map(Number) : [];
     return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
+  }
+
+  async raisePosition(position: string): Promise<string> {
+    return String(await this.#redis.route.run(RAISE_POSITION, [`${this.#prefix}position`], [position]));
   }
 
   async checkHealth(): Promise<void> {

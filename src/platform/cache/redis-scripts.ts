@@ -73,3 +73,10 @@ return {count, started}`);
 export const CHECK_HEALTH = luaScript(`
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 return redis.call('GET', KEYS[1])`);
+
+/** The script that raises a position. KEYS: the position. ARGV: what it is to be at least. Returns what it is then. */
+export const RAISE_POSITION = luaScript(`
+local stored = redis.call('GET', KEYS[1])
+if stored and stored >= ARGV[1] then return stored end
+redis.call('SET', KEYS[1], ARGV[1])
+return ARGV[1]`);
