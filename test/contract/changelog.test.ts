@@ -29,6 +29,9 @@ it.each([
   expect(versionFault(version, changelog)).toBe(fault);
 });
 
-it.each(['client/package.json', 'tools/package.json'])('%s has the version of the package', (path) => {
-  expect(JSON.parse(read(path)).version).toBe(manifest.version);
-});
+it.each(['client/package.json', 'console/package.json', 'tools/package.json'])(
+  '%s has the version of the package',
+  (path) => {
+    expect(JSON.parse(read(path)).version).toBe(manifest.version);
+  },
+);

@@ -101,7 +101,7 @@ it.each(own)('%s runs the release, without rights, on a file system that it cann
 
 it('every image is of a full version, and every server gives up its rights', () => {
   for (const [name, { image, cap_drop }] of services) {
-    expect(image, name).toMatch(/^[a-z/]+:\d+\.\d+(?:\.\d+)?(?:-alpine)?$/);
+    expect(image, name).toMatch(/^[a-z/]+:\d+\.\d+(?:\.\d+)?(?:-alpine|-dev)?$/);
     expect(cap_drop, name).toEqual(['ALL']);
   }
 });
