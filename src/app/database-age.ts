@@ -13,9 +13,12 @@ export async function watchDatabaseAge(
   stack: AsyncDisposableStack,
 ): Promise<void> {
   if (config.redisUrl === undefined) return;
+  // Redis is read first: what another process notes in between is then in the database, too.
   const note = async () => {
+    const remembered = await cache.raisePosition('');
     const position = await positionOf(database.db);
-    return (await cache.raisePosition(position)) > position;
+    await cache.raisePosition(position);
+    return remembered > position;
   };
   // The cache and the database log their own outages.
   const isOlder = () => note().catch(() => false);

@@ -18,9 +18,11 @@ const WARNING = 'the database is older than the last one that Redis knows';
 const NODE = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
 const PASSWORD = 'correct horse battery staple';
 
-/** The commands of the page that begin with the program, in its order. */
-function blocksOfPage(): string[] {
-  return blocksOf(PAGE).flatMap(({ lang, text }) => (lang === 'sh' && /^\s*bin\/portcullis/.test(text) ? [text] : []));
+/** The commands of the page that begin with a program, in its order. */
+function blocksOfPage(program: 'bin/portcullis' | 'jq'): string[] {
+  return blocksOf(PAGE).flatMap(({ lang, text }) =>
+    lang === 'sh' && text.trimStart().startsWith(program) ? [text] : [],
+  );
 }
 
 /** Runs a block of the page in a folder that has the program, as the operator does. */
@@ -36,7 +38,8 @@ async function post({ baseUrl }: Running, path: string, body: object, token?: st
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
   const response = await fetch(baseUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
   const text = await response.text();
-  return { status: response.status, json: text === '' ? undefined : JSON.parse(text) };
+  const correlationId = response.headers.get('x-correlation-id');
+  return { status: response.status, correlationId, json: text === '' ? undefined : JSON.parse(text) };
 }
 
 /** Ends an instance and returns what it has logged. */
@@ -44,11 +47,11 @@ async function logOf(instance: Running): Promise<string> {
   return (await instance.kill('SIGTERM')).stdout;
 }
 
-/** The position of the database that Redis knows. */
-async function positions(url: string, prefix: string): Promise<string> {
+/** How many audit records the database has had, as far as Redis knows. */
+async function remembered(url: string, prefix: string): Promise<number> {
   const redis = await createClient({ url }).connect();
   try {
-    return (await redis.get(`${prefix}position`)) ?? '';
+    return Number((await redis.get(`${prefix}position`))?.split('/')[1] ?? 0);
   } finally {
     redis.destroy();
   }
@@ -75,9 +78,20 @@ describeReal(['postgres', 'redis', 'kafka'], 'a backup that is restored by the p
     };
 
     await run(['node', 'create', '--name', 'Acme', '--id', NODE]);
-    const grants = ['--grants', 'password,client_credentials,refresh_token', '--scopes', 'accounts:read', '--json'];
-    const client = await run(['client', 'create', '--node', NODE, '--name', 'Disabled later', ...grants]);
-    const other = await run(['client', 'create', '--node', NODE, '--name', 'Console', ...grants]);
+    const grants = ['--grants', 'password,client_credentials,refresh_token', '--json'];
+    const client = await run([
+      'client',
+      'create',
+      '--node',
+      NODE,
+      '--name',
+      'Disabled later',
+      ...grants,
+      '--scopes',
+      'accounts:read',
+    ]);
+    const erasing = ['--scopes', 'accounts:read,users:erase'];
+    const other = await run(['client', 'create', '--node', NODE, '--name', 'Console', ...grants, ...erasing]);
     const people = ['supervisor', 'create', '--node', NODE, '--json'];
     await run([...people, '--username', 'boss', '--role', 'admin'], `${PASSWORD}\n`);
     const person = await run([...people, '--username', 'grace', '--role', 'viewer'], `${PASSWORD}\n`);
@@ -117,7 +131,9 @@ describeReal(['postgres', 'redis', 'kafka'], 'a backup that is restored by the p
       withPostgres(admin, (pg) => pg.query(`drop database if exists "${backup}" with (force)`)).then(() => undefined),
     );
     const backupTime = new Date().toISOString();
-    const before = await positions(redis.url, prefix);
+    const [counted] = await withPostgres(database.url, (pg) => pg.query('select last_value from audit_positions')).then(
+      ({ rows }) => rows as { last_value: string }[],
+    );
     const second = stack.use(await startInstance(env));
     expect(
       (await post(second, '/v2/oauth/revoke', { ...credentials(other), token: session.refresh_token })).status,
@@ -125,11 +141,22 @@ describeReal(['postgres', 'redis', 'kafka'], 'a backup that is restored by the p
     expect(await opens(second, session.access_token)).toBe(401);
     await run(['client', 'disable', client.client_id]);
     await run(['supervisor', 'disable', person.id]);
-    await run(['users', 'erase', user?.id ?? '']);
+    const { access_token } = (
+      await post(second, '/v2/oauth/token', { grant_type: 'client_credentials', ...credentials(other) })
+    ).json;
+    const query = `mutation { eraseUser(id: "${user?.id}") { __typename } }`;
+    const erasure = await post(second, '/graphql', { query }, access_token);
+    expect(erasure.json).toEqual({ data: { eraseUser: { __typename: 'User' } } });
     expect((await machine(second)).status).toBe(401);
     expect((await users())[0]?.email).not.toBe(user?.email);
-    await expect.poll(async () => (await positions(redis.url, prefix)) > before).toBe(true);
-    expect(await logOf(second)).not.toContain(WARNING);
+    await expect.poll(() => remembered(redis.url, prefix)).toBeGreaterThan(Number(counted?.last_value));
+    const lost = await logOf(second);
+    expect(lost).not.toContain(WARNING);
+    await writeFile(join(folder, 'gateway.log'), lost);
+    const [filter = ''] = blocksOfPage('jq');
+    const selected = (await follow(filter, env, folder, {})).stdout;
+    expect(selected).toContain(erasure.correlationId);
+    expect(selected).not.toMatch(/"method": "GET"|"status": 4/);
 
     await copy(backup, name);
     expect((await users())[0]?.email).toBe(user?.email);
@@ -145,7 +172,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a backup that is restored by the p
       SUPERVISOR_ID: person.id,
       USER_ID: user?.id ?? '',
     };
-    const blocks = blocksOfPage();
+    const blocks = blocksOfPage('bin/portcullis');
     expect(blocks).toHaveLength(2);
     for (const block of blocks) {
       for (;;) {

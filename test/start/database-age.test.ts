@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { watchDatabaseAge } from '../../src/app/database-age.ts';
+import type { Log } from '../../src/lib/log.ts';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { asService } from '../support/harness/database-roles.ts';
+import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeReal } from '../support/services/real.ts';
+
+const { config } = readConfig({ REDIS_URL: 'redis://127.0.0.1' });
+
+/** Runs a start on stores, and returns its warnings. */
+async function start(database: Database, cache: MemoryCache): Promise<string[]> {
+  const warnings: string[] = [];
+  const silent = () => undefined;
+  const log: Log = { debug: silent, info: silent, error: silent, warn: (_, message) => warnings.push(message) };
+  await using stack = new AsyncDisposableStack();
+  await watchDatabaseAge({ config, database, cache, log }, stack);
+  return warnings;
+}
+
+/** Counts an audit record, as a process does that writes one. */
+async function record({ db }: Database): Promise<void> {
+  await db.unscoped('a test').raw((sql) => sql`select nextval('audit_positions')`);
+}
+
+/** A cache that does something before it responds for the first time. */
+class Delayed extends MemoryCache {
+  first: (() => Promise<unknown>) | undefined;
+
+  override async raisePosition(position: string): Promise<string> {
+    const { first } = this;
+    this.first = undefined;
+    await first?.();
+    return super.raisePosition(position);
+  }
+}
+
+const OLDER = [expect.stringMatching(/^the database is older than the last one that Redis knows/)];
+
+describe('a start', () => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await embeddedDatabase();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  it('D6-18: warns where Redis knows a later state of the database, at each start', async () => {
+    const cache = new MemoryCache();
+    await record(database);
+    expect(await start(database, cache)).toEqual([]);
+    await using older = await embeddedDatabase();
+    expect(await start(older, cache)).toEqual(OLDER);
+    expect(await start(older, cache)).toEqual(OLDER);
+  });
+
+  it('D6-18: is silent where Redis is empty, lost what it knew, or does not respond', async () => {
+    await record(database);
+    expect(await start(database, new MemoryCache())).toEqual([]);
+    const away = Object.assign(new MemoryCache(), { raisePosition: () => Promise.reject(new Error('away')) });
+    expect(await start(database, away)).toEqual([]);
+  });
+
+  it('D6-18: is silent while other processes write, as in a rolling upgrade', async () => {
+    const cache = new Delayed();
+    await start(database, cache);
+    cache.first = async () => {
+      await record(database);
+      await start(database, cache);
+    };
+    expect(await start(database, cache)).toEqual([]);
+  });
+});
+
+describeReal('postgres', 'a start by the role of the services', () => {
+  let database: RealDatabase;
+  beforeAll(async () => {
+    database = await realDatabase();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  it('D6-18: may read how far the database has come', async () => {
+    const cache = new MemoryCache();
+    await cache.raisePosition('9');
+    await using service = await openDatabase({ url: asService(database.url) });
+    expect(await start(service, cache)).toEqual(OLDER);
+  });
+});
