@@ -210,5 +210,5 @@ it('D2-07: the audit record of a subscription on a socket has what it was sent',
   send({ type: 'complete', id: '"0' });
   await until(() => stand.records.length === 1);
   expect(stand.records[0]).toMatchObject({ responseText: JSON.stringify(received[0]?.payload), ok: true });
-  expect(streams.load.streams).toBe(1);
+  await until(() => streams.load.streams === 1);
 });

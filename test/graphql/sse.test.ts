@@ -106,7 +106,7 @@ describe('transactionUpdates over SSE', () => {
     await using reader = await stand.stream(UPDATES, { token });
     expect(await reader.next()).toBeUndefined();
     await until(() => stand.streams.load.streams === 0);
-    expect(stand.watch.size).toBe(0);
+    await until(() => stand.watch.size === 0);
   });
 });
 

@@ -84,7 +84,7 @@ describe('migrationProgress', () => {
       const counts = told.map(({ processed }) => processed);
       expect(counts).toEqual(counts.toSorted((one, other) => one - other));
     }
-    expect(p.service.context.migrationProgress.size).toBe(0);
+    await vi.waitFor(() => expect(p.service.context.migrationProgress.size).toBe(0));
     expect((await allOverSse(id)).map(({ done, processed }) => [done, processed])).toEqual([[true, ROWS]]);
   });
 
