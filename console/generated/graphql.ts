@@ -179,7 +179,7 @@ export type SupervisorInput = {
   password: string;
   /** `admin`, `operator` or `viewer`. */
   role: string;
-  /** The name to log in with, normalised to NFC: 1 to 255 characters; unique within the tenant, ignoring case. */
+  /** The name to log in with, trimmed: 1 to 255 characters; unique within the tenant. Letter case, composition and invisible characters do not count. */
   username: string;
 };
 
@@ -390,7 +390,7 @@ export type SetClientStatusMutation = { result:
 
 export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null };
 
-export type RowsPageFragment = { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> };
+export type RowsPageFragment = { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> };
 
 export type MigrationsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -411,7 +411,7 @@ export type MigrationRowsQueryVariables = Exact<{
 }>;
 
 
-export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
+export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> } } | null };
 
 export type RejectedRowsQueryVariables = Exact<{
   id: string | number;
@@ -422,7 +422,7 @@ export type RejectedRowsQueryVariables = Exact<{
 }>;
 
 
-export type RejectedRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
+export type RejectedRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> } } | null };
 
 export type StartUserMigrationMutationVariables = Exact<{
   file: null;
@@ -939,6 +939,7 @@ export const RowsPageFragmentDoc = new TypedDocumentString(`
       userId
       status
       reason
+      warning
     }
   }
 }
@@ -1447,6 +1448,7 @@ fragment RowsPage on MigrationRowConnection {
       userId
       status
       reason
+      warning
     }
   }
 }
@@ -1490,6 +1492,7 @@ fragment RowsPage on MigrationRowConnection {
       userId
       status
       reason
+      warning
     }
   }
 }

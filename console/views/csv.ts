@@ -1,5 +1,5 @@
 /** A field, and a record at a place of a text, which has a character for each byte. */
-const FIELD = '(?:"[^"]*(?:""[^"]*)*"|[^",\\n]*)';
+const FIELD = '(?:=?"[^"]*(?:""[^"]*)*"|[^",\\n]*)';
 const RECORD = new RegExp(`${FIELD}(?:,${FIELD})*\\r?(?:\\n|$)`, 'y');
 /** Matches a record whose fields are all blank, which counts as an empty line. */
 const BLANK = /^(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
@@ -25,11 +25,13 @@ export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGen
   let index = 0;
   /** Whether the slice begins within a line that is too long. */
   let isWithin = false;
-  for (let position = 0; position < file.size; ) {
+  const [last] = new Uint8Array(await file.slice(-1).arrayBuffer());
+  const size = last === END_OF_FILE ? file.size - 1 : file.size;
+  for (let position = 0; position < size; ) {
     // A record that begins within the slice is read as a whole, with its line end.
-    const bytes = new Uint8Array(await file.slice(position, position + sliceBytes + MAX_RECORD_BYTES + 2).arrayBuffer());
+    const bytes = new Uint8Array(await file.slice(position, Math.min(size, position + sliceBytes + MAX_RECORD_BYTES + 2)).arrayBuffer());
     const text = new TextDecoder('latin1').decode(bytes);
-    const isLast = position + bytes.length >= file.size;
+    const isLast = position + bytes.length >= size;
     let at = position === 0 && text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;
     while (at < (isLast ? bytes.length : sliceBytes)) {
       RECORD.lastIndex = at;
@@ -51,12 +53,20 @@ export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGen
   }
 }
 
-/** Returns the fields of a record; undefined where its quotes do not match, or its bytes are not UTF-8. */
+/** Ends a file of some programs of DOS and Windows. */
+const END_OF_FILE = 0x1a;
+
+/** Returns the fields of a record, of a formula such as `="00123"` its text; undefined where its quotes do not match, or its bytes are not UTF-8. */
 export function fieldsOf(bytes: Bytes): string[] | undefined {
   const text = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
   if (text.includes('\ufffd') || !new RegExp(`^${FIELD}(?:,${FIELD})*$`).test(text)) return undefined;
   const fields = `${text},`.match(new RegExp(`${FIELD},`, 'g')) ?? [];
-  return fields.map((field) => field.replace(/^"(.*)",$|,$/s, '$1').replaceAll('""', '"'));
+  return fields.map((field) =>
+    field
+      .replace(/^=?"(.*)",$|,$/s, '$1')
+      .replaceAll('""', '"')
+      .replace(/^="((?:[^"]|"")*)"$/, (_, inner: string) => inner.replaceAll('""', '"')),
+  );
 }
 
 /** Returns what is probably meant by a record: its fields, or what stands between its commas. */

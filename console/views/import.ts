@@ -82,7 +82,7 @@ function problemOf(fields: string[] | undefined, columns: readonly string[], ind
   const given = Object.entries(keys).filter(([, value]) => value !== '');
   for (const [what, value] of given) if (seen.has(what + value)) return `${what} as row ${seen.get(what + value)}`;
   for (const [what, value] of given) seen.set(what + value, index);
-  return undefined;
+  return /^\d(?:[.,]\d+)?E\+\d+$/i.test(externalId) ? 'External id shortened by a spreadsheet: format the column as text' : undefined;
 }
 
 async function checked(file: File): Promise<Checked> {

@@ -93,7 +93,7 @@ function Outcome({ migration: { total, success, skipped, failed, dryRun } }: { m
 const rowColumns = (dryRun: boolean): readonly Column<Row>[] => [
   { title: 'Row', cell: ({ index }) => index, isNumber: true },
   { title: 'Outcome', cell: ({ status }) => html`<${Status} status=${status} dryRun=${dryRun} />` },
-  { title: 'Reason', cell: ({ reason }) => reasonOf(reason) },
+  { title: 'Reason', cell: ({ reason, warning }) => reasonOf(reason ?? warning) },
   { title: 'Email', cell: ({ email }) => email },
   { title: 'External id', cell: ({ externalId }) => externalId },
   { title: 'User', cell: ({ userId }) => html`<${Id} id=${userId} link=${userId ? linkTo(['users', userId]) : undefined} />` },

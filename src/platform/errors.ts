@@ -17,6 +17,7 @@ export type RefusalCode =
   | 'ip_not_allowed'
   | 'not_found'
   | 'method_not_allowed'
+  | 'not_acceptable'
   | 'idempotency_conflict'
   | 'duplicate'
   | 'precondition_failed'

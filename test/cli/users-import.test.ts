@@ -59,6 +59,7 @@ describeReal('postgres', 'users import', () => {
       success: 0,
       skipped: 18,
       failed: 2,
+      warnings: [],
       failures: [
         { index: 7, reason: 'line 7: has 5 fields, not 4' },
         { index: 12, reason: 'wallet_address has more than 128 characters' },
@@ -278,6 +279,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
       skipped: 0,
       failed: 0,
       failures: [],
+      warnings: [],
     });
     const { rows: recorded, users, events, chunks, migrations } = await stateOf(database.db, nodeId);
     expect(recorded.map(({ index }) => index)).toEqual(Array.from({ length: ROWS }, (_, at) => at + 1));

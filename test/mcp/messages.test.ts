@@ -104,6 +104,65 @@ describe('how it is spoken to', () => {
     ]);
   });
 
+  const CLIENT_INFO = { name: 'x', version: '1' };
+  const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT_INFO };
+  it.each<[method: string, params: unknown]>([
+    ['ping', null],
+    ['ping', { _meta: null }],
+    ['tools/list', null],
+    ['tools/list', { cursor: null }],
+    ['tools/list', { cursor: null, _meta: { progressToken: null } }],
+    ['tools/call', { name: 'list_accounts', arguments: null }],
+    ['tools/call', { name: 'list_accounts', arguments: {}, task: null, _meta: null }],
+    ['tools/call', { name: 'list_accounts', arguments: { limit: null, cursor: null, include_total: null } }],
+    ['tools/call', { name: 'list_accounts', arguments: { limit: 1, unknown: null } }],
+    ['tools/call', { name: 'list_accounts', _meta: { progressToken: null, other: { a: null } } }],
+    ['initialize', { ...INITIALIZE, _meta: null }],
+    ['initialize', { ...INITIALIZE, capabilities: { roots: null, sampling: null, elicitation: null } }],
+    ['initialize', { ...INITIALIZE, capabilities: { roots: { listChanged: null }, experimental: { a: null } } }],
+    ['initialize', { ...INITIALIZE, clientInfo: { ...CLIENT_INFO, title: null, websiteUrl: null, icons: null } }],
+  ])('D2-18 D8-06: %s(%j): null counts as absent', async (method, params) => {
+    const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: 'n', method, params });
+    expect([status, json]).toEqual([200, { jsonrpc: '2.0', id: 'n', result: expect.any(Object) }]);
+    expect(json.result.isError).toBeUndefined();
+    expect(faults).toEqual([]);
+  });
+
+  it('D2-18 D8-06: null members of nested arguments count as absent', async () => {
+    const rule = { name: 'x', type: null, auto_transfer_rule: { amount: null, logic: null } };
+    const call = (given: object) =>
+      post(p, secret, {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'create_wallet_rule', arguments: given },
+      });
+    const [sent, bare] = [
+      await call({ wallet_id: null, rule }),
+      await call({ rule: { name: 'x', auto_transfer_rule: {} } }),
+    ];
+    expect(sent.json).toEqual(bare.json);
+  });
+
+  it('D2-18 D8-06: a notification may have params of null, and a response an error of null', async () => {
+    const notification = { jsonrpc: '2.0', method: 'notifications/initialized', params: null };
+    expect((await post(p, secret, notification)).status).toBe(202);
+    expect((await post(p, secret, { jsonrpc: '2.0', id: 1, result: {}, error: null })).status).toBe(202);
+  });
+
+  it('D8-06: a request with an id of null is a 400, since its sender would wait for a response', async () => {
+    const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: null, method: 'tools/list' });
+    expect([status, json.errors]).toEqual([
+      400,
+      [{ path: 'id', message: expect.stringContaining('does not allow null') }],
+    ]);
+  });
+
+  it.each(['jsonrpc', 'method'])('D2-18 D8-06: a %s of null is missing', async (member) => {
+    const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: 1, method: 'ping', [member]: null });
+    expect([status, json.errors]).toEqual([400, [{ path: member, message: expect.stringContaining('is required') }]]);
+  });
+
   it('4.9-06 D2-14: a body over 1 MiB: 413', async () => {
     const answer = await raw({}, { body: { ...PING, params: { a: 'x'.repeat(1_100_000) } } });
     expect([answer.status, answer.body]).toEqual([413, envelope('payload_too_large')]);
@@ -123,7 +182,6 @@ describe('how it is spoken to', () => {
     ['tools/call', { name: '__proto__', arguments: {} }, -32_602],
     ['tools/call', { name: 'list_accounts', arguments: [] }, -32_602],
     ['tools/call', { name: 'list_accounts', task: 1 }, -32_602],
-    ['tools/call', { name: 'list_accounts', task: null }, -32_602],
     ['tools/call', { name: 'list_accounts', task: { ttl: 'a minute' } }, -32_602],
     ['initialize', {}, -32_602],
     ['initialize', { protocolVersion: 1, capabilities: {}, clientInfo: {} }, -32_602],
@@ -214,7 +272,7 @@ describe('how it is spoken to', () => {
     });
 
     it.each(NAMES)('is an unknown argument as any other: %s', async (name) => {
-      for (const value of ['{"limit":1}', '1', 'null']) {
+      for (const value of ['{"limit":1}', '1']) {
         const refused = await asked('list_accounts', `{"${name}":${value}}`);
         expect(JSON.parse(refused).result._meta.error).toEqual({
           code: 'invalid_arguments',

@@ -1,5 +1,7 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { warningOf } from '../../src/domain/user-migrations/migration-outcome.rules.ts';
+import { MigrationPages } from '../../src/domain/user-migrations/migration-pages.service.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
@@ -94,6 +96,26 @@ describe('D7-12: a file saved by a spreadsheet', () => {
       BOB,
     ],
     ['the greatest number of columns of Excel', `${HEADER}\n${','.repeat(16_383)}\n0x1,ada@example.com,Ada\n`, ADA],
+    ['the end-of-file mark of DOS', `${HEADER}\r\n0x1,ada@example.com,Ada\r\n\x1a`, ADA],
+    ['the end-of-file mark behind the last field', `${HEADER}\n0x1,ada@example.com,Ada\x1a`, ADA],
+    ['a mark inside a file', `${HEADER}\n0x1,ada@example.com,A\x1a\n`, ['0x1', 'ada@example.com', 'A\x1a']],
+    [
+      'texts as formulas, in quotes',
+      `${HEADER}\n"=""0x1""",ada@example.com,"=""007"""\n`,
+      ['0x1', 'ada@example.com', '007'],
+    ],
+    [
+      'texts as formulas, as people write them',
+      `${HEADER}\n="0x1",ada@example.com,="007"\r\n`,
+      ['0x1', 'ada@example.com', '007'],
+    ],
+    ['a formula in the header', '="wallet_address","=""email""",name\n0x1,ada@example.com,Ada\n', ADA],
+    [
+      'other formulas, as they are',
+      `${HEADER}\n0x1,ada@example.com,"=T(""007"")"\n`,
+      ['0x1', 'ada@example.com', '=T("007")'],
+    ],
+    ['an equals sign alone', `${HEADER}\n0x1,ada@example.com,=007\n`, ['0x1', 'ada@example.com', '=007']],
     ['an unnamed column in the middle', 'wallet_address,,email, ,name\n0x1,,ada@example.com, ,Ada\n', ADA],
     [
       'one field of three',
@@ -119,7 +141,6 @@ describe('D7-12: a file saved by a spreadsheet', () => {
     ['a quote that swallows the next record', `${HEADER}\n"0x1,a@x.y,Ann\n0x2,b@x.y",Bob\n`, 'line 1: has 2 fields'],
     ['a field of one quote', `${HEADER}\n"""",,\n`, 'missing_email_and_external_id'],
     ['a field of one comma', `${HEADER}\n",",,\n`, 'missing_email_and_external_id'],
-    ['the end-of-file mark of DOS', `${HEADER}\n\x1a`, 'missing_email_and_external_id'],
     ['a zero-width space', `${HEADER}\n\u200b,,\n`, 'missing_email_and_external_id'],
     ['one field too few, the wallet', `email,wallet_address\na@x.y\n`, 'line 1: wallet_address must not be blank'],
   ])('%s is no empty line: its row says what is wrong', async (_name, file, reason) => {
@@ -267,5 +288,38 @@ describe('D7-12: a file in another format is refused with the cause and what to 
     await expect(files.start(await newNode(database.db), fileOf(file))).rejects.toMatchObject({
       message: expect.stringMatching(cause),
     });
+  });
+});
+
+describe('D7-12: an external id', () => {
+  it.each(['1.23457E+11', '1,23457E+11', '1E+15', '1.2e+20', '9.00720E+15'])(
+    '%s has a warning: a spreadsheet has shortened it',
+    (external_id) => {
+      expect(warningOf({ external_id })).toContain(`external_id ${external_id} looks like`);
+    },
+  );
+
+  it.each([null, '', '123457000000', '00123', '1E5', '1.5', 'E+11', '1.23457E-11', '12.3E+11', 'a1.2E+11', '1.2E+11b'])(
+    '%j has none',
+    (external_id) => {
+      expect(warningOf({ external_id })).toBeUndefined();
+    },
+  );
+
+  it('that was shortened is listed with its row, whether it was stored or not', async () => {
+    const caller = await newNode(database.db);
+    const { files, jobs } = filesOn(database.db);
+    const rows = ['1.23457E+11', '123457000000', '1.23457E+11', 'x'].map((id, at) => `0x${at},${id}\n`);
+    const { id } = await files.start(caller, fileOf(`wallet_address,external_id\n${rows.join('')}`), {
+      isDryRun: true,
+    });
+    expect(await work(jobs)).toBe('finished');
+    const pages = new MigrationPages(database.db);
+    const shortened = await pages.failures(caller.nodeId, id, 10, true);
+    expect(shortened.map(({ index, status }) => [index, status])).toEqual([
+      [1, 'created'],
+      [3, 'skipped'],
+    ]);
+    expect(await pages.failures(caller.nodeId, id, 1, true)).toHaveLength(1);
   });
 });

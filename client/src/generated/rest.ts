@@ -118,7 +118,7 @@ export type Introspection = {
 export type MigrateUser = {
   /** Trimmed and stored in lower case. */
   wallet_address: string;
-  /** Required if external_id is absent or blank. Trimmed and normalised to NFC; unique within the tenant, ignoring case. */
+  /** Required if external_id is absent or blank. Trimmed and normalised to NFC; unique within the tenant, where letter case and invisible characters do not count. */
   email?: string | null;
   /** Required if email is absent or blank. Unique within the tenant, compared exactly. */
   external_id?: string | null;

@@ -3,6 +3,7 @@ import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
 import { sendFile } from '../shared/served-files.ts';
+import { acceptedRange } from './execution/accepted-types.ts';
 import { bringsForm } from './execution/form-type.ts';
 import { graphiqlFiles } from './execution/graphiql.ts';
 import type { createGraphqlRuntime, GraphqlDependencies } from './runtime.ts';
@@ -51,7 +52,7 @@ export function createGraphqlServer(deps: GraphqlDependencies) {
       }
       // Lets the client receive a response that is sent before the upload has been read.
       if (bringsForm(req)) lingerOnClose(exchange);
-      if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
+      if (graphiql && req.method === 'GET' && acceptsPage(req.headers.accept)) {
         graphiql
           .find('')
           .then((page) => page && sendFile(exchange, page))
@@ -69,4 +70,10 @@ export function createGraphqlServer(deps: GraphqlDependencies) {
       await (await loading)?.stop();
     },
   };
+}
+
+/** Checks whether a client names HTML in its Accept header, as browsers do. */
+function acceptsPage(accept = ''): boolean {
+  const { isNamed = false, weight = 0 } = acceptedRange(accept, 'text/html') ?? {};
+  return isNamed && weight > 0;
 }

@@ -18,11 +18,23 @@ const requestOutline = objectInput({
   method: z.string('must be a string'),
 });
 
+/** Removes the members that are null, at any depth, since they count as absent (docs/contract.md, D2-18). */
+function removeNulls(value: object): void {
+  for (const [name, member] of Object.entries(value)) {
+    if (member === null && !Array.isArray(value)) Reflect.deleteProperty(value, name);
+    else if (typeof member === 'object' && member !== null) removeNulls(member);
+  }
+}
+
 /**
- * Returns an object as a JSON-RPC message.
+ * Returns an object as a JSON-RPC message. Members that are null are removed from it.
  * @throws Refusal 400 for an object that is none, which names what it lacks or misspells.
  */
 export function messageOf(given: object): JSONRPCMessage {
+  // A request with an id of null would count as a notification, and its sender would wait for a response.
+  if ('method' in given && 'id' in given && given.id === null)
+    throw invalidRequest([{ path: 'id', message: 'must be a string or a number: MCP does not allow null' }]);
+  removeNulls(given);
   if (isJSONRPCRequest(given) || isJSONRPCNotification(given) || isJSONRPCResponse(given)) return given;
   const { error } = requestOutline.safeParse(given);
   if (error) throw invalidRequest(issuesOf(error, given));

@@ -3,6 +3,7 @@ import { createReadStream, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { MAX_BULK_ROWS } from '../../domain/user-migrations/migration.input.ts';
 import { rowRanges } from '../../domain/user-migrations/migration-files.service.ts';
+import { warningOf } from '../../domain/user-migrations/migration-outcome.rules.ts';
 import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migrations/migration-pages.service.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
@@ -113,9 +114,14 @@ export const usersImport: CommandBody = {
     const limit = failedTo === undefined ? SHOWN_FAILURES : migration.failed;
     const rows = migration.failed === 0 ? [] : await migrationPages.failures(nodeId, id, limit);
     const failures = rows.slice(0, SHOWN_FAILURES);
-    if (!json) complain(faultsOf(migration, failures));
+    const shortened = await migrationPages.failures(nodeId, id, SHOWN_FAILURES, true);
+    const warnings = shortened.map((row) => ({ index: row.index, warning: warningOf(row) ?? '' }));
+    if (!json)
+      complain(
+        faultsOf(migration, failures) + warnings.map(({ index, warning }) => `${rowText(index, warning)}\n`).join(''),
+      );
     const copied = failedTo === undefined ? '' : await copyRows(migration, rows, file ?? '', failedTo, input?.stamp);
-    const exit = answer(view(migration, failures), `${summary(migration)}${copied}`);
+    const exit = answer({ ...view(migration, failures), warnings }, `${summary(migration)}${copied}`);
     return migration.status === 'done' && migration.failed === 0 ? exit : EXIT_FAILED;
   },
 };

@@ -8,6 +8,9 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
+const EQUALS = 0x3d;
+/** Ends a file of some programs of DOS and Windows. */
+const END_OF_FILE = 0x1a;
 
 /** A range of bytes, without the byte at `end`. */
 export interface ByteRange {
@@ -25,12 +28,16 @@ const STRAY: QuotedRecord = {
   fault: 'has a quote inside an unquoted field: enclose the field in quotes, and double each quote in it',
 };
 
-/** Parses the CSV record at the start of the bytes. Undefined when they do not contain all of it and its line end. */
+/**
+ * Parses the CSV record at the start of the bytes; `="00123"` is read as `"00123"`. Undefined when they do not contain all
+ * of it and its line end.
+ */
 function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
   const ranges: ByteRange[] = [];
   for (let at = 0; ; ) {
-    const isQuoted = bytes[at] === QUOTE;
-    const range = isQuoted ? quotedRange(bytes, at + 1) : plainRange(bytes, at);
+    const quote = bytes[at] === EQUALS ? at + 1 : at;
+    const isQuoted = bytes[quote] === QUOTE;
+    const range = isQuoted ? quotedRange(bytes, quote + 1) : plainRange(bytes, at);
     if (range === undefined) return undefined;
     if (range === 'stray') return STRAY;
     ranges.push(range);
@@ -148,6 +155,7 @@ export class CsvRecords {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    if (this.#bytes.at(-1) === END_OF_FILE) this.#bytes = this.#bytes.subarray(0, -1);
     this.#append(Buffer.of(NEWLINE));
   }
 
@@ -157,7 +165,9 @@ export class CsvRecords {
     if (!found) return undefined;
     const { start, end, ranges, fault } = found;
     if (fault !== undefined) return { fault };
-    const fields = ranges ? this.#textsOf(ranges) : this.#bytes.toString('utf8', start, end).split(',');
+    const fields = ranges
+      ? this.#textsOf(ranges).map(textOfFormula)
+      : this.#bytes.toString('utf8', start, end).split(',');
     if (fields.some((field) => field.includes(REPLACED)) && !isUtf8(this.#bytes.subarray(start, end))) {
       return { fault: 'is not UTF-8' };
     }
@@ -251,6 +261,15 @@ export class CsvRecords {
     this.#at = 0;
     this.#quoteAt = -1;
   }
+}
+
+/**
+ * Returns the text of a formula that is only a text, such as `="00123"`: spreadsheets write it to keep zeros. Any other
+ * field is returned as it is.
+ */
+function textOfFormula(field: string): string {
+  const [, text] = /^="((?:[^"]|"")*)"$/.exec(field) ?? [];
+  return text?.replaceAll('""', '"') ?? field;
 }
 
 function countFault({ length }: readonly unknown[], columns: readonly string[]): string {

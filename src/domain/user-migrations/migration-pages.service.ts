@@ -3,6 +3,7 @@ import { noteUsers } from '../../audit/noted-users.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
+import { SHORTENED } from './migration-outcome.rules.ts';
 
 /** A user migration as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type MigrationTableRow = Selectable<Tables['migrations']>;
@@ -35,19 +36,17 @@ export class MigrationPages extends MigrationList {
     });
   }
 
-  /** Reads the first failed rows of a user migration, in their order. */
-  async failures(nodeId: string, id: string, limit: number): Promise<MigrationRowRow[]> {
-    const rows = await this.#db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .selectFrom('migration_rows')
-          .selectAll()
-          .where('migration_id', '=', id)
-          .where('status', '=', 'failed')
-          .orderBy('index')
-          .limit(limit),
-      );
+  /** Reads the first failed rows of a user migration, in their order; with `shortened` the first that have a warning. */
+  async failures(nodeId: string, id: string, limit: number, shortened = false): Promise<MigrationRowRow[]> {
+    const rows = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('migration_rows')
+        .selectAll()
+        .where('migration_id', '=', id)
+        .where((row) => (shortened ? row('external_id', '~', SHORTENED.source) : row('status', '=', 'failed')))
+        .orderBy('index')
+        .limit(limit),
+    );
     noteUsersOf(rows);
     return rows;
   }

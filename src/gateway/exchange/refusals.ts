@@ -16,6 +16,7 @@ const ANSWERS = {
   ip_not_allowed: [403, 'ip_not_allowed'],
   not_found: [404, 'not_found'],
   method_not_allowed: [405, 'method_not_allowed'],
+  not_acceptable: [406, 'not_acceptable'],
   idempotency_conflict: [409, 'idempotency_conflict'],
   duplicate: [409, 'idempotency_conflict'],
   precondition_failed: [412, 'precondition_failed'],

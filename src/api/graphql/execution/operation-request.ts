@@ -3,10 +3,10 @@ import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { KnownMembers } from '../../../lib/json.ts';
 
 /** The members of an operation that GraphQL knows; none of its variables may be repeated. */
-export const KNOWN_MEMBERS: KnownMembers = {
+export const KNOWN_MEMBERS = {
   ...{ query: {}, operationName: {}, documentId: {}, variables: 'any' },
   extensions: { persistedQuery: { version: {}, sha256Hash: {} } },
-};
+} as const satisfies KnownMembers;
 
 /** The state that the operations of one GraphQL batch share. */
 export interface GraphqlBatch {

@@ -283,8 +283,14 @@ export class UploadForm {
 function parserOf({ headers }: IncomingMessage): BusboyInstance {
   const { 'content-type': type = '' } = headers;
   const limits = { fieldSize: MAX_FIELD_BYTES + 1, files: 1, parts: PARTS };
+  let part = 0;
+  // Parts count by their order: browsers may send the first ones as Blobs, with a file name and a type.
+  const isPartAFile = (_name: string | undefined, mediaType: string | undefined, fileName: string | undefined) => {
+    part += 1;
+    return part >= PARTS && (mediaType === 'application/octet-stream' || fileName !== undefined);
+  };
   try {
-    return new Busboy({ headers: { ...headers, 'content-type': type }, limits });
+    return new Busboy({ headers: { ...headers, 'content-type': type }, limits, isPartAFile });
   } catch {
     throw badPart('Content-Type', 'must be multipart/form-data with a boundary');
   }

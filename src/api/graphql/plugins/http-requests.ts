@@ -14,7 +14,8 @@ import {
   readInput,
 } from '../../../lib/json.ts';
 import { inTurn } from '../../../lib/turns.ts';
-import { invalidRequest } from '../../../platform/errors.ts';
+import { invalidRequest, Refusal } from '../../../platform/errors.ts';
+import { acceptedTypes } from '../execution/accepted-types.ts';
 import { badRequest, limitError } from '../execution/documents.ts';
 import { bringsForm } from '../execution/form-type.ts';
 import { KNOWN_MEMBERS, type OperationRequest } from '../execution/operation-request.ts';
@@ -82,7 +83,7 @@ export function useHttpRequests(
 
 /**
  * Reads the operation of a GET or of a form, up to its file, or the JSON body of another POST, up to `maxBytes`.
- * @throws Refusal the client's rate or quota refusal, before anything else unless the body is a batch; 413 for a body
+ * @throws Refusal 406 if the client accepts no type of result; its rate or quota refusal, unless the body is a batch; 413 for a body
  * that is too long; 400 for one that is neither JSON nor a valid upload, and for a GET whose `variables` or
  * `extensions` are not JSON.
  */
@@ -95,6 +96,8 @@ export async function readRequest(
     req,
     found: { limitRefusal },
   } = exchange;
+  // An operation must not begin if its result cannot be sent.
+  if (acceptedTypes(req.headers.accept).isNone) throw new Refusal('not_acceptable');
   if (req.method !== 'POST' || bringsForm(req)) {
     // Neither brings a batch.
     if (limitRefusal) throw limitRefusal;

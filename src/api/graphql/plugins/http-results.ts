@@ -1,8 +1,11 @@
 import type { ExecutionResult } from 'graphql';
 import { type Plugin, processRegularResult } from 'graphql-yoga';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { errorEnvelope, statusOf } from '../../../gateway/exchange/refusals.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { heldMemory } from '../../../platform/database/tenant-db.ts';
+import { Refusal } from '../../../platform/errors.ts';
+import { acceptedTypes } from '../execution/accepted-types.ts';
 import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/error-masking.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import { once } from '../execution/shared-results.ts';
@@ -11,8 +14,6 @@ import type { OperationAudits } from './audit-masking.ts';
 
 const SSE = 'text/event-stream';
 const JSON_TYPE = 'application/json';
-/** Matches an Accept header that names one of the media types of GraphQL over HTTP. */
-const NAMES_JSON = /application\/(?:graphql-response\+)?json/i;
 
 /**
  * Creates the Yoga plugin that masks results and says what Yoga's own rendering cannot know: the status of results
@@ -32,17 +33,10 @@ export function useHttpResults(
         if (Symbol.asyncIterator in result) subscriptions.set(args.contextValue.exchange, result);
       },
     }),
-    async onResultProcess({
-      request,
-      result,
-      resultProcessor,
-      setResult,
-      setResultProcessor,
-      serverContext: { exchange },
-    }) {
+    async onResultProcess({ request, result, setResult, setResultProcessor, serverContext: { exchange } }) {
       const stream = (results: AsyncIterator<ExecutionResult>) =>
         setResultProcessor((_result, fetchAPI) => streams.respond(fetchAPI, { exchange, results, mask }), SSE);
-      const accepted = request.headers.get('accept') ?? '*/*';
+      const accepted = acceptedTypes(request.headers.get('accept') ?? undefined);
       if (Array.isArray(result)) {
         const masked: ExecutionResult[] = [];
         const texts: string[] = [];
@@ -60,19 +54,19 @@ export function useHttpResults(
       } else {
         if (Symbol.asyncIterator in result) {
           const results = (subscriptions.get(exchange) ?? result)[Symbol.asyncIterator]();
-          // Without a processor Yoga answers 406.
-          if (resultProcessor) stream(results);
-          else void results.return?.();
-          return;
+          if (accepted.takesStream) return stream(results);
+          void results.return?.();
+          return setResultProcessor(notAcceptable, JSON_TYPE);
         }
         const maskedResult = await mask.result(result, exchange);
         heldMemory()?.lowerTo(maskedResult.stringify?.().length ?? SLICE_LENGTH);
         const masked = withStatus(maskedResult);
         setResult(masked);
         const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
-        if (isOk && accepted.includes(SSE) && resultProcessor !== processRegularResult) return stream(once(masked));
+        if (isOk && accepted.prefersStream) return stream(once(masked));
       }
-      if (!NAMES_JSON.test(accepted)) setResultProcessor(asPlainJson, JSON_TYPE);
+      if (accepted.json) setResultProcessor(processRegularResult, accepted.json);
+      else setResultProcessor(asPlainJson, JSON_TYPE);
     },
   };
 }
@@ -90,6 +84,13 @@ function withStatus(result: ExecutionResult): ExecutionResult {
     else if (path === undefined) extensions.http ??= { status: 400, spec: true };
   }
   return result;
+}
+
+/** Returns the 406 for a subscription whose client accepts no event stream. */
+function notAcceptable(...[, fetchAPI]: Parameters<typeof processRegularResult>): Response {
+  const refusal = new Refusal('not_acceptable');
+  const headers = { 'content-type': `${JSON_TYPE}; charset=utf-8` };
+  return new fetchAPI.Response(JSON.stringify(errorEnvelope(refusal)), { status: statusOf(refusal), headers });
 }
 
 function asPlainJson(...[result, fetchAPI]: Parameters<typeof processRegularResult>): Response {

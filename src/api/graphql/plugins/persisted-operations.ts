@@ -3,6 +3,7 @@ import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { isObject } from '../../../lib/json.ts';
+import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
 import { type PersistedDocuments, withoutPrefix } from '../execution/persisted-file.ts';
 
 const MAX_DOCUMENTS = 500;
@@ -28,6 +29,7 @@ export type PersistedMode = 'off' | 'allow' | 'only';
 /** The members of an operation that say which document to run. */
 interface SentOperation {
   query?: unknown;
+  operationName?: unknown;
   /** The id of a persisted document (GraphQL over HTTP, appendix "Persisted documents"). */
   documentId?: unknown;
   /** Contains `persistedQuery.sha256Hash` in Apollo's protocol of persisted queries. */
@@ -50,18 +52,22 @@ export class PersistedOperations {
   }
 
   /**
-   * Adds the document to an operation that was sent with only its id, and checks that the document may run.
+   * Adds the document to an operation that was sent with only its id, and checks that the document may run. Removes
+   * members that GraphQL over HTTP does not know, and an empty `operationName`, which is none.
    * @throws GraphQLError 400 when the id is unknown, does not match the document sent with it, or the document may not
    * run.
    */
   complete(operation: SentOperation): void {
+    for (const name of Object.keys(operation) as (keyof SentOperation)[])
+      if (!Object.hasOwn(KNOWN_MEMBERS, name) || (name === 'operationName' && operation[name] === ''))
+        delete operation[name];
     const id = idOf(operation);
+    delete operation.documentId;
     const text = operation.query === '' || operation.query === null ? undefined : operation.query;
     if (this.#mode === 'off') {
       if (text === undefined && id !== undefined) throw refused('PersistedQueryNotSupported');
       return;
     }
-    delete operation.documentId;
     if (text === undefined) {
       if (id !== undefined) operation.query = this.#find(id);
     } else if (this.#mode === 'allow') {

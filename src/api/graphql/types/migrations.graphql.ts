@@ -1,6 +1,6 @@
 import { migrateUserInput, migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
 import type { MigrationProgressRow } from '../../../domain/user-migrations/migration-files.service.ts';
-import type { SkipReason } from '../../../domain/user-migrations/migration-outcome.rules.ts';
+import { type SkipReason, warningOf } from '../../../domain/user-migrations/migration-outcome.rules.ts';
 import type { MigrationRowRow } from '../../../domain/user-migrations/migration-pages.service.ts';
 import { notFound } from '../../../platform/errors.ts';
 import { type Builder, connectionOf, implement, inputOf, needs } from '../kit/builder.ts';
@@ -28,6 +28,14 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
         'The reason why the row created no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id` or `duplicate_wallet`. For a failed row, a description of the error, which begins with `line N` if the row came from a file. Null if it created a user.',
       ],
     },
+  );
+  builder.objectField(rows, 'warning', (t) =>
+    t.string({
+      nullable: true,
+      description:
+        'What is suspicious about a row whatever its status, such as an external id that a spreadsheet has shortened to 1.23457E+11.',
+      resolve: warningOf,
+    }),
   );
   const connection = connectionOf(builder, rows, 'A page of rows.', 'A row and its cursor.');
   builder.objectFields(refs.migration, (t) => ({

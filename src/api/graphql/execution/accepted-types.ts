@@ -1,0 +1,58 @@
+/** The media types of a result, in the order in which they are preferred if a client accepts them alike. */
+const SSE = 'text/event-stream';
+const JSON_TYPE = 'application/json';
+const GRAPHQL_TYPE = 'application/graphql-response+json';
+
+/** A range of an Accept header that matches a media type (RFC 9110 section 12.5.1). */
+interface AcceptedRange {
+  /** 0 if the client does not accept the type. */
+  weight: number;
+  /** Its place in the header. */
+  position: number;
+  isNamed: boolean;
+}
+
+/** Returns the most specific range of an Accept header that matches a media type; undefined if none does. */
+export function acceptedRange(accept: string, type: string): AcceptedRange | undefined {
+  const ranges = accept
+    .toLowerCase()
+    .split(',')
+    .map((range) => range.split(';').map((part) => part.trim()));
+  for (const name of [type, type.replace(/\/.*/, '/*'), '*/*']) {
+    const position = ranges.findIndex(([range]) => range === name);
+    const weight = ranges[position]?.find((part) => part.startsWith('q='))?.slice(2) ?? 1;
+    if (position >= 0) return { weight: Number(weight) || 0, position, isNamed: name === type };
+  }
+  return undefined;
+}
+
+/** What a client accepts for the result of an operation. */
+export interface Accepted {
+  /** The JSON type that the client names; undefined if it names none, and accepts or gets `application/json`. */
+  json: typeof JSON_TYPE | typeof GRAPHQL_TYPE | undefined;
+  /** Whether it accepts an event stream. */
+  takesStream: boolean;
+  /** Whether it prefers an event stream to JSON. */
+  prefersStream: boolean;
+  /** Whether it rejects each type. A client that names only types of other kinds gets JSON. */
+  isNone: boolean;
+}
+
+/** Reads an Accept header; an absent or empty one accepts anything. */
+export function acceptedTypes(accept = ''): Accepted {
+  const header = accept.trim() === '' ? '*/*' : accept;
+  const weightOf = (type: string) => acceptedRange(header, type)?.weight ?? 0;
+  const types = [JSON_TYPE, GRAPHQL_TYPE] as const;
+  const best = Math.max(...types.map(weightOf));
+  const [first] = types
+    .filter((type) => weightOf(type) === best && best > 0)
+    .flatMap((type) => ({ type, ...acceptedRange(header, type) }))
+    .sort((a, b) => Number(b.isNamed) - Number(a.isNamed) || (a.position ?? 0) - (b.position ?? 0));
+  const isNamed = first?.isNamed || (first !== undefined && first.type !== JSON_TYPE);
+  return {
+    json: isNamed ? first?.type : undefined,
+    takesStream: weightOf(SSE) > 0,
+    prefersStream: weightOf(SSE) > best,
+    isNone: best === 0 && weightOf(SSE) === 0 && types.some((type) => acceptedRange(header, type) !== undefined),
+  };
+}
