@@ -16,12 +16,16 @@ const UNREACHABLE = new Set([
   'ETIMEDOUT',
 ]);
 
+const ABSENT = 'a table or column is missing that its migrations made: restore a backup (docs/operations/restore.md)';
+
 /** The reasons why a database server that responds may refuse to be used, by SQLSTATE. */
 const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
   '25006': 'the server is a standby or read-only: set DATABASE_URL to the primary',
   '28000': 'the server rejects the user of DATABASE_URL',
   '28P01': 'the server rejects the password of DATABASE_URL',
   '3D000': 'the server has no database with this name: create it, or change DATABASE_URL',
+  '42703': ABSENT,
+  '42P01': ABSENT,
   '42501': 'the user of DATABASE_URL lacks a privilege (docs/operations/database-roles.md)',
   '53300': 'the server has no free connections',
   '57P03': 'the server is starting up or shutting down: try again',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import { withPostgres } from '../support/services/pg-client.ts';
 import { freePorts } from '../support/services/ports.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { emptyFolder, migratedFolder } from '../support/start/folders.ts';
-import { type Ended, runCli, spawnInstance, type Variables } from '../support/start/process.ts';
+import { type Ended, runCli, spawnInstance, startInstance, type Variables } from '../support/start/process.ts';
 
 const LONG = 'x'.repeat(32);
 const PRODUCTION = {
@@ -82,6 +83,15 @@ describe('a start that the operator can mend', () => {
       expect([code, stderr]).toEqual([1, expect.stringContaining(folder.path)]);
   });
 
+  it.each([
+    ['below a file', '/etc/hostname/data'],
+    ['where no folder can be made', '/proc/portcullis/data'],
+  ])('D1-14: a DATA_DIR %s is named, by a start and by a command', async (_name, dataDir) => {
+    const { started, commanded } = await refusals({ DATA_DIR: dataDir });
+    expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining(`DATA_DIR: ${dataDir} cannot be used`) });
+    expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining(`no database in DATA_DIR ${dataDir}`) });
+  });
+
   it('D1-14: secrets that others may read are named', async () => {
     await using folder = await migratedFolder();
     const file = join(folder.path, 'secret');
@@ -135,6 +145,49 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
     );
     const { started } = await refusals({ ...stores, DATABASE_URL: database.url });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
+  });
+
+  it('D1-11: a newer schema serves, as during a rolling upgrade', async () => {
+    await using database = await realDatabase();
+    await withPostgres(database.url, (client) =>
+      client.query("insert into mikro_orm_migrations (name) values ('migration-99991231-of-a-later-version')"),
+    );
+    await using folder = await emptyFolder();
+    await using running = await startInstance({ ...stores, DATA_DIR: folder.path, DATABASE_URL: database.url });
+    expect(await running.kill('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('D1-14: a role without privileges', async () => {
+    await using database = await realDatabase();
+    const role = `r_${randomUUID().slice(0, 8)}`;
+    const url = Object.assign(new URL(database.url), { username: role, password: 'nothing' });
+    await withPostgres(database.url, (client) => client.query(`create role ${role} login password 'nothing'`));
+    try {
+      const { started, commanded } = await refusals({ ...stores, DATABASE_URL: url.href });
+      for (const { code, stderr } of [started, commanded])
+        expect([code, stderr]).toEqual([1, expect.stringContaining('lacks a privilege')]);
+    } finally {
+      await withPostgres(database.url, (client) => client.query(`drop role ${role}`));
+    }
+  });
+
+  it('D1-14: tables that somebody has dropped, one that a start reads and one that a command does', async () => {
+    await using database = await realDatabase();
+    await withPostgres(database.url, (client) => client.query('drop table revoked_tokens, clients cascade'));
+    const disable = ['client', 'disable', randomUUID()];
+    const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url }, disable);
+    for (const { code, stderr } of [started, commanded])
+      expect([code, stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
+  });
+
+  it('D1-14: a column that somebody has dropped', async () => {
+    await using database = await realDatabase();
+    await withPostgres(database.url, (client) => client.query('alter table clients drop column id cascade'));
+    await using folder = await emptyFolder();
+    const env = { ...stores, DATA_DIR: folder.path, DATABASE_URL: database.url };
+    const commanded = await runCli(['client', 'disable', randomUUID()], env);
+    expectPlain(commanded);
+    expect([commanded.code, commanded.stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
   });
 
   it('D1-14: a database that is missing', async () => {
