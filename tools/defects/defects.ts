@@ -172,8 +172,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'circuits: an invalid response counts as a failure',
     file: 'src/gateway/proxy/forwarding.ts',
-    find: "    if (this.#wasAnswered) return 'answered';\n",
-    replacement: '',
+    find: "this.#settle(this.#wasAnswered ? 'answered' : this.#wasSent ? 'broken' : 'unreachable')",
+    replacement: "this.#settle(this.#wasSent ? 'broken' : 'unreachable')",
     caughtBy: ['test/gateway/upstream-circuits.test.ts'],
   },
   {
