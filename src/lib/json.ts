@@ -58,8 +58,18 @@ export function parsedOrNone<Value>(parse: () => Value): Value | undefined {
   }
 }
 
-/** The deepest nesting of arrays and objects in a JSON text: each level costs stack and, in each copy, memory. */
-export const MAX_NESTING = 20_000;
+/** What a JSON text may have at most. */
+export interface JsonLimits {
+  /** Levels of arrays and objects in one another: each costs stack and, in each copy, memory. */
+  levels: number;
+  /** Members of objects and elements of arrays: each takes up to twenty times the memory of its text. */
+  values: number;
+}
+
+/** The limits of the text of a caller. Whatever walks what it becomes may use the stack. */
+export const CALLER_LIMITS: JsonLimits = { levels: 100, values: 50_000 };
+/** The limits of any other text. */
+export const TEXT_LIMITS: JsonLimits = { levels: 20_000, values: Number.POSITIVE_INFINITY };
 /**
  * The maximum number of values in a JSON text that become an `ExactNumber`: each is read digit by digit. No valid input
  * has more than 11,000.
@@ -98,12 +108,11 @@ export function hasForbiddenText(text: string): boolean {
  * Parses JSON like `JSON.parse`, but without loss of digits: a number whose digits a double would change becomes an
  * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts; `parseInput`
  * notes which keys are repeated.
- * @throws JsonError that names the place of a syntax error; JsonLimitError beyond `MAX_NESTING` or `MAX_EXACT_NUMBERS`.
+ * @throws JsonError that names the place of a syntax error; JsonLimitError beyond `limits` or `MAX_EXACT_NUMBERS`,
+ * before anything is built.
  */
-export function parseJson(text: string): unknown {
-  if (isNestedBeyond(text, MAX_NESTING)) {
-    throw new JsonLimitError(`must not nest values more than ${MAX_NESTING} levels deep`);
-  }
+export function parseJson(text: string, limits = TEXT_LIMITS): unknown {
+  requireWithin(text, limits);
   const value = parsePlainJson(text);
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
 }
@@ -140,16 +149,35 @@ function placeOf(text: string, message: string): string {
   return ` at line ${lines.length} column ${(lines.at(-1) ?? '').length + 1}`;
 }
 
+const NO_VALUES: ReadonlySet<string> = new Set(['name', ']', '}']);
+
 /**
- * Checks whether arrays and objects in a JSON text are nested more than `levels` deep. For a text that is not JSON the
- * result is arbitrary.
+ * Checks the limits of a JSON text, up to its first syntax error.
+ * @throws JsonLimitError that names the limit.
  */
-export function isNestedBeyond(text: string, levels: number): boolean {
-  // Each level needs a bracket, and most texts have few.
-  if (text.split(/[[{]/, levels + 2).length <= levels + 1) return false;
+function requireWithin(text: string, { levels, values }: JsonLimits): void {
+  // Each level needs a bracket and each value two characters, and most texts have few.
+  if (text.length <= 2 * values && text.split(/[[{]/, levels + 2).length <= levels + 1) return;
   const scanner = new JsonScanner(text);
-  while (scanner.depth <= levels && !ENDS.has(scanner.next()));
-  return scanner.depth > levels;
+  // The value of the text itself is neither a member nor an element.
+  let count = -1;
+  for (let token = scanner.next(); !ENDS.has(token); token = scanner.next()) {
+    if (!NO_VALUES.has(token)) count += 1;
+    if (scanner.depth > levels) throw new JsonLimitError(`must not nest values more than ${levels} levels deep`);
+    if (count > values) throw new JsonLimitError(`must have at most ${values} values (members and elements)`);
+  }
+}
+
+/** Returns the members of the object in a JSON text that are strings. */
+export function textsIn(text: string): Map<string, string> {
+  const texts = new Map<string, string>();
+  const scanner = new JsonScanner(text);
+  let name = '';
+  for (let token = scanner.next(); !ENDS.has(token); token = scanner.next()) {
+    if (scanner.depth === 1 && token === 'name') name = scanner.string;
+    if (scanner.depth === 1 && token === 'string') texts.set(name, scanner.string);
+  }
+  return texts;
 }
 
 /**
@@ -169,11 +197,11 @@ export function repeatedIn(value: unknown): ReadonlySet<string> | undefined {
 export type KnownMembers = 'any' | { readonly [name: string]: KnownMembers };
 
 /**
- * Parses the JSON of a caller as `parseJson` does, and notes the members that it repeats.
+ * Parses the JSON of a caller as `parseJson` does with `CALLER_LIMITS`, and notes the members that it repeats.
  * @throws JsonError as `parseJson` does, and for a known member that is repeated in the text, or in one of its items.
  */
 export function parseInput(text: string, known: KnownMembers = {}): unknown {
-  return withoutRepeats(text, parseJson(text), known);
+  return withoutRepeats(text, parseJson(text, CALLER_LIMITS), known);
 }
 
 /**
@@ -187,7 +215,7 @@ export async function readInput(
 ): Promise<unknown> {
   try {
     const text = decodeUtf8(bytes);
-    const value = await inTurn(() => parseJson(text));
+    const value = await inTurn(() => parseJson(text, CALLER_LIMITS));
     return await inTurn(() => withoutRepeats(text, value, known));
   } catch (error) {
     throw error instanceof JsonError ? refused(error) : error;

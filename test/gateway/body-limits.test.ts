@@ -2,7 +2,14 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BODY_WEIGHT } from '../../src/gateway/exchange/body.ts';
-import { ExactNumber, JsonLimitError, MAX_EXACT_NUMBERS, MAX_NESTING, parseJson } from '../../src/lib/json.ts';
+import {
+  CALLER_LIMITS,
+  ExactNumber,
+  JsonLimitError,
+  MAX_EXACT_NUMBERS,
+  parseJson,
+  TEXT_LIMITS,
+} from '../../src/lib/json.ts';
 import { MemoryAccounts, REQUEST_BYTES } from '../../src/platform/held-memory.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer, type Watched, watched } from '../support/gateway/raw.ts';
@@ -72,7 +79,13 @@ describe('a body over its limit', () => {
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const numbers = (count: number, literal = '1e400') => `[${Array(count).fill(literal).join(',')}]`;
+const MAX_NESTING = TEXT_LIMITS.levels;
 const NESTED = `must not nest values more than ${MAX_NESTING} levels deep`;
+const DEEP = `must not nest values more than ${CALLER_LIMITS.levels} levels deep`;
+const VALUES = CALLER_LIMITS.values;
+const MANY_VALUES = `must have at most ${VALUES} values (members and elements)`;
+const values = (count: number) => `[${Array(count).fill('{}').join()}]`;
+const BATCH = JSON.stringify(Array(10).fill({ query: '{ __typename }', variables: { a: Array(5_000).fill(0) } }));
 const NUMBERS = `must not have more than ${MAX_EXACT_NUMBERS} numbers that need more than a double`;
 
 describe('a JSON text', () => {
@@ -111,11 +124,32 @@ describe('a JSON text', () => {
     says: string,
   ][] = [
     ...[{}, { 'idempotency-key': 'limits' }].flatMap((more): typeof bodies => [
-      ['nested', () => `/v1/wallets/${p.demo.wallet_id}/rules`, () => more, nested(500_000), NESTED],
-      ['numbers', () => `/v1/wallets/${p.demo.wallet_id}/rules`, () => more, numbers(166_000), NUMBERS],
+      ['nested', () => `/v1/wallets/${p.demo.wallet_id}/rules`, () => more, nested(500_000), DEEP],
+      ['numbers', () => `/v1/wallets/${p.demo.wallet_id}/rules`, () => more, numbers(MAX_EXACT_NUMBERS + 1), NUMBERS],
+      ['values', () => `/v1/wallets/${p.demo.wallet_id}/rules`, () => more, values(VALUES + 1), MANY_VALUES],
     ]),
-    ['nested', () => '/v2/users/migrate/with-wallet/bulk', () => ({}), nested(1_000_000), NESTED],
-    ['nested', () => '/v2/webhooks/custodial', () => ({ authorization: basic }), nested(125_000), NESTED],
+    ['values', () => '/v2/users/migrate/with-wallet/bulk', () => ({}), values(690_000), MANY_VALUES],
+    ['values', () => '/v2/webhooks/custodial', () => ({ authorization: basic }), values(87_000), MANY_VALUES],
+    [
+      'values',
+      () => '/graphql',
+      () => ({}),
+      `{"query":"{ __typename }","variables":{"a":${values(300_000)}}}`,
+      MANY_VALUES,
+    ],
+    ['values of a batch', () => '/graphql', () => ({}), BATCH, MANY_VALUES],
+    [
+      'values',
+      () => '/v2/mcp',
+      () => ({
+        authorization: `Bearer ${p.demo.client.client_secret}`,
+        accept: 'application/json, text/event-stream',
+      }),
+      `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":${values(300_000)}}}`,
+      MANY_VALUES,
+    ],
+    ['nested', () => '/v2/users/migrate/with-wallet/bulk', () => ({}), nested(1_000_000), DEEP],
+    ['nested', () => '/v2/webhooks/custodial', () => ({ authorization: basic }), nested(125_000), DEEP],
     ['numbers', () => '/graphql', () => ({}), `{"query":"{ __typename }","variables":{"a":${MANY}}}`, NUMBERS],
     [
       'numbers',

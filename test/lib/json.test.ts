@@ -1,14 +1,16 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
+  CALLER_LIMITS,
   decodeUtf8,
   ExactNumber,
   hasForbiddenText,
   integerOf,
-  isNestedBeyond,
   JsonError,
-  MAX_NESTING,
+  JsonLimitError,
+  parseInput,
   parseJson,
+  TEXT_LIMITS,
   Utf8Error,
 } from '../../src/lib/json.ts';
 
@@ -94,7 +96,7 @@ describe('texts that JSON accepts', () => {
   });
 
   it('no depth of nesting up to the limit overflows the stack, with a long number or without', () => {
-    const depth = MAX_NESTING;
+    const depth = TEXT_LIMITS.levels;
     for (const core of ['1', '12345678901234567890']) {
       expect(Array.isArray(parseJson('['.repeat(depth) + core + ']'.repeat(depth)))).toBe(true);
     }
@@ -220,20 +222,81 @@ function levelsOf(value: unknown): number {
   return 1 + Math.max(0, ...Object.values(value).map(levelsOf));
 }
 
+/** Whether a text exceeds the limits, whatever else is wrong with it. */
+function isBeyond(text: string, { levels = 500_000, values = Number.POSITIVE_INFINITY }): boolean {
+  try {
+    parseJson(text, { levels, values });
+    return false;
+  } catch (error) {
+    return error instanceof JsonLimitError;
+  }
+}
+
+function valuesOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, member) => sum + 1 + valuesOf(member), 0);
+}
+
+describe('the number of values of a JSON text', () => {
+  it('D6-25: is that of its members and elements, whatever its strings hold', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), fc.nat(40), fc.constantFrom(undefined, 1), (value, values, space) => {
+        expect(isBeyond(JSON.stringify(value, null, space), { values })).toBe(valuesOf(value) > values);
+      }),
+    );
+  });
+
+  it.each([
+    ['elements', (count: number) => `[${Array(count).fill('0').join()}]`],
+    ['empty objects', (count: number) => `[${Array(count).fill('{}').join()}]`],
+    ['members', (count: number) => `{${Array.from({ length: count }, (_, at) => `"${at}":0`).join()}}`],
+    ['members of one name', (count: number) => `{${Array(count).fill('"a":0').join()}}`],
+    [
+      'members and their elements',
+      (count: number) =>
+        `{${Array(count / 2)
+          .fill('"a":[[]]')
+          .join()}}`,
+    ],
+    ['strings of escapes', (count: number) => `[${Array(count).fill('"\\",[{"').join()}]`],
+    ['elements in lines', (count: number) => `[\n${Array(count).fill(' null').join(',\n')}\n]`],
+  ])('D6-25: one of a caller has at most 50,000, counted before any is built: %s', (_what, textOf) => {
+    const { values } = CALLER_LIMITS;
+    expect(values).toBe(50_000);
+    expect(parseInput(textOf(values))).toBeTypeOf('object');
+    const parse = vi.spyOn(JSON, 'parse');
+    const message = 'must have at most 50000 values (members and elements)';
+    expect(() => parseInput(textOf(values + 2))).toThrow(new JsonLimitError(message));
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('D6-25: one more than 50,000 is too many, also in a text that ends there', () => {
+    for (const text of [`[${Array(50_001).fill('0').join()}]`, `[${Array(50_001).fill('0').join()}`])
+      expect(() => parseInput(text)).toThrow(JsonLimitError);
+  });
+
+  it('D6-25: nesting of a caller beyond 100 levels is refused, and one level less passes', () => {
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    expect(parseInput(nested(100))).toBeInstanceOf(Array);
+    expect(() => parseInput(nested(101))).toThrow('must not nest values more than 100 levels deep');
+  });
+});
+
 describe('the nesting of a JSON text', () => {
   it('DG-06: is that of its values, whatever its strings hold', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.nat(8), (value, levels) => {
-        expect(isNestedBeyond(JSON.stringify(value), levels)).toBe(levelsOf(value) > levels);
+        expect(isBeyond(JSON.stringify(value), { levels })).toBe(levelsOf(value) > levels);
       }),
     );
   });
 
   it.each(['"[[[["', '"\\"[[[["', '"\\\\"', '{"[[[":"{{{"}', '"[[[', '"\\'])('DG-06: of %s is at most 1', (text) => {
-    expect(isNestedBeyond(text, 1)).toBe(false);
+    expect(isBeyond(text, { levels: 1 })).toBe(false);
   });
 
   it('DG-06: is told of half a text, too', () => {
-    expect(isNestedBeyond('['.repeat(500_000), 100)).toBe(true);
+    expect(isBeyond('['.repeat(500_000), { levels: 100 })).toBe(true);
   });
 });

@@ -1,11 +1,7 @@
 import { jsonOf, readBytes } from '../../gateway/exchange/body.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
-import { isNestedBeyond, type KnownMembers } from '../../lib/json.ts';
-import { inTurn } from '../../lib/turns.ts';
+import type { KnownMembers } from '../../lib/json.ts';
 import { invalidRequest, notFound, Refusal } from '../../platform/errors.ts';
-
-/** The maximum nesting of a message; neither the protocol nor any tool needs nearly as much. */
-const MAX_NESTING = 100;
 
 /** The members with which each message of revision 2026-07-28 says how it is to be read. */
 const ENVELOPE: KnownMembers = {
@@ -37,9 +33,6 @@ export async function readMessage(exchange: Exchange): Promise<object> {
     throw new Refusal('method_not_allowed');
   }
   const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
-  // Checked before the body is parsed and copied for the audit record. The other limits are those of all JSON.
-  if (await inTurn(() => isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)))
-    throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
   const message = await jsonOf(exchange, bytes, KNOWN);
   if (Array.isArray(message)) throw notAMessage('be one message: batches are not accepted');
   if (typeof message !== 'object' || message === null) throw notAMessage('be a JSON-RPC 2.0 message');

@@ -122,12 +122,26 @@ export interface Explanation {
   reason: string | null;
 }
 
+/** Balances by currency and field. */
+export type BalanceIndex = ReadonlyMap<string, readonly Balance[]>;
+
+type BalanceName = Pick<Balance, 'field' | 'network_currency_id'>;
+
+const keyOf = ({ network_currency_id: currencyId, field }: BalanceName) => `${currencyId} ${field}`;
+
+/** Returns the index in which the conditions of rules look balances up; it can serve many rules. */
+export function indexOf(balances: readonly Balance[]): BalanceIndex {
+  return Map.groupBy(balances, keyOf);
+}
+
 export interface Evaluation {
   fires: boolean;
   explanation: Explanation[];
 }
 
 type EvaluatedRule = WalletRuleContent & { status?: RuleStatus };
+
+type IndexedFacts = Omit<Facts, 'balances'> & { balances: BalanceIndex };
 
 const LOGIC_PATH = 'auto_transfer_rule.rule_logic';
 
@@ -140,17 +154,17 @@ type Truth = boolean | undefined;
  * window, including that one, sum up to at most `max_amount`. A rule with a condition that cannot be evaluated never
  * fires. The object of the other rule type is ignored.
  */
-export function evaluateRule(rule: EvaluatedRule, facts: Facts): Evaluation {
+export function evaluateRule(rule: EvaluatedRule, facts: Facts, balances = indexOf(facts.balances)): Evaluation {
   const explanation: Explanation[] = [];
   const truths = [
-    ofType(rule, facts, explanation),
+    ofType(rule, { ...facts, balances }, explanation),
     ofApproval(rule.sign_and_approve_rule, explanation),
     ofStatus(rule.status, explanation),
   ];
   return { fires: truths.every((truth) => truth === true), explanation };
 }
 
-function ofType(rule: EvaluatedRule, facts: Facts, explanation: Explanation[]): Truth {
+function ofType(rule: EvaluatedRule, facts: IndexedFacts, explanation: Explanation[]): Truth {
   switch (rule.type) {
     case 'auto_transfer': {
       const { auto_transfer_rule: own } = rule;
@@ -169,7 +183,7 @@ function ofType(rule: EvaluatedRule, facts: Facts, explanation: Explanation[]): 
  * Evaluates a condition tree. It never short-circuits, so that every condition is explained and their order has no
  * effect.
  */
-function ofLogic(logic: RuleLogic, path: string, facts: Facts, explanation: Explanation[]): Truth {
+function ofLogic(logic: RuleLogic, path: string, facts: IndexedFacts, explanation: Explanation[]): Truth {
   if ('field' in logic) return ofCondition(logic, path, facts, explanation);
   if ('not' in logic) {
     const truth = ofLogic(logic.not, `${path}.not`, facts, explanation);
@@ -186,11 +200,15 @@ function childrenOf(group: Exclude<RuleLogic, Condition | { not: RuleLogic }>, p
   return children.map((child, index) => [child, `${path}.${name}[${index}]`] as const);
 }
 
-function ofCondition(condition: Condition, path: string, { balances }: Facts, explanation: Explanation[]): Truth {
-  const { field, op, value: expected, network_currency_id: currencyId } = condition;
-  const found = balances.filter((balance) => balance.field === field && balance.network_currency_id === currencyId);
-  const [balance] = found;
-  if (balance === undefined || found.length > 1) {
+function ofCondition(
+  condition: Condition,
+  path: string,
+  { balances }: IndexedFacts,
+  explanation: Explanation[],
+): Truth {
+  const { field, op, value: expected } = condition;
+  const [balance, ...others] = balances.get(keyOf(condition)) ?? [];
+  if (balance === undefined || others.length > 0) {
     const reason = `${balance ? 'more than one balance is' : 'no balance is'} given for the field in this currency`;
     explanation.push({ path, field, op, expected, actual: null, result: false, reason });
     return undefined;
@@ -203,7 +221,7 @@ function ofCondition(condition: Condition, path: string, { balances }: Facts, ex
 function ofLimit(
   limit: PermissionlessTransferLimitRule,
   currencyId: string,
-  { transfers, at }: Facts,
+  { transfers, at }: IndexedFacts,
   explanation: Explanation[],
 ): Truth {
   const expected = limit.max_amount;

@@ -3,7 +3,15 @@ import { objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { inTurn } from '../../lib/turns.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
-import { type Evaluation, type Explanation, evaluateRule, type Facts, firstUnmet } from './evaluate.rules.ts';
+import {
+  type BalanceIndex,
+  type Evaluation,
+  type Explanation,
+  evaluateRule,
+  type Facts,
+  firstUnmet,
+  indexOf,
+} from './evaluate.rules.ts';
 import { decimalTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
 import { contentOf, type WalletRulePages, type WalletRuleRow } from './wallet-rules.service.ts';
 
@@ -99,7 +107,8 @@ export class WalletRulePreviews {
     const rows = await pages.active(nodeId, walletId, MAX_RULES + 1);
     if (rows.length > MAX_RULES) throw new Refusal('page_too_large', { message: TOO_MANY_RULES });
     const facts = this.#factsOf(given);
-    return { rules: await Promise.all(rows.map((row) => inTurn(() => previewOf(row, facts)))) };
+    const balances = indexOf(facts.balances);
+    return { rules: await Promise.all(rows.map((row) => inTurn(() => previewOf(row, facts, balances)))) };
   }
 
   #factsOf({ balances, transfers, at }: PreviewFacts): Facts {
@@ -113,9 +122,9 @@ export class WalletRulePreviews {
   }
 }
 
-function previewOf(row: WalletRuleRow, facts: Facts): PreviewedRule {
+function previewOf(row: WalletRuleRow, facts: Facts, balances: BalanceIndex): PreviewedRule {
   const rule = contentOf(row);
-  const { fires, explanation } = evaluateRule(rule, facts);
+  const { fires, explanation } = evaluateRule(rule, facts, balances);
   const { id: rule_id, name, type, priority } = row;
   return { rule_id, name, type, priority, fires, unmet: firstUnmet(rule, explanation) ?? null };
 }

@@ -30,6 +30,15 @@ export function operationsOf({ definitions }: DocumentNode): OperationDefinition
   return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
 }
 
+/** Returns the variables that an operation declares. Nothing uses any other. */
+export function declaredVariables(
+  operation: OperationDefinitionNode | null | undefined,
+  variables: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const names = operation?.variableDefinitions?.map(({ variable }) => variable.name.value) ?? [];
+  return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(variables, name) ? [[name, variables[name]]] : [])));
+}
+
 /** Returns the names of the root fields of an operation, in their order; a fragment that is spread several times counts once. */
 export function rootFieldsOf(document: DocumentNode, { selectionSet }: OperationDefinitionNode): string[] {
   const fragments = fragmentsOf(document);

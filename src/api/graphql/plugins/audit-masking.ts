@@ -192,14 +192,14 @@ export class OperationAudits {
    * only as its length.
    */
   #operationOf(params: unknown, secrets: SecretNames, isPart: boolean): AuditedOperation {
-    const sent = textOf(params) ?? '';
-    const bytes = isPart ? Buffer.byteLength(sent) : undefined;
     const valid = isObject(params) ? validOf(params) : undefined;
     const operation = isObject(params) && valid ? operationOf(valid.document, params) : undefined;
     const recorded =
       valid && operation
         ? { name: [...new Set(rootFieldsOf(valid.document, operation))].join(', '), notes: valid }
         : {};
+    const sent = isPart || valid ? (textOf(params) ?? '') : '';
+    const bytes = isPart ? Buffer.byteLength(sent) : undefined;
     if (!isObject(params) || !valid || !operation || !hasGoodVariables(this.#schema, operation, params)) {
       return { ...recorded, request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
     }

@@ -18,9 +18,10 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
+import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
-import { fragmentsOf, limitError, operationsOf } from '../execution/documents.ts';
+import { declaredVariables, fragmentsOf, limitError, operationsOf } from '../execution/documents.ts';
 import type { GraphqlBatch } from '../execution/operation-request.ts';
 
 const MAX_DEPTH = 15;
@@ -54,8 +55,9 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
   const passed = new WeakMap<OperationDefinitionNode, number>();
   return {
     onValidate({ params: { schema, documentAST }, context: { batch, params } }) {
-      const { operationName, variables } = params;
-      const operation = getOperationAST(documentAST, operationName);
+      const operation = getOperationAST(documentAST, params.operationName);
+      if (isObject(params.variables)) params.variables = declaredVariables(operation, params.variables);
+      const { variables } = params;
       if (batch && operation?.operation === 'subscription') {
         throw limitError('a batch must not have a subscription: send it in a separate request');
       }

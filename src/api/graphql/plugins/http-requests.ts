@@ -9,7 +9,7 @@ import {
   isObject,
   JsonLimitError,
   type KnownMembers,
-  parsedOrNone,
+  parsedOr,
   parseInput,
   readInput,
 } from '../../../lib/json.ts';
@@ -124,11 +124,17 @@ function paramsOf(parameters: URLSearchParams): GraphQLParams {
   return Object.fromEntries(given);
 }
 
+const OBJECT = 'must be a JSON object with each member once';
+
 function jsonOf(name: string, json: string): unknown {
-  const value = parsedOrNone(() => parseInput(json, (KNOWN_MEMBERS as Record<string, KnownMembers>)[name]));
+  const refused = (message: string) => invalidRequest([{ path: name, message }]);
+  const value = parsedOr(
+    () => parseInput(json, (KNOWN_MEMBERS as Record<string, KnownMembers>)[name]),
+    (fault) => refused(fault instanceof JsonLimitError ? fault.message : OBJECT),
+  );
   // A number is an object here, which holds it exactly.
   if (value === null || (isObject(value) && !(value instanceof ExactNumber))) return value;
-  throw invalidRequest([{ path: name, message: 'must be a JSON object with each member once' }]);
+  throw refused(OBJECT);
 }
 
 async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {

@@ -29,6 +29,9 @@ const INIT_WAIT_MS = 3_000;
 const BEARER = /^Bearer +([^\s]+)$/i;
 export const TRY_AGAIN_LATER = 1013;
 
+/** The property of an operation's payload that says which limit of JSON its message exceeds. */
+export const BEYOND_LIMITS: unique symbol = Symbol('beyond the limits of JSON');
+
 const KEPT_CHARACTERS = 64 * 1024;
 
 /** An operation on a WebSocket that has ended, for its audit record. */
@@ -210,6 +213,7 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
+      if (BEYOND_LIMITS in payload) return [limitError(`the message ${payload[BEYOND_LIMITS]}`)];
       return prepare(deps, context.extra, { id, principal, payload });
     },
     execute: async (args) => {

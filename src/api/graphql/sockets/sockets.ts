@@ -5,13 +5,19 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { AccessEnd, AccessWatch } from '../../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
-import { type KnownMembers, parsedOrNone, parseInput } from '../../../lib/json.ts';
+import { JsonLimitError, type KnownMembers, parseInput, textsIn } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inTurn } from '../../../lib/turns.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
-import { type OperationRecord, type SocketExtra, SocketOperations, TRY_AGAIN_LATER } from './socket-operations.ts';
+import {
+  BEYOND_LIMITS,
+  type OperationRecord,
+  type SocketExtra,
+  SocketOperations,
+  TRY_AGAIN_LATER,
+} from './socket-operations.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024;
 /** The memory of an operation on a WebSocket without its message, in bytes. */
@@ -223,10 +229,16 @@ export class GraphqlSockets {
 
 /**
  * Parses a message. The protocol accepts parsed messages, and closes the socket with 4400 for an invalid one, such
- * as a text that is no JSON or repeats a member.
+ * as a text that is no JSON or repeats a member. An operation beyond the limits of JSON becomes one that is refused.
  */
 function messageOf(text: string): string {
-  return parsedOrNone(() => Object(parseInput(text, KNOWN_OF_MESSAGE))) ?? '';
+  try {
+    return Object(parseInput(text, KNOWN_OF_MESSAGE));
+  } catch (error) {
+    const { id, type } = Object.fromEntries(textsIn(text));
+    const isOperation = error instanceof JsonLimitError && id !== undefined && type === 'subscribe';
+    return isOperation ? Object({ id, type, payload: { query: '', [BEYOND_LIMITS]: error.message } }) : '';
+  }
 }
 
 /** Closes a socket, and terminates it if its client has not confirmed that in time. */

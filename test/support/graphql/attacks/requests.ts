@@ -46,7 +46,7 @@ const MANY_FILES = `{${times(1_000, (at) => `"${at}":["variables.file"]`, ',')}}
 
 /** What a request would do by its form, not by its operation. */
 export const REQUEST_ATTACKS: readonly Attack[] = [
-  ...httpGroup('batches', /batch has \d+ operations; at most 10|the batch is empty/, {
+  ...httpGroup('batches', /batch has \d+ operations; at most 10|the batch is empty|at most 50000 values/, {
     'of 11': batch(of(11, ME)),
     'of 100,000': body(`[${Array(100_000).fill('{"a":1}').join(',')}]`),
     'of none': batch([]),
@@ -146,7 +146,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   ),
   ...httpGroup(
     'uploads',
-    /with one member|too many parts|out of place|must name|too many bytes before|levels deep|with a boundary|at most 1 MiB/,
+    /with one member|too many parts|out of place|must name|too many bytes before|levels deep|at most 50000 values|with a boundary|at most 1 MiB/,
     {
       '1,000 files in the map': form([operationsPart, { ...mapPart, value: MANY_FILES }, ...files(1_000)]),
       '1,000 files behind the first': form([operationsPart, mapPart, ...files(1_000)]),

@@ -43,14 +43,25 @@ export const SOCKET_ATTACKS: readonly SocketAttack[] = [
       'a message without an id': [JSON.stringify({ type: 'subscribe', payload: { query: '{ you }' } })],
       'an operation without a query': [subscribe({})],
       'variables that are no object': [operation('{ me { nodeId } }', '1', { variables: 'x' })],
-      '20,000 lists in variables': [operation('{ you }', '1', { variables: { a: 0 } }).replace('0', DEEP)],
       'a batch': [subscribe([{ query: '{ you }' }])],
       'a message of text that is not UTF-8': ['\u0000\uFFFE'],
     },
   ),
   ...group(
+    { says: /the message must not nest values more than 100 levels deep/ },
+    {
+      '20,000 lists in variables': [operation('{ you }', '1', { variables: { a: 0 } }).replace('0', DEEP)],
+      '19,990 lists in variables': [
+        operation('{ you }', '1', { variables: { a: 0 } }).replace('0', `${'['.repeat(19_990)}${']'.repeat(19_990)}`),
+      ],
+    },
+  ),
+  ...group(
     { says: /Cannot query field/ },
     {
+      '95 lists in variables': [
+        operation('{ you }', '1', { variables: { a: 0 } }).replace('0', `${'['.repeat(95)}${']'.repeat(95)}`),
+      ],
       'an id of 60 KB': [operation('{ you }', 'x'.repeat(60_000))],
       'an id that is __proto__': [operation('{ you }', '__proto__')],
       '1,000 pings, and one operation': [...many(1_000, () => '{"type":"ping"}'), operation('{ you }')],
