@@ -1,4 +1,3 @@
-import { Passwords } from '../../access/credentials/passwords.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';
@@ -20,7 +19,10 @@ export const seed: CommandBody = {
       { env, stack },
       { advice: () => 'there is nothing to do: it added the demo when it started', makes: true },
     );
-    const { ensureDemo } = await import('../../app/demo/ensure-demo.ts');
+    const [{ ensureDemo }, { Passwords }] = await Promise.all([
+      import('../../app/demo/ensure-demo.ts'),
+      import('../../access/credentials/passwords.ts'),
+    ]);
     const demo = await ensureDemo({ ...domain, secrets: readSecrets(config, variables), passwords: new Passwords() });
     const path = demoPath(config.dataDir);
     const document = { demo: path, node_id: demo.node_id, client_id: demo.client.client_id };

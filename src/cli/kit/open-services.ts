@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { Passwords } from '../../access/credentials/passwords.ts';
 import type { AuditSeals } from '../../audit/seals.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { type Config, readConfig } from '../../platform/config/config.ts';
@@ -116,7 +115,10 @@ export async function orCommandError<Result>(absent: string, work: Promise<Resul
 export async function openAdministration({ env, stack }: CommandInput, advice: Advice) {
   const { config, env: variables } = readConfig(env);
   const database = await openMigrated(config, { advice }, stack);
-  const { buildAdministration } = await import('../../access/access.ts');
+  const [{ buildAdministration }, { Passwords }] = await Promise.all([
+    import('../../access/access.ts'),
+    import('../../access/credentials/passwords.ts'),
+  ]);
   const administration = buildAdministration({
     database,
     pepper: readSecrets(config, variables).pepper,
