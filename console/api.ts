@@ -1,4 +1,4 @@
-import { type ConnectionState, Portcullis, PortcullisError } from '@portcullis/client';
+import { type ConnectionState, NoResponseError, Portcullis, PortcullisError } from '@portcullis/client';
 import type { TypedDocumentString } from './generated/graphql.ts';
 import { accessToken, addressOf, Ended, end, viewer } from './session.ts';
 
@@ -19,6 +19,7 @@ export interface Failure {
 }
 
 export function failureOf(error: unknown): Failure {
+  if (error instanceof NoResponseError) return failureOf(error.cause);
   if (error instanceof PortcullisError) {
     const { status, code, permission, correlationId } = error;
     const unexpected = code === 'unexpected_response' ? `The server returned HTTP status ${status}.` : error.message;

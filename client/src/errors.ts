@@ -6,9 +6,9 @@ export interface Issue {
 
 export type ErrorDetails = Pick<PortcullisError, 'status' | 'code'> & Partial<Omit<PortcullisError, keyof Error>>;
 
-/** The gateway rejected a request. */
+/** A request failed: the gateway rejected it, or there is no response (NoResponseError). */
 export class PortcullisError extends Error {
-  /** The HTTP status; 200 for an error in a GraphQL response. */
+  /** The HTTP status; 200 for an error in a GraphQL response, 0 without a response. */
   declare readonly status: number;
   /** The code to decide by: `message` of a REST error (`duplicate_email`), `extensions.code` of a GraphQL error. */
   declare readonly code: string;
@@ -17,12 +17,30 @@ export class PortcullisError extends Error {
   declare readonly correlationId: string | undefined;
   /** Seconds after which the gateway accepts a repetition. */
   declare readonly retryAfter: number | undefined;
-  /** The permission that the token lacks. */
+  /** The permission that the token lacks; several are separated by spaces. */
   declare readonly permission: string | undefined;
+  /**
+   * Whether the gateway may have executed the write: it failed after that was begun, or the response of this or an earlier
+   * attempt was lost. False for requests that read, and if none was sent.
+   */
+  declare readonly mayHaveBeenApplied: boolean;
+  /** The key of the write: repeating the request with it is safe. Without one, read the state before you repeat it. */
+  declare readonly idempotencyKey: string | undefined;
 
   constructor(message: string, details: ErrorDetails) {
     super(message);
-    Object.assign(this, { issues: [] }, details, { name: new.target.name });
+    Object.assign(this, { issues: [], mayHaveBeenApplied: false }, details, { name: new.target.name });
+  }
+}
+
+/**
+ * There is no response. The code says why: `no_response` if the gateway cannot be reached or the connection broke,
+ * `timeout`, or `aborted` by the signal of a write that was sent. The cause is the error of `fetch`, or the signal's reason.
+ */
+export class NoResponseError extends PortcullisError {
+  constructor(cause: unknown, code: 'no_response' | 'timeout' | 'aborted') {
+    super(`${code}: ${Object(cause).message ?? cause}`, { status: 0, code });
+    this.cause = cause;
   }
 }
 

@@ -1,6 +1,7 @@
 export {
   CursorExpiredError,
   type Issue,
+  NoResponseError,
   NotFoundError,
   PortcullisError,
   PreconditionFailedError,
@@ -12,3 +13,4 @@ export * from './portcullis.ts';
 export type { ConnectionState, SubscriptionOptions } from './stream.ts';
 export type { TokenSource } from './tokens.ts';
 export type * from './updates.ts';
+export { type SignatureHeaders, sign, verify } from './webhooks.ts';

@@ -1,6 +1,14 @@
 import { PortcullisError } from './errors.ts';
 import type * as rest from './generated/rest.ts';
-import { type CallOptions, errorIn, type HttpRequest, type HttpResponse, send, type Transport } from './http.ts';
+import {
+  type CallOptions,
+  errorIn,
+  type HttpRequest,
+  type HttpResponse,
+  mayBeApplied,
+  send,
+  type Transport,
+} from './http.ts';
 import { writeJson } from './json.ts';
 import { openStream, type SubscriptionOptions, subscribe } from './stream.ts';
 import { keptToken, type TokenSource } from './tokens.ts';
@@ -12,7 +20,8 @@ import {
   type TypedDocument,
   UPDATES,
 } from './updates.ts';
-import { abortable } from './waiting.ts';
+import { abortable, PROMPT_MS } from './waiting.ts';
+import { sign } from './webhooks.ts';
 
 export interface PortcullisOptions extends Transport {
   /** The address of the gateway, such as `https://api.example.com`; it may have a path. */
@@ -35,6 +44,9 @@ export interface StoredRule {
   id: string;
   etag: string;
 }
+
+/** How a token is requested, which streams wait for: repeated for half a minute with short pauses. */
+const PROMPT = { retries: 16, longestPauseMs: PROMPT_MS };
 
 function basic(username: string, password: string): { authorization: string } {
   const bytes = new TextEncoder().encode(`${username}:${password}`);
@@ -63,8 +75,8 @@ function operation(query: string, variables: unknown): string | FormData {
 }
 
 /**
- * A client of one gateway. Methods throw PortcullisError or one of its classes if the gateway rejects the request,
- * TypeError or TimeoutError if it cannot be reached, and the reason of the signal when that aborts.
+ * A client of one gateway. Methods throw PortcullisError or one of its classes: NoResponseError if the gateway cannot be
+ * reached. When the signal aborts, they throw its reason, or NoResponseError if a write may have been applied.
  */
 export class Portcullis {
   readonly #options: PortcullisOptions;
@@ -150,18 +162,26 @@ export class Portcullis {
   }
 
   /** Returns the health of the gateway, also if it is down. */
-  async getHealth({ signal }: CallOptions = {}): Promise<rest.Health> {
-    const { fetch: fetcher = fetch } = this.#options;
-    return (await fetcher(`${this.#baseUrl}/health`, { signal: signal ?? null })).json();
+  async getHealth(call?: CallOptions): Promise<rest.Health> {
+    const once = { ...this.#options, retries: 0 };
+    const response = await send(once, 'GET', `${this.#baseUrl}/health`, { ...call, expected: 503 });
+    if (!Object(response.body).status) throw errorIn(response);
+    return response.body as rest.Health;
   }
 
-  /** Posts a notification of a transaction, as the chain processor does, with the credentials of the webhook. */
+  /**
+   * Posts a notification of a transaction, as the chain processor does, with the credentials of the webhook. With
+   * `signingSecret` (`whsec_…`) each attempt is signed by Standard Webhooks.
+   */
   async notifyTransaction(
     notification: rest.Notification,
-    { username, password }: { username: string; password: string },
+    { username, password, signingSecret }: { username: string; password: string; signingSecret?: string | undefined },
     call?: CallOptions,
   ): Promise<void> {
-    const request = { ...call, headers: basic(username, password), body: writeJson(notification), repeatable: true };
+    const body = writeJson(notification);
+    const id = `msg_${crypto.randomUUID()}`;
+    const signed = signingSecret === undefined ? {} : { signed: () => sign(body, signingSecret, id) };
+    const request = { ...call, ...signed, headers: basic(username, password), body, repeatable: true };
     await send(this.#options, 'POST', `${this.#baseUrl}/v2/webhooks/custodial`, request);
   }
 
@@ -200,12 +220,14 @@ export class Portcullis {
   ): Promise<Result> {
     const query = String(document);
     const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey };
-    const repeatable = idempotencyKey !== undefined || !/\bmutation\b/.test(query);
-    const request = { ...call, headers, body: operation(query, variables), repeatable };
+    const isRead = !/\bmutation\b/.test(query);
+    const repeatable = isRead || idempotencyKey !== undefined;
+    const request = { ...call, headers, body: operation(query, variables), isRead, repeatable };
     const response = await this.#call('POST', '/graphql', request);
     const { data, errors } = Object(response.body) as { data?: Result; errors?: unknown };
-    if (errors || !data) throw errorIn(response);
-    return data;
+    if (!errors && data) return data;
+    const error = errorIn(response);
+    throw Object.assign(error, { mayHaveBeenApplied: !isRead && mayBeApplied(error), idempotencyKey });
   }
 
   /** Yields the results of any subscription. `variables` is called for each connection, so that it can resume. */
@@ -276,7 +298,13 @@ export class Portcullis {
     const token = await abortable(this.#token(), signal);
     return act(`Bearer ${token}`).catch(async (error: unknown) => {
       if (!(error instanceof PortcullisError) || error.status !== 401) throw error;
-      return act(`Bearer ${await abortable(this.#token(token), signal)}`);
+      const { mayHaveBeenApplied, idempotencyKey } = error;
+      const again = abortable(this.#token(token), signal).then((other) => act(`Bearer ${other}`));
+      // An attempt before the 401 may have been applied.
+      return again.catch((reason: unknown) => {
+        const isUncertain = mayHaveBeenApplied && reason instanceof PortcullisError;
+        throw isUncertain ? Object.assign(reason, { mayHaveBeenApplied, idempotencyKey }) : reason;
+      });
     });
   }
 
@@ -292,16 +320,17 @@ export class Portcullis {
     // The gateway may be reached by another address than its public one. The secret goes to this address alone.
     if (!`${address}`.startsWith(`${issuer}/`)) throw new Error(`${issuer} has no ${endpoint} of its own`);
     const headers = basic(encodeURIComponent(clientId), encodeURIComponent(clientSecret));
-    const request = { ...call, headers, body: new URLSearchParams(form), repeatable: true };
+    const isRead = endpoint !== 'revocation_endpoint';
+    const request = { ...call, headers, body: new URLSearchParams(form), isRead, repeatable: true };
     const url = this.#baseUrl + address.slice(issuer.length);
-    return (await send(this.#options, 'POST', url, request)).body as Body;
+    return (await send({ ...PROMPT, ...this.#options }, 'POST', url, request)).body as Body;
   }
 
   /** Returns the metadata of the authorization server (RFC 8414). */
   async #discover(call?: CallOptions): Promise<rest.ServerMetadata> {
     const { origin, pathname } = new URL(this.#baseUrl);
     const url = `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
-    const response = await send(this.#options, 'GET', url, { ...call });
+    const response = await send({ ...PROMPT, ...this.#options }, 'GET', url, { ...call });
     const metadata = Object(response.body) as rest.ServerMetadata;
     if (!metadata.issuer) throw errorIn(response);
     return metadata;

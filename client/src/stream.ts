@@ -1,9 +1,11 @@
 import { type CallOptions, errorIn, read, secondsUntilRetry, type Transport } from './http.ts';
 import { parseJson } from './json.ts';
-import { backoff, inTime, linked, pause } from './waiting.ts';
+import { backoff, inTime, linked, PROMPT_MS, pause } from './waiting.ts';
 
 /** The longest silence of a stream. The gateway sends a ping every 12 s. */
 const SILENCE_MS = 40_000;
+/** The longest time until a stream is open. The gateway answers within 10 s. */
+const OPENING_MS = 15_000;
 
 /** State of a subscription's connection; `waiting` for the next attempt. */
 export type ConnectionState = { state: 'connecting' | 'live' } | { state: 'waiting'; untilMs: number };
@@ -27,9 +29,10 @@ export async function* subscribe<Result>(
     onState?.({ state: 'connecting' });
     const { controller: connection, release } = linked(signal);
     const startedAt = Date.now();
-    let waitMs = backoff(retries);
+    let waitMs = backoff(retries, PROMPT_MS);
+    let wakes: EventTarget | undefined = globalThis;
     try {
-      const response = await inTime(SILENCE_MS, connection, open(connection.signal));
+      const response = await inTime(OPENING_MS, connection, open(connection.signal));
       onState?.({ state: 'live' });
       for await (const result of resultsOf<Result>(response, connection)) {
         signal?.throwIfAborted();
@@ -41,7 +44,7 @@ export async function* subscribe<Result>(
       signal?.throwIfAborted();
       const seconds = secondsUntilRetry(error);
       if (seconds === undefined) throw error;
-      waitMs = Math.max(waitMs, seconds * 1000);
+      if (seconds > 0) [waitMs, wakes] = [seconds * 1000, undefined];
     } finally {
       release();
       connection.abort();
@@ -49,7 +52,7 @@ export async function* subscribe<Result>(
     // A connection that lived longer than the pause before it was a good one.
     if (Date.now() - startedAt > waitMs) retries = 0;
     onState?.({ state: 'waiting', untilMs: Date.now() + waitMs });
-    await pause(waitMs, signal);
+    await pause(waitMs, signal, wakes);
   }
 }
 

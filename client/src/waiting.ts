@@ -1,6 +1,13 @@
-/** Returns milliseconds to wait before attempt `retries + 1`: 0.5 s, doubled up to 15 s, with jitter. */
-export function backoff(retries: number): number {
-  return Math.min(500 * 2 ** retries, 15_000) * (0.75 + Math.random() / 4);
+/** Returns milliseconds to wait before attempt `retries + 1`: 0.5 s, doubled up to the longest, with jitter. */
+export function backoff(retries: number, longestMs = 15_000): number {
+  return Math.min(500 * 2 ** retries, longestMs) * (0.75 + Math.random() / 4);
+}
+
+/** The longest pause before a client connects again that has nothing else to do. */
+export const PROMPT_MS = 2_000;
+
+export function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError';
 }
 
 /** Returns a controller that also aborts with the signal, until it is released. */
@@ -19,11 +26,19 @@ export async function inTime<T>(ms: number, controller: AbortController, promise
   return abortable(promise, controller.signal).finally(() => clearTimeout(timer));
 }
 
-/** Resolves after some milliseconds. Rejects with the signal's reason when it aborts. */
-export async function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
+/**
+ * Resolves after some milliseconds, or when a browser is online again. Rejects with the signal's reason when it aborts.
+ * @param wakes what dispatches `online`: nothing in Node
+ */
+export async function pause(ms: number, signal?: AbortSignal | null, wakes?: Partial<EventTarget>): Promise<void> {
   const over = Promise.withResolvers<void>();
-  const timer = setTimeout(over.resolve, ms);
-  await abortable(over.promise, signal).finally(() => clearTimeout(timer));
+  const stop = () => over.resolve();
+  const timer = setTimeout(stop, ms);
+  wakes?.addEventListener?.('online', stop);
+  await abortable(over.promise, signal).finally(() => {
+    clearTimeout(timer);
+    wakes?.removeEventListener?.('online', stop);
+  });
 }
 
 /** Resolves as the promise does, or rejects with the signal's reason when it aborts first. */

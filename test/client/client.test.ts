@@ -149,7 +149,7 @@ describe('the client package', () => {
   it('D3-33: requests a token with fewer permissions', async () => {
     const { client } = demoClient({ scope: 'tokens:read' });
     expect(await client.graphql('{ me { permissions } }')).toEqual({ me: { permissions: ['tokens:read'] } });
-    await expect(client.listAccounts().next()).rejects.toMatchObject({ status: 403 });
+    await expect(client.listAccounts().next()).rejects.toMatchObject({ status: 403, permission: 'accounts:read' });
     const { client: greedy } = demoClient({ scope: 'unknown:name' });
     expect((await greedy.listAccounts().next()).done).toBe(false);
   });

@@ -3,7 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { CursorExpiredError, Portcullis, PortcullisError, RateLimitedError } from '../../client/src/index.ts';
+import {
+  CursorExpiredError,
+  NoResponseError,
+  Portcullis,
+  PortcullisError,
+  RateLimitedError,
+} from '../../client/src/index.ts';
 
 type Respond = (res: ServerResponse, req: IncomingMessage) => void;
 
@@ -129,9 +135,146 @@ describe('a request of the client package', () => {
   it('is sent once if a repetition could fail or act twice', async () => {
     await using gateway = await scripted(dropped, dropped);
     const rule = { name: 'x', type: 'auto_transfer' as const, network_id: 'n', network_currency_id: 'c' };
-    await expect(gateway.client.replaceWalletRule('w', 'r', rule, { ifMatch: '"1"' })).rejects.toThrow(TypeError);
-    await expect(gateway.client.graphql('mutation { a }')).rejects.toThrow(TypeError);
+    const lost = { code: 'no_response', mayHaveBeenApplied: true, cause: expect.any(TypeError) };
+    const replaced = gateway.client.replaceWalletRule('w', 'r', rule, { ifMatch: '"1"' });
+    await expect(replaced).rejects.toMatchObject(lost);
+    await expect(gateway.client.graphql('mutation { a }')).rejects.toMatchObject(lost);
     expect(gateway.seen).toHaveLength(2);
+  });
+
+  describe('that fails says whether it may have been applied', () => {
+    const never: Respond = () => undefined;
+    const failed = refused(500, 'internal_error');
+    const write = (client: Portcullis, signal?: AbortSignal) =>
+      client.migrateUser(user, { idempotencyKey: 'k-1', ...(signal && { signal }) });
+    const mutation = (client: Portcullis) => client.graphql('mutation { a }');
+    const ofGraphql = (code: string) => json(200, { data: null, errors: [{ message: 'no', extensions: { code } }] });
+    const cases: [string, Respond[], (client: Portcullis) => Promise<unknown>, object][] = [
+      ['its response was lost', [dropped], write, { status: 0, mayHaveBeenApplied: true, idempotencyKey: 'k-1' }],
+      [
+        'an attempt before a rejection was lost',
+        [dropped, refused(403, 'x')],
+        write,
+        { status: 403, mayHaveBeenApplied: true },
+      ],
+      [
+        'an attempt before a 401 was lost',
+        [dropped, refused(401, 'x'), refused(403, 'x')],
+        write,
+        { status: 403, mayHaveBeenApplied: true },
+      ],
+      ['the gateway failed', [failed, failed, failed], write, { status: 500, mayHaveBeenApplied: true }],
+      ['it was rejected', [refused(409, 'duplicate_email')], write, { status: 409, mayHaveBeenApplied: false }],
+      [
+        'a limit rejected it',
+        [refused(429, 'x', { 'retry-after': '99' })],
+        write,
+        { status: 429, mayHaveBeenApplied: false },
+      ],
+      ['it reads', [dropped], (client) => client.getAsset('a'), { status: 0, mayHaveBeenApplied: false }],
+      ['it is a query', [dropped], (client) => client.graphql('{ a }'), { status: 0, mayHaveBeenApplied: false }],
+      ['a mutation failed', [ofGraphql('INTERNAL_SERVER_ERROR')], mutation, { status: 200, mayHaveBeenApplied: true }],
+      ['a mutation was rejected', [ofGraphql('FORBIDDEN')], mutation, { status: 200, mayHaveBeenApplied: false }],
+    ];
+
+    it.each(cases)('%s', async (_, script, act, expected) => {
+      await using gateway = await scripted(...script, ...script.slice(-1), ...script.slice(-1));
+      const client = new Portcullis({ baseUrl: gateway.baseUrl, token: async () => 'token', retries: 1 });
+      const error = await act(client).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(PortcullisError);
+      expect(error).toMatchObject(expected);
+      expect(error instanceof NoResponseError).toBe((error as PortcullisError).status === 0);
+    });
+
+    it('nothing listens there, or no address has the name', async () => {
+      const { baseUrl } = await (async () => {
+        await using closed = await scripted();
+        return closed;
+      })();
+      for (const address of [baseUrl, 'http://portcullis.invalid']) {
+        const client = new Portcullis({ baseUrl: address, token: async () => 'token', retries: 0 });
+        await expect(write(client)).rejects.toMatchObject({ code: 'no_response', mayHaveBeenApplied: false });
+        await expect(client.getHealth()).rejects.toBeInstanceOf(NoResponseError);
+        const secret = new Portcullis({ baseUrl: address, clientId: 'a', clientSecret: 'b', retries: 0 });
+        await expect(write(secret)).rejects.toMatchObject({ code: 'no_response', mayHaveBeenApplied: false });
+      }
+    });
+
+    it('its signal aborts: after it was sent with the reason as cause, before that with the reason', async () => {
+      await using gateway = await scripted(never, dropped);
+      const { client } = gateway;
+      const timeout = { name: 'TimeoutError' };
+      const aborted = { code: 'aborted', mayHaveBeenApplied: true, idempotencyKey: 'k-1', cause: timeout };
+      await expect(write(client, AbortSignal.timeout(200))).rejects.toMatchObject(aborted);
+      // Between two attempts.
+      await expect(write(client, AbortSignal.timeout(200))).rejects.toMatchObject(aborted);
+      await expect(write(client, AbortSignal.abort('stop'))).rejects.toBe('stop');
+      expect(gateway.seen).toHaveLength(2);
+    });
+
+    it('nothing comes in time', async () => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      const fetch = () => new Promise<Response>(() => {});
+      const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', fetch, retries: 0 });
+      const late = expect(write(client)).rejects.toMatchObject({ code: 'timeout', mayHaveBeenApplied: true });
+      await vi.advanceTimersByTimeAsync(60_000);
+      await late;
+    });
+  });
+
+  it.each([
+    ['Bearer error="insufficient_scope", scope="wallets:write users:migrate"', 'wallets:write users:migrate'],
+    ['Basic realm="a, b", bearer scope=wallets:write,ERROR = insufficient_scope', 'wallets:write'],
+    ['Bearer realm="scope=\\"x\\"", error="insufficient_scope", scope="a"', 'a'],
+    ['Bearer error="insufficient_scope"', undefined],
+    ['Bearer error="invalid_token", scope="a"', undefined],
+    ['Bearer error_description="error=insufficient_scope, scope=a"', undefined],
+    [undefined, undefined],
+  ])('names the missing permission of %s', async (challenge, permission) => {
+    await using gateway = await scripted(refused(403, 'forbidden', challenge && { 'www-authenticate': challenge }));
+    const error = await gateway.client.getAsset('a').catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status: 403 });
+    expect((error as PortcullisError).permission).toBe(permission);
+  });
+
+  const DATE = 'Sat, 21 Nov 2026 10:30:00 GMT';
+  it.each<[text: string, date: string | undefined, seconds: unknown]>([
+    ['90', DATE, 90],
+    ['0', DATE, 0],
+    ['Sat, 21 Nov 2026 10:31:30 GMT', DATE, 90],
+    ['Saturday, 21-Nov-26 10:31:30 GMT', DATE, 90],
+    ['Sat Nov 21 10:31:30 2026', DATE, 90],
+    ['Sat, 21 Nov 2026 10:29:00 GMT', DATE, 0],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', undefined, 0],
+    ['Sat, 21 Nov 2099 10:31:30 GMT', undefined, expect.any(Number)],
+    ['-5', DATE, undefined],
+    ['1e3', DATE, undefined],
+    ['0x10', DATE, undefined],
+    ['soon', DATE, undefined],
+    ['Sat, soon', DATE, undefined],
+    ['5, 10', DATE, undefined],
+    ['', DATE, undefined],
+    ['2026-11-21T10:31:30Z', DATE, undefined],
+  ])('reads Retry-After: %s, by the clock of the response or its own', async (text, date, seconds) => {
+    const headers = { 'retry-after': `${text}`, ...(date ? { date: String(date) } : {}) };
+    const fetch = async () => Response.json({ message: 'rate_limit_exceeded' }, { status: 429, headers });
+    const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', fetch, retries: 0 });
+    const error = await client.getAsset('a').catch((reason: unknown) => reason);
+    expect((error as PortcullisError).retryAfter).toEqual(seconds);
+  });
+
+  it('waits until the date that Retry-After names, and not for one that is far', async () => {
+    const dateIn = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+    await using gateway = await scripted(
+      refused(429, 'rate_limit_exceeded', { 'retry-after': dateIn(2), date: dateIn(0) }),
+      migrated,
+      refused(503, 'service_unavailable', { 'retry-after': dateIn(3_600) }),
+    );
+    await gateway.client.migrateUser(user);
+    const [first, second] = gateway.seen;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1990);
+    await expect(gateway.client.migrateUser(user)).rejects.toMatchObject({ status: 503 });
+    expect(gateway.seen).toHaveLength(3);
   });
 
   it('is sent with another token once after a 401', async () => {
@@ -272,6 +415,76 @@ describe('updates of the client package', () => {
     const client = new Portcullis({ baseUrl: gateway.baseUrl, token });
     expect(await Array.fromAsync(client.updates({ after: '0' }))).toHaveLength(1);
     await expect(client.updates({ after: '0' }).next()).rejects.toThrow('signed out');
+  });
+
+  it('are live within two seconds after an outage of any length, or when the gateway says', async () => {
+    const waits: number[] = [];
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    const responses: (() => Promise<Response>)[] = [
+      ...Array(20).fill(() => Promise.reject(new TypeError('fetch failed'))),
+      async () => new Response('{}', { status: 503, headers: { 'retry-after': '7' } }),
+      async () => new Response('{}', { status: 503 }),
+      async () =>
+        new Response(`${update('1')}event: complete\ndata:\n\n`, { headers: { 'content-type': 'text/event-stream' } }),
+    ];
+    const fetch = () => responses.shift()?.() ?? Promise.reject(new Error('end of script'));
+    const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', fetch });
+    const onState = (connection: { state: string; untilMs?: number }) => {
+      if (connection.untilMs !== undefined) waits.push(connection.untilMs - Date.now());
+    };
+    const all = Array.fromAsync(client.updates({ after: '0', onState }));
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(await all).toHaveLength(1);
+    expect(waits).toHaveLength(22);
+    expect(waits[20]).toBe(7_000);
+    expect(Math.max(...waits.toSpliced(20, 1))).toBeLessThanOrEqual(2_000);
+    expect(new Set(waits).size).toBeGreaterThan(10);
+  });
+
+  it('get a token with short pauses, too', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    let isUp = false;
+    const bodies = [
+      '{"issuer": "http://gateway", "token_endpoint": "http://gateway/t"}',
+      '{"access_token": "t", "expires_in": 60}',
+    ];
+    const fetch = async () => {
+      if (!isUp) throw new TypeError('fetch failed');
+      const stream = { headers: { 'content-type': 'text/event-stream' } };
+      return bodies.length > 0 ? new Response(bodies.shift()) : new Response(update('1'), stream);
+    };
+    const client = new Portcullis({ baseUrl: 'http://gateway', clientId: 'a', clientSecret: 'b', fetch });
+    const first = client.updates({ after: '0' }).next();
+    await vi.advanceTimersByTimeAsync(300_000);
+    isUp = true;
+    const before = Date.now();
+    await vi.advanceTimersByTimeAsync(2_100);
+    expect((await first).value?.cursor).toBe('1');
+    expect(Date.now() - before).toBeLessThan(2_200);
+  });
+
+  it('connect at once when a browser is online again', async () => {
+    const browser = new EventTarget();
+    vi.stubGlobal('addEventListener', browser.addEventListener.bind(browser));
+    vi.stubGlobal('removeEventListener', browser.removeEventListener.bind(browser));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const complete = `${update('1')}event: complete\ndata:\n\n`;
+    const responses = [async () => new Response(complete, { headers: { 'content-type': 'text/event-stream' } })];
+    const waiting = Promise.withResolvers<void>();
+    let isOffline = true;
+    const fetch = async () => {
+      if (isOffline) throw new TypeError('fetch failed');
+      return responses.shift()?.() ?? Response.error();
+    };
+    const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', fetch });
+    const onState = ({ state }: { state: string }) => state === 'waiting' && setImmediate(waiting.resolve);
+    const all = Array.fromAsync(client.updates({ after: '0', onState }));
+    await waiting.promise;
+    isOffline = false;
+    browser.dispatchEvent(new Event('online'));
+    // No timer has run.
+    expect(await all).toHaveLength(1);
+    vi.unstubAllGlobals();
   });
 
   it('close the connection when the reader stops, and end with the reason of the signal', async () => {

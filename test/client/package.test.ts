@@ -17,7 +17,7 @@ const run = promisify(execFile);
 /** This Node, and Node 22 if there is one. */
 const NODES = [process.execPath, ...(process.env.NODE_22 ? [process.env.NODE_22] : [])];
 
-const PROGRAM = `import { NotFoundError, Portcullis, type StoredRule } from '@portcullis/client';
+const PROGRAM = `import { NoResponseError, NotFoundError, Portcullis, sign, type StoredRule, verify } from '@portcullis/client';
 
 const [baseUrl = '', clientId = '', clientSecret = ''] = process.argv.slice(2);
 const portcullis = new Portcullis({ baseUrl, clientId, clientSecret });
@@ -28,7 +28,12 @@ const rule: Promise<StoredRule> = portcullis.createWalletRule(crypto.randomUUID(
   permissionless_transfer_limit_rule: { max_amount: '12345678901234567890', time_period: 'day', time_period_value: 1 },
 });
 const isMissing = await rule.then(() => false, (error: unknown) => error instanceof NotFoundError);
-console.log(JSON.stringify({ accounts: names.length, isMissing }));
+const secret = 'whsec_${btoa('this is a secret of the chain processor')}';
+const isSigned = await verify('{}', await sign('{}', secret), secret);
+const closed = new Portcullis({ baseUrl: 'http://127.0.0.1:1', clientId, clientSecret, retries: 0 });
+const error = await closed.createWalletRule('a', {} as never).catch((reason: unknown) => reason);
+const { mayHaveBeenApplied } = error as NoResponseError;
+console.log(JSON.stringify({ accounts: names.length, isMissing, isSigned, mayHaveBeenApplied }));
 `;
 
 let p: Portcullis;
@@ -89,7 +94,7 @@ describe('the packed client', () => {
   it.each(NODES)('runs on %s', async (node) => {
     const { client_id: clientId, client_secret: clientSecret } = p.demo.client;
     const { stdout } = await run(node, ['program.ts', p.url, clientId, clientSecret], { cwd: project });
-    expect(JSON.parse(stdout)).toEqual({ accounts: 25, isMissing: true });
+    expect(JSON.parse(stdout)).toEqual({ accounts: 25, isMissing: true, isSigned: true, mayHaveBeenApplied: false });
   });
 });
 
@@ -97,8 +102,10 @@ describeReal(['chromium'], 'the packed client in a browser', () => {
   it('lists accounts with a token of the page, and follows a transaction', async () => {
     const files = join(project, 'node_modules/@portcullis/client/dist');
     const server = createServer(({ url = '' }, res) => {
+      if (url.startsWith('/lost')) return res.destroy();
       if (!url.endsWith('.js')) res.setHeader('content-type', 'text/html').end('<!doctype html>');
       else res.setHeader('content-type', 'text/javascript').end(readFileSync(join(files, url)));
+      return res;
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const browser = await startBrowser();
@@ -106,13 +113,25 @@ describeReal(['chromium'], 'the packed client in a browser', () => {
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const given = JSON.stringify([p.url, await p.clientToken(), p.demo.transactions.otc_transactions]);
     const seen = await page.evaluate(`(async ([baseUrl, token, id]) => {
-      const { Portcullis } = await import('/index.js');
+      const { Portcullis, sign, verify } = await import('/index.js');
       const client = new Portcullis({ baseUrl, token: async () => token });
       const accounts = await Array.fromAsync(client.listAccounts());
       const updates = client.subscribe('subscription ($id: ID!) { transaction(id: $id) { id } }', () => ({ id }));
-      for await (const { transaction } of updates) return { accounts: accounts.length, transaction: transaction.id };
+      const secret = 'whsec_' + btoa('this is a secret of the chain processor');
+      const isSigned = await verify('{}', await sign('{}', secret), secret);
+      const lost = new Portcullis({ baseUrl: location.origin + '/lost', token: async () => token, retries: 0 });
+      const { code, mayHaveBeenApplied } = await lost.migrateUser({}).catch((error) => error);
+      for await (const { transaction } of updates) {
+        return { accounts: accounts.length, transaction: transaction.id, isSigned, code, mayHaveBeenApplied };
+      }
     })(${given})`);
-    expect(seen).toEqual({ accounts: 25, transaction: p.demo.transactions.otc_transactions });
+    const failure = { code: 'no_response', mayHaveBeenApplied: true };
+    expect(seen).toEqual({
+      accounts: 25,
+      transaction: p.demo.transactions.otc_transactions,
+      isSigned: true,
+      ...failure,
+    });
     await browser.close();
     server.close();
   });
