@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { type Log, withFields } from '../lib/log.ts';
 import { MASK, maskValues } from './mask-values.ts';
 import { SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
@@ -41,7 +40,7 @@ export class SecretNames {
   readonly #added: readonly string[];
   readonly #names: ReadonlySet<string>;
   readonly #shown: ReadonlySet<string>;
-  readonly #kinds = new BoundedMap<string, MaskedKind>(MAX_KINDS);
+  readonly #kinds = new Map<string, MaskedKind>();
   /** Matches the last word of a name at the end of a word, and before a value. */
   readonly #word: RegExp;
   readonly #assignment: RegExp;
@@ -53,7 +52,7 @@ export class SecretNames {
     this.#shown = new Set(unmask.map(bareName));
     const words = [...names, ...TEXTS, ...Object.keys(SECRET_ENDINGS)].map(lastWord);
     const last = `(?:${[...new Set(words)].join('|')})s?`;
-    this.#word = new RegExp(String.raw`${last}(?![_-]*[a-z\d])|\\u|kty`, 'gi');
+    this.#word = new RegExp(String.raw`(?:${last}[_-]*|kty)(?![\w-])`, 'gi');
     this.#assignment = new RegExp(`${last}(?=(${VALUE_START}))`, 'gi');
   }
 
@@ -67,6 +66,8 @@ export class SecretNames {
     const known = this.#kinds.get(name);
     if (known !== undefined) return known;
     const kind = this.#readKind(bareName(name));
+    // To forget all of them now and then costs less than to know which was used last.
+    if (this.#kinds.size === MAX_KINDS) this.#kinds.clear();
     if (name.length <= MAX_NAME) this.#kinds.set(name, kind);
     return kind;
   }
@@ -84,7 +85,7 @@ export class SecretNames {
 
   /** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
   mayNameSecret(text: string): boolean {
-    return this.#firstName(this.#word, text) !== null;
+    return text.includes('\\u') || this.#firstName(this.#word, text) !== null;
   }
 
   /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
@@ -107,7 +108,7 @@ export class SecretNames {
   /** Checks whether the name of a secret ends at an index of a text. */
   #isNameTo(end: number, text: string): boolean {
     const before = text.slice(Math.max(0, end - MAX_NAME), end);
-    if (/\\u$|kty$/i.test(before)) return true;
+    if (/kty$/i.test(before)) return true;
     const words = before.replaceAll(/\\[nrt]/g, ' ').split(/[^\w-]+/);
     const names = WORDS.map((count) => words.slice(-count).join(''));
     return names.some((name) => this.isSecretKey(name)) && !names.some((name) => this.#shown.has(bareName(name)));

@@ -251,7 +251,22 @@ export const DEFECTS: readonly Defect[] = [
     file: 'src/api/graphql/plugins/audit-masking.ts',
     find: 'return schema instanceof z.ZodType && isSecretInput(schema);',
     replacement: 'return false;',
-    caughtBy: ['test/audit/declared-secrets.test.ts'],
+    caughtBy: ['test/audit/declared-secrets.test.ts', 'test/audit/secret-walk.test.ts'],
+  },
+  {
+    name: 'audit masking: a secret is declared that no interface is walked with',
+    file: 'src/access/administration/supervisor.input.ts',
+    find: 'export const usernameInput = textInput()',
+    replacement: 'export const usernameInput = secretText()',
+    caughtBy: ['test/audit/secret-walk.test.ts'],
+  },
+  {
+    name: 'audit masking: operations on a WebSocket are recorded as they came',
+    file: 'src/api/graphql/plugins/audit-masking.ts',
+    find: 'return withResponse(this.#operationOf(params, secrets, true), responseText, secrets);',
+    replacement:
+      'return { ...withResponse(this.#operationOf(params, secrets, true), responseText, secrets), request: { text: textOf(params) } };',
+    caughtBy: ['test/audit/secret-walk.test.ts'],
   },
   {
     name: 'spool: a damaged line is believed',
