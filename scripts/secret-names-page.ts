@@ -3,8 +3,8 @@ import { FALSE_FRIENDS, JWK_MEMBERS, SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } 
 const HEAD = `# Names of secrets
 
 Generated from \`src/audit/secret-names.ts\` by \`npm run -s schema\`. Audit records and logs show \`***\` as the value of a member, parameter, header, cookie,
-GraphQL argument or variable with one of these names. Names are compared by their letters and digits alone, in lower case: \`api_key\` stands for \`apiKey\`,
-\`Api-Key\`, \`API KEY\` and \`apikey\`. Booleans and null are never masked; a list or an object is masked whole.
+GraphQL argument or variable with one of these names. Names are compared by their letters and digits alone, in NFKC and lower case: \`api_key\` stands for
+\`apiKey\`, \`Api-Key\`, \`API KEY\` and \`apikey\`. Booleans and null are never masked; a list or an object is masked whole.
 
 \`AUDIT_MASKED_NAMES\` adds names for every endpoint, and \`mask\` of an endpoint in \`gateway.yaml\` adds names for that one. \`unmask\` of an endpoint takes
 names back; it is allowed for remote services only, not for \`password\`, \`token\`, \`secret\` and \`authorization\`, and \`config check\` prints it.
@@ -16,8 +16,8 @@ In a request target that ends in \`/graphql\`, or that no endpoint has, and in t
 const VALUES = `## Values that are masked under any name
 
 These can be nothing else: private keys in PEM and in the formats of OpenSSH and PGP (\`-----BEGIN … PRIVATE KEY\`, up to their last line, also where the end
-is cut off), extended private keys (\`xprv\`, \`yprv\`, \`zprv\`, \`tprv\`, \`uprv\`, \`vprv\`), JWTs, secrets of Standard Webhooks (\`whsec_\`) and identities
-of age (\`AGE-SECRET-KEY-\`). User and password are removed from every URL.
+is cut off), extended private keys (\`xprv\`, \`yprv\`, \`zprv\`, \`tprv\`, \`uprv\`, \`vprv\`), JWTs, secrets of Standard Webhooks (\`whsec_\`), identities
+of age (\`AGE-SECRET-KEY-\`) and key files of PuTTY (\`PuTTY-User-Key-File-\`). User and password are removed from every URL, with or without its scheme.
 
 ## What cannot be recognised
 
@@ -25,6 +25,9 @@ of age (\`AGE-SECRET-KEY-\`). User and password are removed from every URL.
   as well be a hash, an address or an id.
 - A mnemonic under another name, or in the middle of a text: its words are words.
 - A PIN or one-time code under another name: it is a number.
+- An object, or a list of objects, under \`seed\` or \`entropy\`: its members are masked by their own names.
+- A name in letters that only look like others (Cyrillic \`а\`).
+- A key file of PuTTY as a list of its lines.
 - A PEM private key that is encoded in base64 again, compressed, or encrypted.
 - A secret in the text of a member without an assignment (\`"note": "it is hunter2"\`).
 

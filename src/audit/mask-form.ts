@@ -168,7 +168,7 @@ export function maskSpelled(text: string, secrets: SecretNames = SECRETS): strin
 }
 
 /** Matches the end of a text that may be part of a URL's user and password. */
-const OPEN_USERINFO = /:[/\\]{2}[^/?#\s]*$/;
+const OPEN_USERINFO = /(?:^|[:=\s"'<(,])[/\\]{2}[^/?#\s]*$/;
 
 /**
  * Cuts a text to `maxBytes` and removes from its end an incomplete escape sequence, a word that may be part of a JWT, and

@@ -3,9 +3,12 @@ import { type Log, withFields } from '../lib/log.ts';
 import { MASK, maskValues } from './mask-values.ts';
 import { SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
 
-/** Returns the letters and digits of a name, in lower case: names that differ in nothing else are the same. */
+/** Returns the letters and digits of a name, in NFKC and lower case: names that differ in nothing else are the same. */
 export function bareName(name: string): string {
-  return name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
+  return name
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
 /** Returns the last word of a name: `key` of `private_key` and `privateKey`. */
@@ -17,6 +20,9 @@ function lastWord(name: string): string {
 const VALUE_START = String.raw`(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)*\*{3}(?:["'\\\s,;&)}\]]|$))`;
 const ENDING = new RegExp(`(?:${Object.keys(SECRET_ENDINGS).map(bareName).join('|')})$`);
 const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES));
+
+/** Matches an escape and a full-width letter or digit, which may be part of a name. */
+const HIDDEN_LETTER = /\\u|[\uff10-\uff5a]/;
 
 /** The longest name that is found in a text, and how many words it may have there. */
 const MAX_NAME = 64;
@@ -85,7 +91,7 @@ export class SecretNames {
 
   /** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
   mayNameSecret(text: string): boolean {
-    return text.includes('\\u') || this.#firstName(this.#word, text) !== null;
+    return HIDDEN_LETTER.test(text) || this.#firstName(this.#word, text) !== null;
   }
 
   /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */

@@ -74,6 +74,23 @@ describe('a listed name', () => {
     );
   });
 
+  it('D1-18: is the same in full-width letters', () => {
+    expect(mask('{"ｐａｓｓｗｏｒｄ":"ZQ","Ｐin":1}')).toBe('{"ｐａｓｓｗｏｒｄ":"***","Ｐin":"***"}');
+    expect(mask(`${encodeURIComponent('ｏｔｐ')}=ZQ`, FORM)).not.toContain('ZQ');
+  });
+
+  it('D1-18: is masked in a folded header, and neither field nor file name of a multipart body is stored', () => {
+    expect(JSON.stringify(maskHeaders({ 'x-any': 'a,\r\n password: ZQ' }))).not.toContain('ZQ');
+    const head = "Content-Disposition: form-data; name*=UTF-8''pass%77ord; filename*=UTF-8''ZQ";
+    const body = `--b\r\n${head}\r\n\r\nZQ\r\n--b--`;
+    for (const type of ['multipart/form-data; boundary=b', 'text/plain', '']) expect(mask(body, type)).toBe('');
+  });
+
+  it('D1-18: is masked in a key file of PuTTY with all its lines', () => {
+    const file = 'PuTTY-User-Key-File-3: ssh-rsa\r\nPrivate-Lines: 1\r\nZQZQ\r\nPrivate-MAC: ZQ';
+    expect(mask(JSON.stringify({ note: file, in: JSON.stringify({ file }), end: 1 }))).not.toContain('ZQ');
+  });
+
   it('D1-18: no false friend is masked, nor a body that has only these', () => {
     const names = Object.keys(FALSE_FRIENDS).flatMap((all) => all.split(', '));
     expect(names.filter((name) => SECRETS.isSecretKey(name))).toEqual([]);
@@ -112,6 +129,8 @@ const VALUES = {
   'the start of a test key': `tprv${XPRV.slice(4)}`,
   'a webhook secret': `whsec_${'ZQ'.repeat(16)}`,
   'a URL': 'https://alice:ZQZQ@h.example/p',
+  'a URL without a scheme': '//alice:ZQZQ@h.example/p',
+  'a key file of PuTTY': 'PuTTY-User-Key-File-3: ssh-ed25519 ZQZQ',
 };
 
 describe('a value that can be nothing else', () => {
@@ -150,6 +169,9 @@ describe('a URL in a head', () => {
     'http://alice:ZQZQ@h/p?a=1',
     'http://alice:Z/Q?ZQ@h/p',
     'HTTP://ZQ@h/p',
+    '//alice:ZQZQ@h/p?a=1',
+    '/p?next=//alice:ZQZQ@h/',
+    `//alice:${'ZQ'.repeat(9_000)}@h/p`,
     '/p?next=https%3A%2F%2Falice%3AZQZQ%40h%2F',
     '/p?next=https://alice:ZQZQ@h/',
     `http://alice:${'ZQ'.repeat(9_000)}@h/p`,

@@ -105,6 +105,9 @@ describe('the record of a request to an upstream', () => {
     );
     expect([zipped.got.text, zipped.bytes[1]]).toEqual(['{"password":"hunter2"}', packed.length]);
     expect(zipped.record.response_body ?? '').toHaveLength(0);
+    const plain = { 'content-type': 'text/plain', 'content-encoding': 'gzip' };
+    const text = await recorded((_req, res) => res.writeHead(200, plain).end(gzipSync('it is hunter2', { level: 0 })));
+    expect([text.got.text, text.record.response_body]).toEqual(['it is hunter2', null]);
     const long = `{"list":"${'a'.repeat(500_000)}","password":"hunter2"}`;
     const cut = await recorded((_req, res) => res.writeHead(200, JSON_TYPE).end(long), long);
     expect(cut.got.text).toBe(long);

@@ -46,9 +46,11 @@ export function bodiesOf(
   const { request, response } = isForeign ? foreignOperation(capture.request, secrets) : (operation ?? WHOLE);
   const isHidden = operation === undefined || found.endpoint?.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
-  const sent = { type: req.headers['content-type'], captured: capture.request, wellFormed: isBodyJson, secrets };
+  // Compressed bytes are no text, whatever type they have.
+  const sentType = req.headers['content-encoding'] ? undefined : req.headers['content-type'];
+  const sent = { type: sentType, captured: capture.request, wellFormed: isBodyJson, secrets };
   const answered = {
-    type: headerText(res.getHeader('Content-Type')),
+    type: res.hasHeader('Content-Encoding') ? undefined : headerText(res.getHeader('Content-Type')),
     captured: capture.response,
     wellFormed: found.upstream === undefined,
     secrets,
