@@ -94,13 +94,24 @@ const STEPS: Readonly<Record<string, Step>> = {
     after: 'supervisor create',
   },
   'supervisor unlock': { args: ({ ids }) => [ids.supervisor ?? ''], prints: /./, after: 'supervisor set-password' },
-  'supervisor disable': { args: ({ ids }) => [ids.supervisor ?? ''], prints: /disabled/, after: 'supervisor unlock' },
+  'supervisor rename': {
+    args: ({ ids }) => [ids.supervisor ?? '', '--username', 'grace.hopper'],
+    prints: /grace\.hopper/,
+    after: 'supervisor unlock',
+  },
+  'supervisor disable': { args: ({ ids }) => [ids.supervisor ?? ''], prints: /disabled/, after: 'supervisor rename' },
   'users import': {
     args: ({ folder }) => [join(folder.path, 'users.csv'), '--node', NODE],
     prints: /1/,
     after: 'node create',
   },
-  'users erase': { args: ({ ids }) => [ids.user ?? ''], prints: /./, after: 'users import' },
+  'users rename': {
+    args: ({ ids }) => [ids.user ?? '', '--email', 'two@program.example'],
+    prints: /two@program\.example/,
+    after: 'users import',
+  },
+  'users erase': { args: ({ ids }) => [ids.user ?? ''], prints: /./, after: 'users rename' },
+  clashes: { args: () => [], prints: /^No clashes/ },
   'transactions replay': { args: () => ['--dlq'], prints: /^[01] messages of transactions\.user\.dlq published/m },
   recover: {
     args: () => ['--since', '2026-11-21T10:00:00Z'],
@@ -108,6 +119,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     after: 'transactions replay',
   },
   'audit list': { args: () => ['--json'], prints: /^/ },
+  'audit redact': { args: () => ['--path', '/health', '--reason', 'a trial'], prints: /^/, after: 'audit list' },
   'audit verify': { args: () => [], prints: /^OK/, after: 'audit list' },
   completion: { args: () => [], prints: /^complete /m },
 };
@@ -157,7 +169,7 @@ async function expectAllToRun(
     const before = mode === 'in turn' ? previous : ends[step.after ?? 'migrate'];
     const work = async () => {
       await before;
-      if (name === 'users erase') run.ids.user = await userOf();
+      if (name === 'users rename') run.ids.user = await userOf();
       await expectToRun(run, name, step);
     };
     previous = work();
