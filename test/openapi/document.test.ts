@@ -127,6 +127,12 @@ describe('the document', () => {
     expect(Object.keys(found?.operation.responses ?? {}).map(Number)).toEqual(statuses);
   });
 
+  it('D8-02: has no negative constant, at which generators stop', () => {
+    expect(committed).not.toMatch(/"const": -/);
+    const envelope = JSON.parse(committed).components.responses.NotFound.content['application/json'].schema;
+    expect(envelope.properties.code).toEqual({ type: 'integer', enum: [-1] });
+  });
+
   it('D8-02: each discriminator maps its values to schemas of its alternatives, by full references', () => {
     interface Alternatives {
       discriminator?: { propertyName: string; mapping: Record<string, string> };

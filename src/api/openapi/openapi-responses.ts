@@ -120,7 +120,13 @@ function refusal(
 function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
   return {
     type: 'object',
-    properties: { code: { const: -1 }, domain: { const: 0 }, message: { enum: [...reasons] }, ...more },
+    // Not `const`: generators stop at a negative one.
+    properties: {
+      code: { type: 'integer', enum: [-1] },
+      domain: { const: 0 },
+      message: { enum: [...reasons] },
+      ...more,
+    },
     required: ['code', 'domain', 'message'],
     additionalProperties: false,
   };
