@@ -148,6 +148,8 @@ async function subscribe(
 export const SUBSCRIPTION_BYTES = 4 * 1024;
 /** A token of a document in memory: itself, and its share of the nodes that refer to it. */
 const TOKEN_BYTES = 280;
+/** A shorter document is charged as one of so many tokens: much of what a subscription holds does not grow with it. */
+const MIN_TOKENS = 27;
 /** The variables of a subscription are held as they were sent, as they were coerced, and as its record has them. */
 const COPIES = 3;
 
@@ -159,7 +161,11 @@ export function subscriptionBytes({
   let tokens = 0;
   for (let token = document.loc?.startToken; token; token = token.next ?? undefined) tokens += 1;
   const text = document.loc?.source.body ?? '';
-  return SUBSCRIPTION_BYTES + tokens * TOKEN_BYTES + COPIES * (textWeight(text) + heapWeight(rawVariableValues));
+  return (
+    SUBSCRIPTION_BYTES +
+    Math.max(tokens, MIN_TOKENS) * TOKEN_BYTES +
+    COPIES * (textWeight(text) + heapWeight(rawVariableValues))
+  );
 }
 
 const NOTED = Symbol('noted users');
