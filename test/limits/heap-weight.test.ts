@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 
-const SEEDS = inject('isThorough') ? 1_000 : 100;
+const SEEDS = inject('isThorough') ? 1_000 : 20;
 
 it('D6-25: the weight of a parsed value is never below what it takes of the heap, divided by 1.5', () => {
   const program = join(import.meta.dirname, '../support/limits/measure-values.ts');
