@@ -13,7 +13,7 @@ import { type Route, reaches, restApplication } from '../api/rest/route.ts';
 import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
 import { notingUsers } from '../audit/noted-users.ts';
 import { type ChainDependencies, gatewayChain } from '../gateway/chain.ts';
-import { limitConnections } from '../gateway/connections.ts';
+import { ArrivingHeads, limitConnections } from '../gateway/connections.ts';
 import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
 import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/endpoints/gateway-config.ts';
 import type { Exchange } from '../gateway/exchange/exchange.ts';
@@ -91,6 +91,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   }
 
   const server = ingress(gateway);
+  new ArrivingHeads(server, context.memory);
   limitConnections(server, { max: config.maxConnections, trusts, metrics: connections });
   return {
     server,

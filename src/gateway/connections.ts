@@ -1,8 +1,11 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Metric } from 'prom-client';
 import { callerAddress, plainAddress } from '../lib/ip-address.ts';
 import { counterBy, gauge } from '../lib/meters.ts';
+import { type HeldMemory, type MemoryAccounts, OTHER_ACCOUNTS } from '../platform/held-memory.ts';
+import { announcesBody } from './exchange/capture.ts';
 import type { Exchange } from './exchange/exchange.ts';
 import type { TrustedPeers } from './exchange/request-head.ts';
 
@@ -91,6 +94,102 @@ export class PipelinedRequests {
 
 function endsConnection(res: ServerResponse): boolean {
   return !res.shouldKeepAlive || /close/i.test(String(res.getHeader('connection') ?? ''));
+}
+
+/** How often the heads that are arriving are charged, in ms. */
+const HEADS_MS = 1_000;
+
+/** So much more than it takes a request may have in spaces before values and in the framing of its body. */
+const SPACE_BYTES = 4 * 1024;
+
+/** Returns the length of a request; infinite if only the end of its body tells. */
+function lengthOf({ method = '', url = '', rawHeaders, headers }: IncomingMessage): number {
+  if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY;
+  // `GET / HTTP/1.1` and the empty line; of each field a name, a value, and what is between and behind them.
+  const head = rawHeaders.reduce((sum, text) => sum + text.length + 2, method.length + url.length + 14);
+  return head + Number(headers['content-length'] ?? 0);
+}
+
+/** A connection whose next head may be arriving. */
+interface Arrival {
+  /** The number of bytes of the connection that precede the head; infinite while the rest may be a body. */
+  from: number;
+  latest?: IncomingMessage;
+  held?: HeldMemory | undefined;
+}
+
+/**
+ * Charges heads that are still arriving to callers who are not known yet, by address: Node tells of a head only once it
+ * is complete. A connection whose head has to make room is closed.
+ */
+export class ArrivingHeads {
+  readonly #memory: MemoryAccounts;
+  readonly #open = new Map<Socket, Arrival>();
+
+  constructor(server: Server, memory: MemoryAccounts) {
+    this.#memory = memory;
+    server.on('connection', (socket) => {
+      this.#open.set(socket, { from: 0 });
+      socket.once('close', () => this.#close(socket));
+    });
+    server.prependListener('request', (req) => this.#complete(req));
+    // No other head comes after an upgrade.
+    for (const event of ['upgrade', 'connect']) server.prependListener(event, ({ socket }) => this.#close(socket));
+    const timer = setInterval(() => this.charge(), HEADS_MS).unref();
+    server.once('close', () => clearInterval(timer));
+  }
+
+  /** Charges what has arrived of each head. */
+  charge(): void {
+    for (const [socket, arrival] of this.#open) {
+      const bytes = Math.max(0, socket.bytesRead - arrival.from);
+      if (bytes === 0 && !arrival.held) continue;
+      arrival.held ??= this.#openFor(socket);
+      arrival.held.charge(bytes - arrival.held.bytes);
+    }
+  }
+
+  #complete(req: IncomingMessage): void {
+    const { socket } = req;
+    const arrival = this.#open.get(socket);
+    if (!arrival) return;
+    arrival.latest = req;
+    const next = arrival.from + lengthOf(req);
+    const begin = () => {
+      // The end of a body may be noticed after the next head.
+      if (arrival.latest !== req) return;
+      this.#begin(socket, socket.bytesRead - next > SPACE_BYTES ? next : socket.bytesRead);
+    };
+    if (!announcesBody(req)) {
+      begin();
+      return;
+    }
+    this.#begin(socket, Number.POSITIVE_INFINITY);
+    req.once('end', begin);
+  }
+
+  #openFor(socket: Socket): HeldMemory {
+    const held = this.#memory.open(
+      OTHER_ACCOUNTS.unidentified,
+      callerAddress(plainAddress(socket.remoteAddress ?? '')),
+    );
+    const giveUp = () => void socket.destroy();
+    held.giveUp = giveUp;
+    return held;
+  }
+
+  #begin(socket: Socket, from: number): void {
+    const arrival = this.#open.get(socket);
+    if (!arrival) return;
+    arrival.held?.end();
+    arrival.held = undefined;
+    arrival.from = from;
+  }
+
+  #close(socket: Socket): void {
+    this.#begin(socket, 0);
+    this.#open.delete(socket);
+  }
 }
 
 const REASONS = ['all', 'peer', 'pipeline', 'chunks'] as const;

@@ -30,6 +30,11 @@ const RESERVED_SHARE = 1 / 4;
 const SMALL_BYTES = 256 * 1024;
 /** An account whose requests hold more than this share of the most that it may hold is near its limit. */
 const NEAR_SHARE = 0.8;
+/**
+ * How much more than the total requests may hold together with refused ones whose work has not ended: the rest of the
+ * heap is for copies and garbage.
+ */
+const MOST_OF_TOTAL = 1.5;
 /** How many accounts and parts that hold nothing are kept, since the next request would create them again. */
 const MAX_IDLE = 1_024;
 
@@ -59,6 +64,8 @@ class Account {
   readonly parts = new Map<string, Part>();
   readonly waiting = new Set<Waiter>();
   bytes = 0;
+  /** What its refused requests hold until their work has ended. */
+  refusedBytes = 0;
   requests = 0;
   /** The request that may read although the account is full. There is one at a time, so that some request always ends. */
   turn: HeldMemory | undefined;
@@ -71,7 +78,7 @@ class Account {
 
   /** Returns the newest request of the part that holds the most. */
   get newest(): HeldMemory | undefined {
-    return [...largestOf(this.parts.values()).open].at(-1);
+    return [...(largestOf(this.parts.values(), ({ bytes }) => bytes)?.open ?? [])].at(-1);
   }
 
   takesTurn(held: HeldMemory): boolean {
@@ -103,9 +110,11 @@ class Account {
   }
 }
 
-/** Returns the one that holds the most. There must be one. */
-function largestOf<Holder extends { bytes: number }>(holders: Iterable<Holder>): Holder {
-  return [...holders].reduce((most, other) => (other.bytes > most.bytes ? other : most));
+/** Returns the one that has the most of something. */
+function largestOf<Holder>(holders: Iterable<Holder>, sizeOf: (holder: Holder) => number): Holder | undefined {
+  let largest: Holder | undefined;
+  for (const holder of holders) if (!largest || sizeOf(holder) > sizeOf(largest)) largest = holder;
+  return largest;
 }
 
 /**
@@ -117,8 +126,9 @@ export class MemoryAccounts {
   readonly limits: { totalBytes: number; rowBytes: number; waitMs: number };
   readonly #accounts = new Map<string, Account>();
   #active = 0;
-  /** What the requests hold that have not been refused, in bytes. */
+  /** What the requests hold that have not been refused, and what refused ones hold until their work has ended. */
   bytes = 0;
+  refusedBytes = 0;
   /** The numbers of requests that were refused, by kind of account. */
   readonly refused: Record<AccountKind, number> = { tenant: 0, webhook: 0, authentication: 0, unidentified: 0 };
 
@@ -170,7 +180,8 @@ export class MemoryAccounts {
     const { key, part: name } = held;
     const part = account.partOf(name);
     part.open.delete(held);
-    this.change(account, name, -held.bytes);
+    if (held.refusal) this.changeRefused(account, -held.bytes);
+    else this.change(account, name, -held.bytes);
     if (part.open.size === 0 && account.parts.size > MAX_IDLE) account.parts.delete(name);
     account.requests -= 1;
     if (account.requests > 0) return;
@@ -185,14 +196,37 @@ export class MemoryAccounts {
     this.bytes += bytes;
   }
 
-  /** Refuses requests until the others hold no more than the total. */
+  /**
+   * Refuses requests until the others hold no more than the total. What refused work still holds is no reason to refuse
+   * more at once; while that is much, each request that comes makes one leave.
+   */
   makeRoom(): void {
-    while (this.bytes > this.limits.totalBytes) {
-      const newest = largestOf(this.#accounts.values()).newest;
-      if (!newest) return;
-      this.refused[kindOf(newest.key)] += 1;
-      newest.refuse(serviceUnavailable());
-    }
+    const { totalBytes } = this.limits;
+    while (this.bytes > totalBytes) if (!this.#refuseNewest(({ bytes }) => bytes)) return;
+    const isOver = this.bytes + this.refusedBytes > MOST_OF_TOTAL * totalBytes;
+    if (isOver) this.#refuseNewest(({ bytes, refusedBytes }) => bytes + refusedBytes);
+  }
+
+  /** Refuses the newest request of the account that holds the most. Returns false if it has none. */
+  #refuseNewest(sizeOf: (account: Account) => number): boolean {
+    const newest = largestOf(this.#accounts.values(), sizeOf)?.newest;
+    if (!newest) return false;
+    this.refused[kindOf(newest.key)] += 1;
+    newest.refuse(serviceUnavailable());
+    return true;
+  }
+
+  /** Takes a refused request out of what may be refused; its work goes on for a while. */
+  retire(account: Account, held: HeldMemory): void {
+    account.partOf(held.part).open.delete(held);
+    this.change(account, held.part, -held.bytes);
+    this.changeRefused(account, held.bytes);
+  }
+
+  /** Adds to what the refused requests of an account hold. */
+  changeRefused(account: Account, bytes: number): void {
+    account.refusedBytes += bytes;
+    this.refusedBytes += bytes;
   }
 
   /** Checks whether a request may continue to read rows. At the limit of its account, the first one that asks may. */
@@ -280,7 +314,7 @@ export class HeldMemory {
 
   /** Moves the request to another account, once its caller is known. */
   moveTo(key: string, part = ''): void {
-    if (!this.#account || (key === this.key && part === this.part)) return;
+    if (!this.#account || this.refusal || (key === this.key && part === this.part)) return;
     this.#leave();
     clearTimeout(this.#deadline);
     this.key = key;
@@ -292,7 +326,8 @@ export class HeldMemory {
   charge(bytes: number): boolean {
     if (this.#isEnded && this.#running === 0) return false;
     this.bytes += bytes;
-    if (this.#account) {
+    if (this.#account && this.refusal) this.#accounts.changeRefused(this.#account, bytes);
+    else if (this.#account) {
       this.#accounts.change(this.#account, this.part, bytes);
       if (bytes > 0) this.#accounts.makeRoom();
     }
@@ -320,16 +355,24 @@ export class HeldMemory {
     for (;;) {
       if (this.#fault) throw this.#fault;
       if (!this.#mayRead()) await this.#wait();
-      this.#running += 1;
       try {
-        return await reads(() => this.#mayRead());
+        return await this.during(() => reads(() => this.#mayRead()));
       } catch (error) {
         if (error !== GIVEN_UP) throw error;
         await this.#wait();
-      } finally {
-        this.#running -= 1;
-        if (this.#isEnded) this.end();
       }
+    }
+  }
+
+  /** Runs work that uses what the request holds: until it has ended that stays charged, even if the request is refused. */
+  async during<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+      if (this.#isEnded) this.end();
+      else if (this.refusal && this.#running === 0) this.#leave();
     }
   }
 
@@ -360,21 +403,25 @@ export class HeldMemory {
   /** Refuses the request: ends what it waits for or does, so that what it holds is free soon. */
   refuse(refusal: Refusal): void {
     if (this.refusal) return;
+    const account = this.#account;
+    if (account) this.#accounts.retire(account, this);
     this.refusal = refusal;
-    this.#leave();
+    account?.cancel(this);
+    if (this.#running === 0) this.#leave();
     this.#aborting?.abort(refusal);
     this.giveUp?.(refusal);
   }
 
   /**
-   * Ends the request: it holds nothing once its running reads have ended. If it holds many rows, nothing more is read for
-   * it.
+   * Ends the request: what waits for it leaves its queue, and it holds nothing once its running work has ended. If it
+   * holds many rows, nothing more is read for it.
    */
   end(): void {
     this.#isEnded = true;
     clearTimeout(this.#deadline);
     if (this.rows > SMALL_BYTES) this.#readRefusal ??= serviceUnavailable();
     this.#account?.cancel(this);
+    this.#aborting?.abort(serviceUnavailable());
     if (this.#running > 0) return;
     this.#leave();
     this.bytes = 0;

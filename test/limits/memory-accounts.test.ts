@@ -79,6 +79,40 @@ describe('what requests hold', () => {
     expect(memory.bytes).toBe(0);
   });
 
+  it('D6-25: what a refused request holds is charged until its work has ended; then others may have it', async () => {
+    const { memory, request } = accounts();
+    const [held, gate] = [request(), Promise.withResolvers<void>()];
+    const work = held.during(() => gate.promise);
+    held.charge(130 * MIB);
+    expect([held.refusal?.code, memory.bytes, memory.refusedBytes]).toEqual(['service_unavailable', 0, 130 * MIB]);
+    // Its response has been sent: its work has not ended.
+    held.end();
+    expect(memory.refusedBytes).toBe(130 * MIB);
+    const other = memory.open('other');
+    expect(other.charge(60 * MIB)).toBe(true);
+    // The tenant whose refused work holds so much gets no more; the other keeps what it has.
+    const next = request();
+    expect([next.charge(20 * MIB), other.refusal]).toEqual([false, undefined]);
+    gate.resolve();
+    await work;
+    expect([memory.bytes, memory.refusedBytes]).toEqual([60 * MIB, 0]);
+    expect(request().charge(20 * MIB)).toBe(true);
+  });
+
+  it('D6-25: a request whose client has left is charged until its work has ended, and leaves the queue in which it waits', async () => {
+    const { memory, request } = accounts();
+    const [working, waiting] = [request(), request()];
+    const gate = Promise.withResolvers<void>();
+    const work = working.during(() => gate.promise);
+    working.charge(MIB);
+    const { signal } = waiting;
+    for (const held of [working, waiting]) held.end();
+    expect([signal.aborted, memory.held(NODE)]).toEqual([true, MIB]);
+    gate.resolve();
+    await work;
+    expect(memory.held(NODE)).toBe(0);
+  });
+
   it('D6-25: work without a tenant waits for as long as a request may, a tenant for as long as its work takes', async () => {
     const { memory } = accounts(20);
     const [tenant, unknown] = [memory.open(NODE), memory.open('authentication', '10.0.0.1')];

@@ -326,9 +326,11 @@ export class TenantDb<Tables extends object> {
     const waiting = waitingRequest.getStore();
     const { connections, timedOut } = this.#limits;
     try {
-      const owner = waiting?.held.nodeId;
-      const running = connections.run(waiting && (owner ?? nodeId ?? UNIDENTIFIED), work);
-      return await (waiting && owner === undefined ? withTimeout(running, MAX_WAIT_MS, serviceUnavailable) : running);
+      if (!waiting) return await connections.run(undefined, work);
+      const { held } = waiting;
+      const owner = held.nodeId;
+      const running = connections.run(owner ?? nodeId ?? UNIDENTIFIED, () => held.during(work));
+      return await (owner === undefined ? withTimeout(running, MAX_WAIT_MS, serviceUnavailable) : running);
     } catch (error) {
       throw waiting?.hasDeadline && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
     }
