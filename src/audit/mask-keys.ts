@@ -21,8 +21,8 @@ const VALUE_START = String.raw`(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)
 const ENDING = new RegExp(`(?:${Object.keys(SECRET_ENDINGS).map(bareName).join('|')})$`);
 const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES));
 
-/** Matches an escape and a full-width letter or digit, which may be part of a name. */
-const HIDDEN_LETTER = /\\u|[\uff10-\uff5a]/;
+/** Matches a full-width letter or digit. */
+const FULL_WIDTH = /[\uff10-\uff5a]/;
 
 /** The longest name that is found in a text, and how many words it may have there. */
 const MAX_NAME = 64;
@@ -47,7 +47,7 @@ export class SecretNames {
   readonly #names: ReadonlySet<string>;
   readonly #shown: ReadonlySet<string>;
   readonly #kinds = new Map<string, MaskedKind>();
-  /** Matches the last word of a name at the end of a word, and before a value. */
+  /** Matches the last word of a name with the character after it, and before a value. */
   readonly #word: RegExp;
   readonly #assignment: RegExp;
 
@@ -58,7 +58,7 @@ export class SecretNames {
     this.#shown = new Set(unmask.map(bareName));
     const words = [...names, ...TEXTS, ...Object.keys(SECRET_ENDINGS)].map(lastWord);
     const last = `(?:${[...new Set(words)].join('|')})s?`;
-    this.#word = new RegExp(String.raw`(?:${last}[_-]*|kty)(?![\w-])`, 'gi');
+    this.#word = new RegExp(String.raw`(?:${last}[_-]*|kty)[^\w-]`, 'gi');
     this.#assignment = new RegExp(`${last}(?=(${VALUE_START}))`, 'gi');
   }
 
@@ -91,7 +91,7 @@ export class SecretNames {
 
   /** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
   mayNameSecret(text: string): boolean {
-    return HIDDEN_LETTER.test(text) || this.#firstName(this.#word, text) !== null;
+    return text.includes('\\u') || FULL_WIDTH.test(text) || this.#firstName(this.#word, text) !== null;
   }
 
   /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
@@ -111,11 +111,14 @@ export class SecretNames {
     return match;
   }
 
-  /** Checks whether the name of a secret ends at an index of a text. */
+  /** Checks whether the name of a secret ends at an index of a text, or one character before it. */
   #isNameTo(end: number, text: string): boolean {
     const before = text.slice(Math.max(0, end - MAX_NAME), end);
-    if (/kty$/i.test(before)) return true;
-    const words = before.replaceAll(/\\[nrt]/g, ' ').split(/[^\w-]+/);
+    if (/kty\W?$/i.test(before)) return true;
+    const words = before
+      .replaceAll(/\\[nrt]/g, ' ')
+      .split(/[^\w-]+/)
+      .filter((word) => word !== '');
     const names = WORDS.map((count) => words.slice(-count).join(''));
     return names.some((name) => this.isSecretKey(name)) && !names.some((name) => this.#shown.has(bareName(name)));
   }

@@ -5,7 +5,7 @@ export const MASK = '***';
 export const TOKEN_START = 'eyJ';
 
 /** What every text with a secret that is masked whatever its name contains. */
-const VALUE_PARTS = [TOKEN_START, 'PRIVATE', 'prv', 'whsec_', 'SECRET-KEY', 'PuTTY', '@'];
+const VALUE_PARTS = [TOKEN_START, 'PRIVATE', 'prv', 'whsec_', 'AGE-SECRET-KEY-', 'PuTTY', '@'];
 
 /**
  * Matches a private key in PEM or a format like it, to its last line, also in JSON strings and with one string per line.
