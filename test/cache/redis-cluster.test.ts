@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache, type RedisCacheOptions } from '../../src/platform/cache/redis-cache.ts';
-import { slotOf } from '../../src/platform/cache/redis-topology.rules.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -48,14 +46,6 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
     }
     expect(at.size).toBe(3);
     await Promise.all([one.stop(), other.stop()]);
-  });
-
-  it('knows the slot of any key as the servers do', async () => {
-    const text = fc.string({ unit: fc.constantFrom('a', '0', ':', '{', '}', 'é', '€', '😀') });
-    const keys = fc.sample(fc.oneof(text, fc.uuid()), 200);
-    for (const key of ['', '{}', 'a{}b{c}', 'a{b', '}a{b}', ...keys]) {
-      expect([key, slotOf(key)]).toEqual([key, await cluster.slotOf(key)]);
-    }
   });
 
   it('keeps counts while their slots move, and after', async () => {

@@ -156,6 +156,20 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/limits/heap-weight.test.ts'],
   },
   {
+    name: 'Redis: a client that is not whole is never replaced',
+    file: 'src/platform/cache/redis-connection.ts',
+    find: 'if (!this.#isWhole && this.#ticks % RETRY_TICKS === 0) this.#opening ??= this.#open();',
+    replacement: 'if (this.#attempts === 0) this.#opening ??= this.#open();',
+    caughtBy: ['test/cache/redis-faults.test.ts'],
+  },
+  {
+    name: 'Redis: a server that is silent is waited for',
+    file: 'src/platform/cache/redis-connection.ts',
+    find: 'this.#deadlines.shift()?.reject(new SilentError());',
+    replacement: 'this.#deadlines.shift();',
+    caughtBy: ['test/cache/redis-faults.test.ts'],
+  },
+  {
     name: 'rate: one request too many in a minute',
     file: 'src/platform/cache/counts.rules.ts',
     find: 'minute >= limits.perMinute',

@@ -114,18 +114,18 @@ export class RedisCache implements Cache {
   #count(clientId: string, { limits, nowMs, requests }: Omit<Counting, 'reply'>, seed: number): Promise<unknown> {
     const { perSecond, perMinute, perHour, perMonth } = limits;
     const args = [nowMs, monthAtOf(nowMs), seed, perSecond, perMinute, perHour, perMonth, requests];
-    return this.#redis.route.run(COUNT_REQUEST, [`${this.#prefix}limits:{${clientId}}`], args);
+    return this.#redis.run(COUNT_REQUEST, [`${this.#prefix}limits:{${clientId}}`], args);
   }
 
   async countFailure(key: string, nowMs: number, step: 0 | 1 = 1): Promise<CountedFailure> {
     const keys = [`${this.#prefix}failures:{${key}}`];
-    const reply = await this.#redis.route.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS, step]);
+    const reply = await this.#redis.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS, step]);
     const [count, startedAtMs] = Array.isArray(reply) ? reply.map(Number) : [];
     return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
   }
 
   async raisePosition(position: string): Promise<string> {
-    return String(await this.#redis.route.run(RAISE_POSITION, [`${this.#prefix}position`], [position]));
+    return String(await this.#redis.run(RAISE_POSITION, [`${this.#prefix}position`], [position]));
   }
 
   async checkHealth(): Promise<void> {
@@ -133,7 +133,7 @@ export class RedisCache implements Cache {
     const wasRejected = this.#isRejected;
     this.#isRejected = false;
     try {
-      await this.#redis.route.checkHealth(`${this.#prefix}health`);
+      await this.#redis.checkHealth(`${this.#prefix}health`);
     } catch (error) {
       this.#isRejected = error instanceof CacheUnavailableError && error.cause instanceof ErrorReply;
       if (this.#isRejected && !wasRejected) this.#onOutage(error);
@@ -143,7 +143,7 @@ export class RedisCache implements Cache {
 
   /** Runs a script on keys of one slot, for `session-mirror.ts`: to be deleted with it. */
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.#redis.route.run(
+    return this.#redis.run(
       script,
       keys.map((key) => `${this.#prefix}${key}`),
       args,

@@ -125,7 +125,7 @@ const stores = {
   }),
   REDIS_URL: about(redisUrl.optional(), {
     description:
-      'URL of Redis, or of any server of a Redis Cluster, for sessions, rates, quotas and wake-ups. A cluster has only database 0',
+      'URL of Redis, or of any server of a Redis Cluster, for rates, quotas and wake-ups. A cluster has only database 0',
     unset: 'in process',
   }),
   KAFKA_BROKERS: about(brokers.optional(), { description: 'Kafka', unset: 'in process, durable in the database' }),

@@ -44,16 +44,16 @@ export interface ClusterMember {
 
 export interface RedisCluster extends AsyncDisposable {
   masters: ClusterMember[];
-  /** Of the first master. */
-  replica: ClusterMember | undefined;
+  /** One for each master, from the first one on. */
+  replicas: ClusterMember[];
   /** The slot of a key, as the servers have it. */
   slotOf(key: string): Promise<number>;
   /** Who had the slot of a key at the start. */
   masterOf(key: string): Promise<ClusterMember>;
 }
 
-/** Starts three masters that share the slots, and a replica of the first one if asked for. */
-export async function startRedisCluster({ hasReplica = false } = {}): Promise<RedisCluster> {
+/** Starts three masters that share the slots, and replicas of as many of them, from the first one on. */
+export async function startRedisCluster({ replicas = 0 } = {}): Promise<RedisCluster> {
   const root = await temporaryFolder();
   const members: ClusterMember[] = [];
   const stop = async () => {
@@ -61,8 +61,8 @@ export async function startRedisCluster({ hasReplica = false } = {}): Promise<Re
     await rm(root, { recursive: true, force: true });
   };
   try {
-    while (members.length < (hasReplica ? 4 : 3)) members.push(await startMember(join(root, `${members.length}`)));
-    const [first, second, third, replica] = members;
+    while (members.length < 3 + replicas) members.push(await startMember(join(root, `${members.length}`)));
+    const [first, second, third, ...followers] = members;
     if (!first || !second || !third) throw new Error('a cluster has three masters');
     const masters = [first, second, third];
     const share = Math.ceil(SLOT_COUNT / masters.length);
@@ -73,10 +73,10 @@ export async function startRedisCluster({ hasReplica = false } = {}): Promise<Re
     }
     for (const { port } of members.slice(1)) await first.command('CLUSTER', 'MEET', '127.0.0.1', `${port}`);
     await agree(members);
-    if (replica) await follow(replica, first);
+    for (const [index, replica] of followers.entries()) await follow(replica, masters[index] ?? first);
     const slotOf = async (key: string) => Number(await first.command('CLUSTER', 'KEYSLOT', key));
     const masterOf = async (key: string) => masters[Math.floor((await slotOf(key)) / share)] ?? first;
-    return { masters, replica, slotOf, masterOf, [Symbol.asyncDispose]: stop };
+    return { masters, replicas: followers, slotOf, masterOf, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,11 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { RedisServer } from '../../src/platform/cache/redis-server.ts';
+import { RedisConnection } from '../../src/platform/cache/redis-connection.ts';
+import { luaScript } from '../../src/platform/cache/redis-scripts.ts';
 import { listening } from '../support/gateway/forwarder.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 
 const LOADING = '-LOADING Redis is loading the dataset in memory\r\n';
-const ANSWER_EVERY_MS = 20;
+const ECHO = luaScript('return ARGV[1]');
 
 describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
   const sockets: Socket[] = [];
@@ -19,7 +20,7 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
   });
   const onOutage = vi.fn<(error: unknown) => void>();
   let url: string;
-  let server: RedisServer | undefined;
+  let redis: RedisConnection | undefined;
 
   beforeEach(async () => {
     onOutage.mockClear();
@@ -28,7 +29,7 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     url = (await listening(listener)).replace('http:', 'redis:');
   });
   afterEach(async () => {
-    server?.stop();
+    await redis?.stop();
     cut();
     await new Promise((resolve) => listener.close(resolve));
   });
@@ -41,20 +42,20 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
   function passes(pong?: string): (socket: Socket) => void {
     return (socket) => {
       const { hostname, port } = new URL(serviceAddress('redis'));
-      const redis = connect(Number(port), hostname);
-      redis.on('error', () => socket.destroy());
-      socket.on('close', () => redis.destroy());
-      redis.pipe(socket);
+      const real = connect(Number(port), hostname);
+      real.on('error', () => socket.destroy());
+      socket.on('close', () => real.destroy());
+      real.pipe(socket);
       socket.on('data', (bytes) => {
         const isPing = bytes.includes('PING');
         if (isPing) pings += 1;
         if (isPing && pong !== undefined) socket.write(pong);
-        else redis.write(bytes);
+        else real.write(bytes);
       });
     };
   }
 
-  const echoed = (text: string) => server?.command(['ECHO', text]).catch(() => 'away');
+  const echoed = (text: string) => redis?.run(ECHO, ['key'], [text]).catch(() => 'away');
 
   it.each([
     ['says nothing', ''],
@@ -62,8 +63,8 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
   ])('D3-28: one that %s and stays is given up, and Redis in its place is found', async (_name, banner) => {
     serve = (socket) => void socket.write(banner);
-    server = await RedisServer.open({ url, onOutage });
-    await expect(server.command(['PING'])).rejects.toThrow('unavailable');
+    redis = await RedisConnection.open({ url, onOutage });
+    await expect(redis.run(ECHO, ['key'], [])).rejects.toThrow('unavailable');
     serve = passes();
     await expect.poll(() => echoed('found')).toBe('found');
     expect(onOutage).toHaveBeenCalledTimes(1);
@@ -77,7 +78,7 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     async (...row) => {
       const [, pong] = row;
       serve = passes(pong);
-      server = await RedisServer.open({ url, onOutage });
+      redis = await RedisConnection.open({ url, onOutage });
       await expect.poll(() => sockets.length).toBe(3);
       expect(onOutage).toHaveBeenCalledTimes(1);
       serve = passes();
@@ -93,38 +94,10 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
 
   it('D3-28: an answer to nothing ends a connection, on which later ones would be those to other commands', async () => {
     serve = passes();
-    server = await RedisServer.open({ url, onOutage });
+    redis = await RedisConnection.open({ url, onOutage });
     sockets[0]?.write('+nobody has asked\r\n');
     await expect.poll(() => sockets.length).toBe(2);
     await expect.poll(() => echoed('own')).toBe('own');
     expect(onOutage).toHaveBeenCalledTimes(1);
-  });
-
-  it('D3-28: one that answers, while so many commands wait that none more is taken, is not given up', async () => {
-    let asked = 0;
-    let answered = 0;
-    serve = (socket) => {
-      const answer = () => {
-        if (answered === asked) return;
-        answered += 1;
-        socket.write('+OK\r\n');
-      };
-      socket.on('data', (bytes) => {
-        asked += bytes.toString().split('*').length - 1;
-        // The handshake.
-        while (answered < 3 && answered < asked) answer();
-      });
-      const timer = setInterval(answer, ANSWER_EVERY_MS);
-      socket.on('close', () => clearInterval(timer));
-    };
-    const busy = await RedisServer.open({ url, onOutage });
-    server = busy;
-    let refused = 0;
-    const send = () => void busy.command(['GET', 'key']).then(send, () => (refused += 1));
-    for (let count = 0; count < 12_000; count += 1) send();
-    await expect.poll(() => answered).toBeGreaterThan(3 + 2_000 / ANSWER_EVERY_MS);
-    expect(refused).toBeGreaterThan(0);
-    expect(onOutage).not.toHaveBeenCalled();
-    expect(sockets).toHaveLength(1);
   });
 });
