@@ -1,0 +1,170 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Lab, type Stores, startLab } from '../support/faults/lab.ts';
+import { redisCommand, replicaOf } from '../support/faults/redis-replica.ts';
+import { sharedStores } from '../support/faults/shared-stores.ts';
+import { type LastingFault, SIGNED_IN_LIMIT, signedInUnder } from '../support/faults/signed-in.ts';
+import { freeze } from '../support/services/freeze.ts';
+import { describeReal } from '../support/services/real.ts';
+import { type RedisCluster, startRedisCluster } from '../support/services/redis-cluster.ts';
+
+const PARTITIONS = 2;
+const GATEWAYS = 2;
+const FAILOVER_MS = 20_000;
+const LIMIT_MS = 180_000;
+const CUT_MS = 50;
+
+const onRedis = ({ servers }: Lab, ...command: string[]) => redisCommand(servers.redis.address(), ...command);
+const setting = (name: string, value: string, usual: string): LastingFault => ({
+  name: `has ${name} ${value}`,
+  begin: (lab) => onRedis(lab, 'CONFIG', 'SET', name, value),
+  end: (lab) => onRedis(lab, 'CONFIG', 'SET', name, usual),
+});
+
+const FAULTS: readonly LastingFault[] = [
+  {
+    name: 'is killed',
+    begin: ({ servers }) => servers.redis.kill(),
+    end: ({ servers }) => servers.redis.restart(),
+  },
+  {
+    name: 'is frozen',
+    begin: ({ servers }) => servers.redis.freeze(),
+    end: async ({ servers }) => servers.redis.thaw(),
+  },
+  {
+    name: 'is cut off',
+    begin: async ({ servers }) => servers.redis.proxy.set('cut'),
+    end: async ({ servers }) => servers.redis.proxy.set('passing'),
+  },
+  {
+    name: 'is emptied',
+    begin: (lab) => onRedis(lab, 'FLUSHALL'),
+    end: async () => undefined,
+  },
+  setting('maxmemory', '1', '0'),
+  setting('min-replicas-to-write', '1', '0'),
+  {
+    name: 'is replaced by a replica that lacks the last writes',
+    async begin(lab) {
+      const { redis } = lab.servers;
+      const { replica, link } = await replicaOf({ ...lab, redis });
+      link.set('frozen');
+      await delay(1_000);
+      await redis.kill();
+      await redisCommand(replica.url, 'REPLICAOF', 'NO', 'ONE');
+      redis.become(replica);
+    },
+    end: async () => undefined,
+  },
+];
+
+/** Checks that nobody was refused who is signed in, nobody was let in whose session has ended, and limits held. */
+async function staysUnder(lab: Lab, fault: LastingFault): Promise<void> {
+  const { succeeded, failed, ended, passed } = await signedInUnder(lab, fault);
+  expect(failed).toEqual([]);
+  expect(succeeded).toBeGreaterThan(0);
+  expect(ended.length).toBeGreaterThan(0);
+  expect(ended).not.toContain(200);
+  expect([passed.before, passed.after]).toEqual([SIGNED_IN_LIMIT, SIGNED_IN_LIMIT]);
+  expect(passed.during).toBeGreaterThanOrEqual(SIGNED_IN_LIMIT);
+  expect(passed.during).toBeLessThanOrEqual((GATEWAYS + 1) * (SIGNED_IN_LIMIT + 1));
+}
+
+describeReal(['postgres', 'redis', 'kafka'], 'whoever is signed in', () => {
+  let lab: Lab;
+  beforeAll(async () => {
+    lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS });
+  });
+  afterAll(() => lab?.[Symbol.asyncDispose]());
+
+  it.each(FAULTS.map((fault) => [fault.name, fault] as const))(
+    'D3-28 D3-36: stays so, and nobody whose session has ended, while Redis %s',
+    (_name, fault) => staysUnder(lab, fault),
+    LIMIT_MS,
+  );
+
+  it(
+    '5.1-05: is not signed out while PostgreSQL is away for 20 seconds',
+    async () => {
+      const { postgres } = lab.servers;
+      const away: LastingFault = {
+        name: 'is away',
+        begin: async () => {
+          await postgres.kill();
+          await delay(FAILOVER_MS);
+        },
+        end: () => postgres.restart(),
+      };
+      const { succeeded, failed, ended } = await signedInUnder(lab, away, { restarts: false });
+      expect(succeeded).toBeGreaterThan(0);
+      expect(failed.map(({ status }) => status)).not.toContain(401);
+      expect(ended).not.toContain(200);
+    },
+    LIMIT_MS,
+  );
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'whoever is signed in, with a Redis Cluster', () => {
+  let lab: Lab;
+  let cluster: RedisCluster;
+  const onMasters = (...command: string[]) => Promise.all(cluster.masters.map((master) => master.command(...command)));
+  const configured = (name: string, value: string, usual: string): LastingFault => ({
+    name: `have ${name} ${value}`,
+    begin: () => onMasters('CONFIG', 'SET', name, value),
+    end: () => onMasters('CONFIG', 'SET', name, usual),
+  });
+  let cutting: NodeJS.Timeout | undefined;
+
+  const faults: readonly LastingFault[] = [
+    {
+      name: 'are killed, one of them',
+      begin: async () => cluster.masters[1]?.kill(),
+      end: async () => cluster.masters[1]?.start(),
+    },
+    {
+      name: 'are frozen, one of them',
+      begin: () => freeze(cluster.masters[1]?.pid ?? 0),
+      end: async () => process.kill(cluster.masters[1]?.pid ?? 0, 'SIGCONT'),
+    },
+    {
+      name: 'are killed, all of them',
+      begin: () => Promise.all(cluster.masters.map((master) => master.kill())),
+      end: () => Promise.all(cluster.masters.map((master) => master.start())),
+    },
+    {
+      name: 'are cut off',
+      begin: async () => {
+        cutting = setInterval(() => void onMasters('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => undefined), CUT_MS);
+      },
+      end: async () => clearInterval(cutting),
+    },
+    {
+      name: 'are emptied',
+      begin: () => onMasters('FLUSHALL'),
+      end: async () => undefined,
+    },
+    configured('maxmemory', '1', '0'),
+    configured('min-replicas-to-write', '2', '0'),
+  ];
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster({ replicas: 3 });
+    const stores = async (stack: AsyncDisposableStack): Promise<Stores> => {
+      const shared = await sharedStores(stack);
+      const REDIS_URL = cluster.masters[0]?.url ?? '';
+      return Object.defineProperties(shared, { env: { value: { ...shared.env, REDIS_URL } } });
+    };
+    lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS, stores });
+  });
+  afterAll(async () => {
+    await lab?.[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  it.each(faults.map((fault) => [fault.name, fault] as const))(
+    'D3-28 D3-36: stays so, and nobody whose session has ended, while its masters %s',
+    (_name, fault) => staysUnder(lab, fault),
+    LIMIT_MS,
+  );
+});
