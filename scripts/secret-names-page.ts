@@ -4,13 +4,16 @@ const HEAD = `# Names of secrets
 
 Generated from \`src/audit/secret-names.ts\` by \`npm run -s schema\`. Audit records and logs show \`***\` as the value of a member, parameter, header, cookie,
 GraphQL argument or variable with one of these names. Names are compared by their letters and digits alone, in NFKC and lower case: \`api_key\` stands for
-\`apiKey\`, \`Api-Key\`, \`API KEY\` and \`apikey\`. Booleans and null are never masked; a list or an object is masked whole.
+\`apiKey\`, \`Api-Key\`, \`API KEY\` and \`apikey\`. Booleans and null are never masked; a list or an object is masked whole. Only an object in a response of
+Portcullis's own GraphQL, under a name that ends in a listed one (\`changeOwnPassword\`), stays, with its members masked by their own names. Texts, those of
+JSON members too, end at the first assignment to such a name (\`password: …\`, \`token=…\`, \`{"otp": …\`) and at credentials after \`Bearer\` or \`Basic\`.
 
 \`AUDIT_MASKED_NAMES\` adds names for every endpoint, and \`mask\` of an endpoint in \`gateway.yaml\` adds names for that one. \`unmask\` of an endpoint takes
 names back; it is allowed for remote services only, not for \`password\`, \`token\`, \`secret\` and \`authorization\`, and \`config check\` prints it.
 
-In a request target that ends in \`/graphql\`, or that no endpoint has, and in the body of another service's GraphQL request, \`query\`, \`variables\` and
-\`extensions\` are masked whole, because a GraphQL document can hold a secret under any name.
+In a request target that ends in \`/graphql\`, or that no endpoint has, \`query\`, \`variables\` and \`extensions\` are masked whole, because a GraphQL document
+can hold a secret under any name. Of the bodies of another service's GraphQL, whose target ends in \`/graphql\`, only the lengths are recorded: an alias may
+show any secret under any name.
 `;
 
 const VALUES = `## Values that are masked under any name
@@ -25,7 +28,10 @@ of age (\`AGE-SECRET-KEY-\`) and key files of PuTTY (\`PuTTY-User-Key-File-\`). 
   as well be a hash, an address or an id.
 - A mnemonic under another name, or in the middle of a text: its words are words.
 - A PIN or one-time code under another name: it is a number.
-- An object, or a list of objects, under \`seed\` or \`entropy\`: its members are masked by their own names.
+- A list of numbers under \`seed\` or \`entropy\`.
+- A segment of a path (\`/reset/hunter2\`).
+- A name with another word behind it (\`password_confirmation\`), and most names of the second table with another in front (\`user.otp\`, \`sms_otp\`).
+- A name that is a value itself (\`{"name": "Authorization", "value": …}\`), and names in XML and in the first line of CSV. Bodies of XML are not recorded.
 - A name in letters that only look like others (Cyrillic \`а\`).
 - A key file of PuTTY as a list of its lines.
 - A PEM private key that is encoded in base64 again, compressed, or encrypted.
@@ -38,9 +44,9 @@ If a service takes secrets under other names, add the names, or set \`doNotLog\`
 export function secretNamesPage(): string {
   return [
     HEAD,
-    section('Names, with any word in front', SECRET_ENDINGS),
+    section('Names, with any word in front, also in the plural', SECRET_ENDINGS),
     section('Names as they are, after `x`, or in the plural', SECRET_NAMES),
-    section('Names of text, or of a list that begins with text', TEXT_NAMES),
+    section('Names of text, of an object, or of a list that does not begin with a number', TEXT_NAMES),
     section('Members of an object that has a member `kty` (JWK)', JWK_MEMBERS),
     section('Names that are not masked', FALSE_FRIENDS),
     VALUES,

@@ -12,7 +12,7 @@ const GRAPHQL_PATH = /(?:^|\/)graphql(?:;[^/]*)?\/*$/i;
 const OPERATION_PARAMETER = /^(?:query|variables|extensions|current|new)\b/i;
 
 /** Matches what a form may hide names or values in. */
-const FORM_SYNTAX = /[%{[\\"]/;
+const FORM_SYNTAX = /[%{[\\".;]/;
 /** Matches the name `kty`, and an escape that may spell it. */
 const KEY_TYPE = /kty|%(?:6b|74|79)/i;
 /** Matches what separates the parts of a name: `user[password]`, `user.password`, and `amp;password` of an escaped `&`. */
@@ -82,7 +82,7 @@ function maskPair(pair: string, isSecret: (name: string) => boolean, secrets: Se
   const rawName = equals === -1 ? pair : pair.slice(0, equals);
   const name = decode(rawName);
   if (name.trimStart().startsWith('{')) return undefined;
-  if (equals !== -1 && isSecret(name)) return `${rawName}=${MASK}`;
+  if (equals !== -1 && equals < pair.length - 1 && isSecret(name)) return `${rawName}=${MASK}`;
   const rawValue = pair.slice(equals + 1);
   // An escape that the end of a captured body cuts off would be an error in a nested document.
   const value = decode(rawValue.replace(CUT_ESCAPE, ''));
@@ -180,7 +180,7 @@ function cutReadable(text: string, maxBytes: number): string {
     .replace(CUT_ESCAPE, '')
     .replace(OPEN_USERINFO, '');
   const word = whole.split(WORD_END).at(-1) ?? '';
-  const isSecret = (spelled: string) => spelled.includes(TOKEN_START) || OPEN_USERINFO.test(spelled);
+  const isSecret = (spelled: string) => TOKEN_START.test(spelled) || OPEN_USERINFO.test(spelled);
   return spellingsOf(word).some(isSecret) ? whole.slice(0, -word.length) : whole;
 }
 

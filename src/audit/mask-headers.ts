@@ -1,6 +1,6 @@
 import { maskPart, maskQuery, maskSpelled } from './mask-form.ts';
 import { SECRETS, type SecretNames } from './mask-keys.ts';
-import { MASK, withoutUserinfo } from './mask-values.ts';
+import { MASK, withoutBareUserinfo, withoutUserinfo } from './mask-values.ts';
 
 type HeaderMap = Record<string, string | string[] | undefined>;
 
@@ -34,7 +34,8 @@ export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS):
       leftOut += 1;
       continue;
     }
-    const shown = isSecret ? MASK : maskHeader(value, secrets);
+    const sent = name.toLowerCase() === 'host' && typeof value === 'string' ? withoutBareUserinfo(value) : value;
+    const shown = isSecret ? MASK : maskHeader(sent, secrets);
     const bytes = Buffer.byteLength(JSON.stringify([name, shown]));
     const isKept = bytes <= freeBytes;
     if (isKept) masked.push([name, shown]);

@@ -14,16 +14,22 @@ type MaskOptions = {
   embedding: number;
   /** Masking may stop when the output has this many UTF-16 units. */
   maxLength?: number | undefined;
-  /** The names of members to mask in addition to secret keys. */
+  /**
+   * The names of members to mask in addition to secret keys, in a response of a known schema: objects under keys that only end in a
+   * secret's name are
+   * not masked as a whole there.
+   */
   names?: ReadonlySet<string> | undefined;
   secrets?: SecretNames | undefined;
 };
 
-// A document may begin with an escape, too.
-const MAY_START_DOCUMENT = /[[{\\ \ufeff#,]|query|mutation|subscription|fragment/y;
+/** Matches what every string with an assignment, a document, credentials, or a value that may have been escaped contains. */
+const MAY_HOLD_SECRET = /[:=[{"@]|bearer|basic|BEGIN|prv|whsec_|SECRET-KEY|PuTTY|\.[\w-]*\./i;
 const LITERALS = ['true', 'false', 'null'];
-/** Matches what follows the bracket of a list that begins with text. */
-const FIRST_TEXT = /^\s*"/;
+/** Matches what follows the bracket of a list that is empty or begins with a number. */
+const FIRST_NUMBER = /^[\s[]*[-\d\]]/;
+/** Matches what follows the bracket of a list that begins with an object. */
+const FIRST_OBJECT = /^\s*\{/;
 const MAX_SPACE = 256;
 
 /** Masks one JSON text in one pass; every byte that is not replaced stays as it was. */
@@ -33,12 +39,13 @@ class JsonMasker {
   readonly #scanner: JsonScanner;
   readonly #secrets: SecretNames;
   readonly #keyMembers: ReadonlySet<number>;
-  readonly #hasEscapes: boolean;
   readonly #pieces: string[] = [];
   #keptFrom = 0;
   #dropped = 0;
   /** Which values of the last name are secrets. */
   #kind: MaskedKind = 'none';
+  /** Whether the last name is a field of a schema that is known: an object has members with names of their own. */
+  #isTyped = false;
   /** The depth at which the secret value being skipped stands; -1 outside one. */
   #secretDepth = -1;
 
@@ -49,7 +56,6 @@ class JsonMasker {
     const from = text.charCodeAt(0) === 0xfeff ? 1 : 0;
     this.#scanner = new JsonScanner(text, from);
     this.#keyMembers = keyMembersIn(text, from);
-    this.#hasEscapes = text.includes('\\u');
   }
 
   run(): MaskedJson {
@@ -92,16 +98,22 @@ class JsonMasker {
     const name = this.#scanner.string;
     const isKeyMember = this.#keyMembers.has(this.#scanner.start);
     this.#maskString();
-    this.#kind = isKeyMember || this.#options.names?.has(name) ? 'any' : this.#secrets.kindOf(name);
+    const isMasked = isKeyMember || this.#options.names?.has(name) === true;
+    this.#isTyped = this.#options.names !== undefined && !isMasked && !this.#secrets.isListed(name);
+    this.#kind = isMasked ? 'any' : this.#secrets.kindOf(name);
   }
 
   /** Checks whether the value that begins with a token is a secret by its name. */
   #isSecret(token: string): boolean {
     const { start, end } = this.#scanner;
+    const isObject = token === '{' || (token === '[' && FIRST_OBJECT.test(this.#text.slice(end, end + MAX_SPACE)));
+    if (this.#isTyped && isObject) return false;
     if (this.#kind === 'any') return token !== 'scalar' || !LITERALS.includes(this.#text.slice(start, end));
     return (
       this.#kind === 'text' &&
-      (token === 'string' || (token === '[' && FIRST_TEXT.test(this.#text.slice(end, end + MAX_SPACE))))
+      (token === 'string' ||
+        token === '{' ||
+        (token === '[' && !FIRST_NUMBER.test(this.#text.slice(end, end + MAX_SPACE))))
     );
   }
 
@@ -125,12 +137,11 @@ class JsonMasker {
 
   /** Masks the string that was read last as an embedded document, and what its escapes hide. */
   #maskString(): void {
-    const { start, end, isOpen } = this.#scanner;
-    const isEscaped = this.#hasEscapes && this.#text.slice(start, end).includes('\\u');
-    MAY_START_DOCUMENT.lastIndex = start + 1;
-    if (!isEscaped && !MAY_START_DOCUMENT.test(this.#text)) return;
-    const { string } = this.#scanner;
-    const masked = maskValues(maskEmbedded(string, this.#secrets, this.#options.embedding + 1));
+    const { start, end, isOpen, string } = this.#scanner;
+    if (!MAY_HOLD_SECRET.test(string)) return;
+    const embedded = maskEmbedded(string, this.#secrets, this.#options.embedding + 1);
+    // Without escapes, its values were masked with those of the whole text.
+    const masked = this.#text.slice(start, end).includes('\\') ? maskValues(embedded) : embedded;
     if (masked === string) return;
     const quoted = JSON.stringify(masked);
     this.#replace(start, end, isOpen ? quoted.slice(0, -1) : quoted);
@@ -164,7 +175,7 @@ function maskOperation(text: string, secrets: SecretNames): string {
 }
 
 /** Matches the name of a private member of a JWK, or an escape that may spell one. */
-const KEY_MEMBER = new RegExp(String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')})\\*"|\\u`);
+const KEY_MEMBER = new RegExp(String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')})\\*"|\\u`, 'i');
 
 /** Checks whether a member of a parsed object is a private member of a JWK. */
 export function isKeyMember(owner: unknown, name: string): boolean {
@@ -196,7 +207,7 @@ function keyMembersIn(text: string, from: number): ReadonlySet<number> {
     else if (token === '}' || token === ']') take(object?.isKey ? object.members : []);
     if (token === '}' || token === ']') open.pop();
     if (token !== 'name' || !object) continue;
-    const { string: name } = scanner;
+    const name = scanner.string.toLowerCase();
     if (name === 'kty') object.isKey = true;
     else if (Object.hasOwn(JWK_MEMBERS, name)) object.members.push(scanner.start);
   }
@@ -218,9 +229,9 @@ export function maskJson(text: string, options: Omit<MaskOptions, 'embedding'> =
   return new JsonMasker(text, { ...options, embedding: 0 }).run();
 }
 
-/** Masks a JSON or GraphQL document inside another text (a form value, a string); returns other text unchanged. */
+/** Masks a JSON or GraphQL document inside another text (a form value, a string); masks other text as free text. */
 export function maskEmbedded(text: string, secrets: SecretNames = SECRETS, embedding = 1): string {
-  if (!startsDocument(text)) return OPERATION_START.test(text) ? maskOperation(text, secrets) : text;
+  if (!startsDocument(text)) return OPERATION_START.test(text) ? maskOperation(text, secrets) : secrets.maskText(text);
   if (embedding > MAX_EMBEDDING) return MASK;
   const scanned = new JsonMasker(text, { embedding, secrets }).run();
   if (scanned.end !== 'error') return scanned.text;

@@ -1,30 +1,57 @@
 import { createHash } from 'node:crypto';
 import { type Log, withFields } from '../lib/log.ts';
 import { MASK, maskValues } from './mask-values.ts';
-import { SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
+import { FALSE_FRIENDS, SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
 
 /** Returns the letters and digits of a name, in NFKC and lower case: names that differ in nothing else are the same. */
 export function bareName(name: string): string {
-  return name
+  return fewMarks(name)
     .normalize('NFKC')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
-/** Returns the last word of a name: `key` of `private_key` and `privateKey`. */
-function lastWord(name: string): string {
-  return name.match(/\p{Lu}?[\p{Ll}\p{N}]+|[\p{L}\p{N}]+/gu)?.at(-1) ?? '';
+/** Returns a text with few combining marks in a row: `normalize` sorts them, in a time that grows with their square. */
+function fewMarks(text: string): string {
+  return NON_ASCII.test(text) ? text.replaceAll(/(\p{M}{4})\p{M}+/gu, '$1') : text;
 }
 
-/** Matches quotes, brackets, escapes or white space, then `:` or `=`, unless a mask is all that follows. */
-const VALUE_START = String.raw`(?:["'\s[\]]|\\[nrt]?)*[:=](?!(?:["'\s]|\\[nrt]?)*\*{3}(?:["'\\\s,;&)}\]]|$))`;
-const ENDING = new RegExp(`(?:${Object.keys(SECRET_ENDINGS).map(bareName).join('|')})$`);
-const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES));
+const NON_ASCII = /[^\0-\x7f]/;
 
-/** Matches a full-width letter or digit. */
-const FULL_WIDTH = /[\uff10-\uff5a]/;
+/** Returns a text in lower case without ligatures and the like; accents follow their letters. */
+function folded(text: string): string {
+  return fewMarks(text).normalize('NFKD').toLowerCase();
+}
 
-/** The longest name that is found in a text, and how many words it may have there. */
+/** Matches what may follow the sign of an assignment when no secret does: nothing, or a mask. */
+const NO_VALUE = String.raw`(?:["'\s]|\\[bfnrt]?)*(?:$|\*{3}(?:["'\\\s,;&)}\]]|$))`;
+const ENDINGS = Object.keys(SECRET_ENDINGS).map(bareName);
+const ENDING = new RegExp(`(?:${ENDINGS.join('|')})s?$`);
+const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES).flatMap((name) => [name, `${name}s`]));
+const FRIENDS = Object.keys(FALSE_FRIENDS).flatMap((names) => names.split(', ').map(bareName));
+
+/** How many other characters may stand between two letters of a name. Where there are more, any name may be hidden. */
+const MAX_GAP = 40;
+/** Stands in a list of names for the beginning of a name that has no other word in front. */
+const START = '^';
+
+/** Returns a pattern of `names`, whatever stands between their letters, which shares the endings they have in common. */
+function patternOf(names: readonly string[], letters: string): string {
+  const groups = Map.groupBy(names, (name) => name.at(-1));
+  const patterns = [...groups].map(([last, group]) => {
+    if (last === undefined) return '';
+    if (last === START) return String.raw`(?:(?<![${letters}])|(?<=\\[bfnrt]))`;
+    const before = group.map((name) => name.slice(0, -1));
+    return `${patternOf(before, letters)}[^${letters}]{0,${MAX_GAP}}${last}`;
+  });
+  return `(?:${patterns.join('|')})`;
+}
+
+/** Matches an escape of JSON that ends in a letter; the letter may also belong to a name after a backslash. */
+const ESCAPES = [/\\+[bfnrt]/g, /\\(?:\\|[bfnrt])/g];
+const LETTER_ESCAPE = /\\[bfnrt]/;
+
+/** The longest text in which a name is searched for before its value, and how many words it may have there. */
 const MAX_NAME = 64;
 const WORDS = [1, 2, 3];
 /** How many names of a text are compared; it is masked from the next one on, whatever that is. */
@@ -47,19 +74,23 @@ export class SecretNames {
   readonly #names: ReadonlySet<string>;
   readonly #shown: ReadonlySet<string>;
   readonly #kinds = new Map<string, MaskedKind>();
-  /** Matches the last word of a name with the character after it, and before a value. */
-  readonly #word: RegExp;
+  /** Matches a `:` or `=` after the name of a secret, one that a value follows, and what may hide a name. */
+  readonly #sign: RegExp;
   readonly #assignment: RegExp;
+  readonly #longGap: RegExp;
 
   constructor({ mask = [], unmask = [] }: NameChanges = {}) {
     this.#added = mask;
-    const names = [...Object.keys(SECRET_NAMES), ...mask];
-    this.#names = new Set(names.map(bareName).flatMap((name) => [name, `${name}s`, `x${name}`]));
-    this.#shown = new Set(unmask.map(bareName));
-    const words = [...names, ...TEXTS, ...Object.keys(SECRET_ENDINGS)].map(lastWord);
-    const last = `(?:${[...new Set(words)].join('|')})s?`;
-    this.#word = new RegExp(String.raw`(?:${last}[_-]*|kty)[^\w-]`, 'gi');
-    this.#assignment = new RegExp(`${last}(?=(${VALUE_START}))`, 'gi');
+    const names = [...Object.keys(SECRET_NAMES), ...mask].map(bareName);
+    this.#names = new Set([...names, ...ENDINGS].flatMap((name) => [name, `${name}s`, `x${name}`]));
+    this.#shown = new Set([...FRIENDS.filter((name) => !names.includes(name)), ...unmask.map(bareName)]);
+    const whole = [...names, ...TEXTS, 'kty'].map((name) => folded(name).replace(/\p{M}+/gu, ''));
+    const letters = `a-z0-9${[...new Set(whole.join('').replaceAll(/[a-z0-9]/g, ''))].join('')}`;
+    const all = [...ENDINGS, ...whole.flatMap((name) => [`${START}${name}`, `${START}x${name}`])];
+    const sign = `[:=](?<=${patternOf(all, letters)}s?(?<=[${letters}])[^${letters}]{0,${MAX_GAP}}[:=])`;
+    this.#sign = new RegExp(sign);
+    this.#assignment = new RegExp(`${sign}(?!${NO_VALUE})`, 'g');
+    this.#longGap = new RegExp(`[^${letters}]{${MAX_GAP + 1}}`);
   }
 
   /** Returns these names with the changes of an endpoint. */
@@ -84,66 +115,99 @@ export class SecretNames {
     return TEXTS.has(bare.replace(/^x/, '')) ? 'text' : 'none';
   }
 
+  /** Checks whether a name is listed itself, and does not only end in a listed name. */
+  isListed(name: string): boolean {
+    return this.#names.has(bareName(name));
+  }
+
   /** Checks whether text under a decoded name is masked. */
   isSecretKey(name: string): boolean {
     return this.kindOf(name) !== 'none';
   }
 
-  /** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
+  /**
+   * Checks whether a well-formed JSON or GraphQL text may contain a secret by its name or its scheme; if not, it needs no
+   * masking. What names are compared by is all that is searched for, so that none is missed.
+   */
   mayNameSecret(text: string): boolean {
-    return text.includes('\\u') || FULL_WIDTH.test(text) || this.#firstName(this.#word, text) !== null;
+    const plain = folded(text);
+    if (plain.includes('\\u') || SCHEME.test(plain) || this.#longGap.test(plain)) return true;
+    const texts = LETTER_ESCAPE.test(plain) ? [plain, ...ESCAPES.map((hidden) => plain.replace(hidden, ' '))] : [plain];
+    return texts.some((spelled) => this.#sign.test(spelled));
   }
 
   /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
   secretValueAt(text: string): number {
-    const match = this.#firstName(this.#assignment, text);
-    return match === null ? -1 : match.index + match[0].length + (match[1]?.length ?? 0);
-  }
-
-  /** Returns the first match that ends the name of a secret, or may hide one, or comes after too many others. */
-  #firstName(pattern: RegExp, text: string): RegExpExecArray | null {
-    pattern.lastIndex = 0;
-    let match = pattern.exec(text);
+    const plain = folded(text);
+    this.#assignment.lastIndex = 0;
+    let match = this.#assignment.exec(plain);
     for (let others = 0; match !== null && others < MAX_OTHERS; others += 1) {
-      if (this.#isNameTo(pattern.lastIndex, text)) break;
-      match = pattern.exec(text);
+      if (this.#isNameTo(match.index, plain)) break;
+      match = this.#assignment.exec(plain);
     }
-    return match;
+    if (match === null) return -1;
+    // The private members of a JWK may stand before its type.
+    const start = KEY_TYPE.test(plain.slice(0, match.index)) ? plain.indexOf('{') : -1;
+    return indexIn(text, start === -1 || start > match.index ? match.index + 1 : start + 1);
   }
 
-  /** Checks whether the name of a secret ends at an index of a text, or one character before it. */
+  /** Checks whether the name of a secret ends before an index of a folded text. */
   #isNameTo(end: number, text: string): boolean {
-    const before = text.slice(Math.max(0, end - MAX_NAME), end);
-    if (/kty\W?$/i.test(before)) return true;
+    const before = text.slice(Math.max(0, end - 2 * MAX_NAME), end).replaceAll(/\\[bfnrt]/g, ' ');
     const words = before
-      .replaceAll(/\\[nrt]/g, ' ')
-      .split(/[^\w-]+/)
-      .filter((word) => word !== '');
+      .split(/[^\p{L}\p{M}\p{N}_-]+/u)
+      .map(bareName)
+      .filter(Boolean);
     const names = WORDS.map((count) => words.slice(-count).join(''));
-    return names.some((name) => this.isSecretKey(name)) && !names.some((name) => this.#shown.has(bareName(name)));
+    // A longer name that is listed itself is secret, whatever is shown: `card pin` although `pin` is.
+    const shownAt = names.findLastIndex((name) => this.#shown.has(name));
+    return names
+      .slice(shownAt + 1)
+      .some((name) => name === 'kty' || (shownAt === -1 ? this.isSecretKey(name) : this.#names.has(name)));
   }
 
   /**
-   * Returns the index of the first secret in a header or URL: a named one, or credentials after their scheme; -1 without
-   * one.
+   * Returns the index of the first secret in a text, a header or a URL: a named one, or credentials after their scheme; -1
+   * without one.
    */
   credentialsAt(text: string): number {
-    const match = CREDENTIALS.exec(text);
-    const found = [this.secretValueAt(text), match === null ? -1 : match.index + match[0].length].filter(
-      (at) => at !== -1,
-    );
-    return found.length === 0 ? -1 : Math.min(...found);
+    const match = text.matchAll(CREDENTIALS).find(([, bearer, basic = '']) => bearer ?? isBasic(basic));
+    const at = this.secretValueAt(text);
+    if (match === undefined) return at;
+    const credentials = match.index + match[0].length - (match[1] ?? match[2] ?? '').length;
+    return at === -1 ? credentials : Math.min(at, credentials);
   }
 
   /** Masks free text by dropping everything after the first secret's name, because nothing says where its value ends. */
   maskText(text: string): string {
-    const at = this.secretValueAt(text);
+    const at = this.credentialsAt(text);
     return at === -1 ? text : text.slice(0, at) + MASK;
   }
 }
 
-/** Matches an authentication scheme before its credentials, which may appear in headers other than `Authorization`. */
-const CREDENTIALS = /\b(?:bearer|basic)[\s+:=,]+(?=[^\s+:=,])/i;
+/** Matches the name of a JWK's type at the end of a text. */
+const KEY_TYPE = /kty\W*$/;
+
+/** Returns the index in a text of what has an index in the folded text. */
+function indexIn(text: string, at: number): number {
+  let low = 0;
+  let high = text.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (folded(text.slice(0, middle)).length < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Matches an authentication scheme before its credentials, which may appear under any name. */
+const CREDENTIALS = /\b(?:bearer[\s+:=,]+([\w.~+/-]{8,}|[\w.~+/-]+$)|basic[\s+:=,]+([\w+/-]{8,}={0,2}))/gi;
+const SCHEME = /bearer|basic/;
+
+/** Checks whether a text is a user and password in base64, and no other word. */
+function isBasic(text: string): boolean {
+  return text.endsWith('=') || Buffer.from(text, 'base64').includes(':');
+}
 
 /** The names of `secret-names.ts`. */
 export const SECRETS: SecretNames = new SecretNames();

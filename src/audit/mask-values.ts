@@ -1,11 +1,11 @@
 /** The text that replaces a secret, and what was searched for, in every log line and audit record. */
 export const MASK = '***';
 
-/** The beginning of every JWT: `{"` in base64url. */
-export const TOKEN_START = 'eyJ';
+/** Matches the beginning of a JWT: `{`, white space, and `"` or `}` in base64url. */
+export const TOKEN_START = /eyJ|(?<![\w-])e(?:y[ABI]|w[0ko]|30)/;
 
 /** What every text with a secret that is masked whatever its name contains. */
-const VALUE_PARTS = [TOKEN_START, 'PRIVATE', 'prv', 'whsec_', 'AGE-SECRET-KEY-', 'PuTTY', '@'];
+const VALUE_PARTS = ['PRIVATE', 'prv', 'whsec_', 'AGE-SECRET-KEY-', 'PuTTY', '@'];
 
 /**
  * Matches a private key in PEM or a format like it, to its last line, also in JSON strings and with one string per line.
@@ -29,14 +29,15 @@ const OPEN_USERINFO = new RegExp(`${AUTHORITY}$`);
  * and extended private keys. Removes user and password from every URL.
  */
 export function maskValues(text: string): string {
-  if (!VALUE_PARTS.some((part) => text.includes(part))) return text;
+  const hasToken = TOKEN_START.test(text);
+  if (!hasToken && !VALUE_PARTS.some((part) => text.includes(part))) return text;
   const masked = text.replace(PRIVATE_KEY, MASK).replace(KEY, MASK).replace(USERINFO, '$1');
-  return masked.includes(TOKEN_START) ? masked.replace(/[\w.-]+/g, maskToken) : masked;
+  return hasToken ? masked.replace(/[\w.-]+/g, maskToken) : masked;
 }
 
 /** Masks a run of token characters from the beginning of a JWT on; returns it unchanged when it contains none. */
 function maskToken(run: string): string {
-  const start = run.indexOf(TOKEN_START);
+  const start = run.search(TOKEN_START);
   if (start === -1) return run;
   const second = run.indexOf('.', start);
   return second !== -1 && run.includes('.', second + 1) ? run.slice(0, start) + MASK : run;
@@ -49,6 +50,14 @@ export function withoutOpenUserinfo(text: string): string {
 
 /** Matches the scheme, if it has one, and user and password of a URL, even if they have characters that should have been escaped. */
 const WHOLE_USERINFO = /^(<?(?:[a-z][a-z\d+.-]*:)?[/\\]{2})(?:[^/\s]*@|[^/:@\s]*:(?!\d*(?:\/|$))[^@\s]*@)/i;
+
+/** Matches user and password of an authority that stands alone: the target of CONNECT, or the value of `Host`. */
+const BARE_USERINFO = /^(?!<?[a-z][a-z\d+.-]*:[/\\]{2}|[/\\*])[^\s?]+@/i;
+
+/** Returns a target or an authority without its user and password. */
+export function withoutBareUserinfo(text: string): string {
+  return withoutUserinfo(text).replace(BARE_USERINFO, '');
+}
 
 /** Returns a text without the user and password of the URL that it begins with. */
 export function withoutUserinfo(text: string): string {

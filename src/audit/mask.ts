@@ -64,7 +64,7 @@ type Line = { text: string; end: string };
 function maskEvent(lines: Line[], options: MaskingOptions): string {
   const payload = lines.flatMap((line) => dataOf(line.text) ?? []).join('\n');
   const { names, secrets } = options;
-  const masked = names?.size ? maskJson(payload, { names, secrets }).text : maskPlain(payload, options);
+  const masked = names ? maskJson(payload, { names, secrets }).text : maskPlain(payload, options);
   let data = masked === payload ? undefined : masked.split('\n');
   let output = '';
   for (const line of lines) {
@@ -103,13 +103,13 @@ type Mask = (text: string, options: MaskingOptions) => string;
 
 const JSON_TYPES = new Set(['application/json', 'text/json']);
 /** Matches the first part of a multipart body, whose type may have been lost. */
-const PARTS_START = /^--[^\r\n]*\r?\ncontent-/i;
+const PARTS_START = /^\s*--[^\r\n]*\r?\ncontent-/i;
 const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
 
 /**
  * Returns the body as an audit record stores it: with secrets masked, then cut at `maxBytes` between characters. Drops
  * everything from the first syntax error on. Returns null when there is no body, or when its type has no keys to mask
- * by (multipart, binary, markup): then only its length may be recorded.
+ * by (multipart, binary, markup, UTF-16): then only its length may be recorded.
  */
 export function maskBody(
   contentType: string | undefined,
@@ -120,8 +120,11 @@ export function maskBody(
   const mask = maskOf(contentType, body);
   if (mask === undefined) return null;
   const { names, secrets = SECRETS, maxBytes, truncated } = options;
+  const decoded = decode(body, truncated);
+  // Text with NUL is text in UTF-16: names in it would not be found.
+  if (mask !== maskJsonText && decoded.includes('\0')) return null;
   // PostgreSQL's type text cannot store NUL.
-  const sent = decode(body, truncated).replaceAll('\0', '\ufffd');
+  const sent = decoded.replaceAll('\0', '\ufffd');
   const text = maskValues(truncated ? withoutOpenUserinfo(sent) : sent);
   const isPlain = !names?.size && !secrets.mayNameSecret(text) && !(truncated && mayCutKey(text));
   if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, maxBytes);
@@ -134,7 +137,8 @@ function maskOf(contentType: string | undefined, body: Buffer | string): Mask | 
   if (JSON_LINES_TYPES.has(type)) return maskJsonLines;
   if (type === 'text/event-stream') return maskEventStream;
   const head = typeof body === 'string' ? body.slice(0, 256) : body.toString('utf8', 0, 256);
-  if (type === 'text/plain') return PARTS_START.test(head) ? undefined : maskPlain;
+  if (PARTS_START.test(head)) return undefined;
+  if (type === 'text/plain') return maskPlain;
   // Clients that set no type send JSON as a form (curl -d) or without a type.
   const isDocument = startsDocument(head);
   if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskForm;

@@ -4,7 +4,7 @@
  */
 type Named = Readonly<Record<string, string>>;
 
-/** Names that are masked with any word in front, such as `wallet_private_key`. */
+/** Names that are masked with any word in front, and in the plural: `wallet_private_keys`. */
 export const SECRET_ENDINGS: Named = {
   secret: 'documented: credentials of a client, signing secrets',
   password: 'documented: credentials of a person or a service',
@@ -106,7 +106,7 @@ export const SECRET_NAMES: Named = {
   security_code: 'the code that authorises payments by card',
 };
 
-/** Names that are masked where the value is text, or a list that begins with text. */
+/** Names that are masked where the value is text, an object, or a list that does not begin with a number. */
 export const TEXT_NAMES: Named = {
   seed: 'all keys of a wallet derive from it; as a number, it is the start of a random sequence',
   entropy: 'a mnemonic and its seed derive from it; as a number, it is a measure',
@@ -128,7 +128,8 @@ export const JWK_MEMBERS: Named = {
 export const FALSE_FRIENDS: Named = {
   'public_key, key, key_id, kid': 'name or hold what everyone may know',
   'access_key_id, client_id, token_id, token_type, secret_name': 'name a secret without holding it',
-  'tokens, passwords': 'lists: of assets, or of objects whose members are masked by their own names',
+  'tokens, passwords':
+    'plurals that name assets (`tokens`) or objects whose members are masked by their own names; `refresh_tokens` is masked',
   'signature, hash, fingerprint, salt, nonce, state': 'evidence that reveals no key',
   'code, status_code, country_code, currency_code, error_code':
     'mostly no secret; add `code` for a service that takes authorization codes',

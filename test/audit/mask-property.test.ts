@@ -21,7 +21,7 @@ const plainString = fc
 const plainKey = fc.oneof(
   fc.constantFrom('a', 'token_type'),
   // A private member of a JWK is masked where the object is cut off, because its `kty` may be missing.
-  plainString.filter((key) => !SECRETS.isSecretKey(key) && !Object.hasOwn(JWK_MEMBERS, key)),
+  plainString.filter((key) => !SECRETS.isSecretKey(key) && !Object.hasOwn(JWK_MEMBERS, key.toLowerCase())),
 );
 const secretKey = fc
   .tuple(

@@ -69,9 +69,12 @@ describe('a listed name', () => {
     );
     expect(mask('{"pin":1234,"api_key":{"a":1},"tan":["x"]}')).toBe('{"pin":"***","api_key":"***","tan":"***"}');
     expect(mask('{"seed":42,"entropy":0.5,"seeds":1}')).toBe('{"seed":42,"entropy":0.5,"seeds":1}');
-    expect(mask('{"seed":"x","entropy":[ "a","b"],"a":{"seed":{"b":1}}}')).toBe(
-      '{"seed":"***","entropy":"***","a":{"seed":{"b":1}}}',
+    expect(mask('{"seed":"x","entropy":[ "a","b"],"a":{"seed":{"b":1}},"seeds":[[ -1]]}')).toBe(
+      '{"seed":"***","entropy":"***","a":{"seed":"***"},"seeds":[[ -1]]}',
     );
+    for (const list of ['[["ZQ"]]', '[null,"ZQ"]', `[${' '.repeat(300)}"ZQ"]`, '[{"words":["ZQ"]}]']) {
+      expect(mask(`{"seed":${list}}`)).toBe('{"seed":"***"}');
+    }
   });
 
   it('D1-18: is the same in full-width letters', () => {
@@ -83,8 +86,18 @@ describe('a listed name', () => {
     expect(JSON.stringify(maskHeaders({ 'x-any': 'a,\r\n password: ZQ' }))).not.toContain('ZQ');
     const head = "Content-Disposition: form-data; name*=UTF-8''pass%77ord; filename*=UTF-8''ZQ";
     const body = `--b\r\n${head}\r\n\r\nZQ\r\n--b--`;
-    for (const type of ['multipart/form-data; boundary=b', 'text/plain', '']) expect(mask(body, type)).toBe('');
+    for (const type of ['multipart/form-data; boundary=b', 'text/plain', FORM, '']) {
+      expect([mask(body, type), mask(`\r\n${body}`, type)]).toEqual(['', '']);
+    }
   });
+
+  it.each(['text/plain', FORM, 'text/event-stream', 'application/x-ndjson'])(
+    'D1-18: in UTF-16 is not recorded as %s',
+    (type) => {
+      const text = type === 'text/event-stream' ? 'data: otp=ZQ\n\n' : 'a=1&otp=ZQ';
+      expect(maskBody(type, Buffer.from(text, 'utf16le'), { maxBytes: LIMIT, truncated: false })).toBeNull();
+    },
+  );
 
   it('D1-18: is masked in a key file of PuTTY with all its lines', () => {
     const file = 'PuTTY-User-Key-File-3: ssh-rsa\r\nPrivate-Lines: 1\r\nZQZQ\r\nPrivate-MAC: ZQ';
@@ -100,6 +113,74 @@ describe('a listed name', () => {
   });
 });
 
+const CONFIGURED = ['taxid', 'contraseña', 'ключ', 'code'];
+const GAPS = ['_', '-', ' ', '.', '#', '\n', '\b', '__--', '\\', '\u00ad', ' '.repeat(50)];
+
+describe('a body in which no name of a secret was found', () => {
+  it.each([...NAMES, ...CONFIGURED])('D1-18: is shown as if it had been searched in full: %s', (listed) => {
+    const secrets = new SecretNames({ mask: CONFIGURED });
+    const letters = [...listed.replaceAll('_', '')];
+    for (const ending of ['', 's', 'S', '_']) {
+      for (const [at, gap] of letters.flatMap((_letter, at) => GAPS.map((gap) => [at, gap] as const))) {
+        const name = `${letters.slice(0, at).join('')}${gap}${letters.slice(at).join('')}${ending}`;
+        for (const spelled of [name, name.toUpperCase(), name.normalize('NFD'), `x${name}`]) {
+          const member = JSON.stringify({ [spelled]: SECRET, [`\\${spelled}`]: SECRET }).slice(1, -1);
+          const searched = mask(`{${member},"password":1}`, undefined, false, secrets);
+          expect(`${mask(`{${member}}`, undefined, false, secrets).slice(0, -1)},"password":"***"}`).toBe(searched);
+          expect([spelled, searched.includes('ZQ')]).toEqual([spelled, !secrets.isSecretKey(spelled)]);
+        }
+      }
+    }
+  });
+
+  it('D1-18: has no plural of a secret either, but lists of assets', () => {
+    for (const name of Object.keys(SECRET_ENDINGS).map((ending) => `${ending}s`)) {
+      expect([name, SECRETS.isSecretKey(name)]).toEqual([name, name !== 'tokens' && name !== 'passwords']);
+    }
+    expect(mask('{"tokens":["USDC"],"x-api-keys":"ZQ","refreshTokens":["ZQ"]}')).toBe(
+      '{"tokens":["USDC"],"x-api-keys":"***","refreshTokens":"***"}',
+    );
+    expect(recordedTarget('/p?refresh_tokens=ZQ&privateKeys[]=ZQ').query).toBe('refresh_tokens=***&privateKeys[]=***');
+    expect(maskHeaders({ 'x-api-keys': 'ZQ' })).toEqual({ 'x-api-keys': '***' });
+  });
+});
+
+describe('a string of a JSON body', () => {
+  it.each([
+    ['bad input {"password":"ZQ"}', 'bad input {"password":***'],
+    ["{'otp': 'ZQ'}", '{'],
+    ['https://h/reset?token=ZQ', 'https://h/reset?token=***'],
+    ['otp=ZQ', 'otp=***'],
+    ['line\nprivate\nkey: ZQ', 'line\nprivate\nkey:***'],
+    ['é, password: ZQ', 'é, password:***'],
+    ['contraseña de seed phrase = ZQ', 'contraseña de seed phrase =***'],
+    ['sent Bearer ZQZQZQZQ', 'sent Bearer ***'],
+    ['Basic dTpaUVpR', 'Basic ***'],
+    ['jwk {"d":"ZQ","kty":"EC"}', 'jwk {***'],
+    ["x {'kty':'OKP','d':'ZQ'}", 'x {***'],
+  ])('D1-18: is masked like free text: %s', (text, expected) => {
+    expect(JSON.parse(mask(JSON.stringify({ text }))).text).toBe(expected);
+    expect(JSON.parse(mask(JSON.stringify({ text, token: 1 }))).text).toBe(expected);
+  });
+
+  it.each([
+    'the password was reset at 12:30',
+    'Please enter the PIN:',
+    'Bearer token missing',
+    'Visual Basic 6.0',
+    'basic authentication',
+    'mutation ($password: String!) { login(password: $password) { id } }',
+    'token_type=Bearer',
+    'total tokens: 5',
+    'see https://h/a?page=2#x=y',
+  ])('D1-18: stays where no secret follows: %s', (text) => {
+    const body = JSON.stringify({ text, otp: null });
+    expect(mask(body)).toBe(body);
+    expect(maskHeaders({ 'x-any': 'Visual Basic 6.0' })).toEqual({ 'x-any': 'Visual Basic 6.0' });
+    expect(recordedTarget('/p?q=basic+plan&otp=').query).toBe('q=basic+plan&otp=');
+  });
+});
+
 describe('the private members of a JWK', () => {
   it.each(Object.keys(JWK_MEMBERS))(
     'D1-18: %s is masked beside kty, whichever comes first, and nowhere else',
@@ -110,6 +191,7 @@ describe('the private members of a JWK', () => {
       expect(mask(`{"k\\u0074y":"RSA","${name}":${value}}`)).not.toContain('ZQ');
       expect(mask(`{"${name}":"shown","in":{"kty":"EC"}}`)).toBe(`{"${name}":"shown","in":{"kty":"EC"}}`);
       expect(mask(`{"text":${JSON.stringify(`{"${name}":${value},"kty":"x"}`)}}`)).not.toContain('ZQ');
+      expect(mask(`{"Kty":"RSA","${name.toUpperCase()}":${value}}`)).not.toContain('ZQ');
       // Its kty may have been cut off.
       expect(mask(`{"in":{"${name}":${value},"x":"`, undefined, true)).toBe(`{"in":{"${name}":"***","x":"`);
       expect(mask(`jwk[kty]=oct&jwk[${name}]=${SECRET}`, FORM)).toBe(`jwk[kty]=oct&jwk[${name}]=***`);
@@ -119,7 +201,16 @@ describe('the private members of a JWK', () => {
 
 const LINES = ['-----BEGIN EC PRIVATE KEY-----', 'ZQZQZQZQZQZQZQZQZQZQ', 'ZQZQ', '-----END EC PRIVATE KEY-----'];
 const XPRV = `xprv9s21${'ZQ'.repeat(52)}`;
+/** A JWT whose header begins with white space. */
+const token = (space: string) =>
+  [`{${space}"alg":"HS256"}`, '{}', 'ZQ']
+    .map((part) => Buffer.from(part).toString('base64url').replace('WlE', 'ZQ'))
+    .join('.');
 const VALUES = {
+  'a JWT': token(''),
+  'a JWT with a space': token(' '),
+  'a JWT with a line': token('\n  '),
+  'a JWT with a line of Windows': token('\r\n'),
   'a PEM': LINES.join('\n'),
   'a PEM of Windows': LINES.join('\r\n'),
   'a PEM without its end': LINES.slice(0, 3).join('\n'),
@@ -170,6 +261,8 @@ describe('a URL in a head', () => {
     'http://alice:Z/Q?ZQ@h/p',
     'HTTP://ZQ@h/p',
     '//alice:ZQZQ@h/p?a=1',
+    'alice:ZQZQ@h:443',
+    'alice:Z/Q@ZQ@h:443',
     '/p?next=//alice:ZQZQ@h/',
     `//alice:${'ZQ'.repeat(9_000)}@h/p`,
     '/p?next=https%3A%2F%2Falice%3AZQZQ%40h%2F',
@@ -177,7 +270,10 @@ describe('a URL in a head', () => {
     `http://alice:${'ZQ'.repeat(9_000)}@h/p`,
     `/p?next=http://alice:${'ZQ'.repeat(9_000)}`,
   ])('D1-18: has no user and no password, as a target or in a header: %.60s', (url) => {
-    const headers = maskHeaders({ referer: url, origin: url, link: `<${url}>; rel="next"`, 'x-original-url': url });
+    expect(JSON.stringify(maskHeaders({ host: url.replace(/^\/p.*/, '') }))).not.toMatch(/ZQ|Z\/Q|alice/);
+    const headers = /^a/.test(url)
+      ? {}
+      : maskHeaders({ referer: url, origin: url, link: `<${url}>; rel="next"`, 'x-original-url': url });
     for (const shown of [recordedTarget(url), headers]) expect(JSON.stringify(shown)).not.toMatch(/ZQ|Z\/Q|alice/);
   });
 });
@@ -233,6 +329,20 @@ describe('a GraphQL document in a JSON body', () => {
   });
 });
 
+it('D1-18: a response of a known schema shows whether a change of a password succeeded, but no secret in it', () => {
+  const body = (secret: string) =>
+    `{"data":{"changeOwnPassword":{"code":"WEAK"},"rotateClientSecret":{"clientSecret":"${secret}"},"newApiKeys":[{"pin":"${secret}"}],"recoveryCodes":"${secret}"}}`;
+  for (const type of ['application/json', 'application/x-ndjson']) {
+    const how = { maxBytes: LIMIT, truncated: false, wellFormed: true };
+    expect(maskBody(type, body('ZQ'), { ...how, names: new Set() })).toBe(body('***'));
+    expect(maskBody(type, body('ZQ'), how)).toContain('"rotateClientSecret":"***"');
+  }
+});
+
+it('D1-18: a name of many combining marks is compared in time that grows with its length', () => {
+  expect(mask(`{"a${'\u0327\u0301'.repeat(30_000)}":1,"otp":"ZQ"}`)).not.toContain('ZQ');
+}, 5_000);
+
 describe('names of a configuration', () => {
   it('D1-18: are added in every spelling, and taken back', () => {
     const secrets = new SecretNames({ mask: ['account_pin'] }).with({ mask: ['Iban'], unmask: ['page_token'] });
@@ -246,6 +356,11 @@ describe('names of a configuration', () => {
       'page-token': 'a',
     });
     expect(mask('page token: a, iban: ZQ', 'text/plain', false, secrets)).toBe('page token: a, iban:***');
+    const unpinned = SECRETS.with({ unmask: ['pin'] });
+    expect(mask('{"pin":"shown","card pin":"ZQ","text":"pin: a"}', undefined, false, unpinned)).toBe(
+      '{"pin":"shown","card pin":"***","text":"pin: a"}',
+    );
+    expect(mask('pin: a, card pin: ZQ', 'text/plain', false, unpinned)).toBe('pin: a, card pin:***');
   });
 });
 
@@ -302,6 +417,11 @@ const HOSTILE = [
   'mutation(',
   '-----BEGIN PRIVATE KEY-----","',
   'x:y ',
+  'é password: ',
+  'pin :',
+  `${' -'.repeat(20)}:`,
+  'a\u0327\u0301'.slice(1),
+  'Basic AAAAAAAA ',
   'whsec_',
   '?',
   '&',

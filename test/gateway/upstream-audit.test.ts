@@ -67,7 +67,7 @@ describe('the record of a request to an upstream', () => {
     expect(other.record.request_body).toBe('{"IBAN":"x","pageToken":"***","accountCode":"***","private-key":"***"}');
   });
 
-  it('D1-18: shows nothing of the variables of an operation of GraphQL, nor a secret under an alias', async () => {
+  it('D1-18: shows nothing of an operation of GraphQL, whose schema is unknown, nor of its response', async () => {
     const query = 'mutation ($p: String!) { a: newKey(value: $p) { shown: privateKey id } }';
     const body = JSON.stringify({ query, variables: { p: 'ZQZQ' } });
     const { record } = await recorded(
@@ -75,10 +75,7 @@ describe('the record of a request to an upstream', () => {
       body,
       '/v1/graphql',
     );
-    expect(record).toMatchObject({
-      request_body: '{"query":"***","variables":"***"}',
-      response_body: '{"data":{"a":{"shown":"***","id":"7"}}}',
-    });
+    expect(record).toMatchObject({ request_body: null, request_bytes: String(body.length), response_body: null });
   });
 
   it('D2-07 D2-08 1-06: has both bodies, masked', async () => {

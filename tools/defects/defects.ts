@@ -261,6 +261,20 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/audit/mask.test.ts', 'test/users/erasure.test.ts'],
   },
   {
+    name: 'audit masking: a name is found in one piece alone',
+    file: 'src/audit/mask-keys.ts',
+    find: 'const MAX_GAP = 40;',
+    replacement: 'const MAX_GAP = 0;',
+    caughtBy: ['test/audit/secret-names.test.ts'],
+  },
+  {
+    name: 'audit masking: bodies of the GraphQL of another service are recorded',
+    file: 'src/gateway/exchange/audit.ts',
+    find: 'operation === undefined || isForeign ||',
+    replacement: 'operation === undefined ||',
+    caughtBy: ['test/gateway/upstream-audit.test.ts'],
+  },
+  {
     name: 'audit masking: a JWK is an object like any other',
     file: 'src/audit/mask-json.ts',
     find: "    if (name === 'kty') object.isKey = true;\n    else if (",

@@ -5,7 +5,7 @@ import { maskBody } from '../../audit/mask.ts';
 import { cut, isGraphql, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
 import { correlationKey, SECRETS, type SecretNames } from '../../audit/mask-keys.ts';
-import { maskValues, withoutUserinfo } from '../../audit/mask-values.ts';
+import { maskValues, withoutBareUserinfo } from '../../audit/mask-values.ts';
 import { notedIds } from '../../audit/noted-users.ts';
 import type { Log } from '../../lib/log.ts';
 import { counterBy } from '../../lib/meters.ts';
@@ -41,10 +41,10 @@ export function bodiesOf(
 ): RecordedBodies {
   const { req, res, found } = exchange;
   const { capture, isBodyRead, isBodyJson } = exchange.audit;
-  const isForeign =
-    operation === WHOLE && found.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
-  const { request, response } = isForeign ? foreignOperation(capture.request, secrets) : (operation ?? WHOLE);
-  const isHidden = operation === undefined || found.endpoint?.doNotLog === true;
+  // The schema of another service's GraphQL is not known, so that any literal, variable or field may be a secret.
+  const isForeign = found.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
+  const { request, response } = operation ?? WHOLE;
+  const isHidden = operation === undefined || isForeign || found.endpoint?.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
   // Compressed bytes are no text, whatever type they have.
   const sentType = req.headers['content-encoding'] ? undefined : req.headers['content-type'];
@@ -61,20 +61,6 @@ export function bodiesOf(
     response_body: isHidden ? null : bodyText(response, answered),
     response_bytes: response.bytes ?? capture.response.totalBytes,
   };
-}
-
-/** The members of a GraphQL request that hold secrets by the names of a schema. */
-const OPERATION_MEMBERS: ReadonlySet<string> = new Set(['query', 'variables', 'extensions']);
-const ALIAS = /(?<!\w)(\w{1,128})\s*:\s*(\w{1,128})/g;
-
-/** Returns how the bodies of another service's GraphQL operation are masked: its schema is not known here. */
-function foreignOperation({ content }: Capture['request'], secrets: SecretNames): AuditedOperation {
-  const aliases = content
-    .toString()
-    .matchAll(ALIAS)
-    .filter(([, , field = '']) => secrets.isSecretKey(field));
-  const maskedNames = new Set(aliases.map(([, alias = '']) => alias));
-  return { request: { maskedNames: OPERATION_MEMBERS }, response: { maskedNames } };
 }
 
 /** Returns the bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
@@ -130,7 +116,7 @@ interface TargetOptions {
 /** Masks a request target. */
 export function recordedTarget(given: string, options: TargetOptions = {}): Omit<RecordedHead, 'headers'> {
   const { maskedQuery, isUnknown = false, secrets } = options;
-  const target = withoutUserinfo(given);
+  const target = withoutBareUserinfo(given);
   const mark = target.indexOf('?');
   const whole = mark < 0 ? target : target.slice(0, mark);
   const path = maskPart(whole, MAX_TARGET_PART_BYTES, (text) => maskSpelled(text, secrets));

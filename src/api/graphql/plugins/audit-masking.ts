@@ -96,9 +96,10 @@ function maskDocument(document: DocumentNode, { secrets, declared }: MaskedBy): 
   const masked: DocumentNode = visit(document, {
     Argument: maskSecret,
     ObjectField: maskSecret,
-    Field({ alias, name }) {
+    Field({ alias, name, selectionSet }) {
       if (ERASABLE_FIELDS.has(name.value)) aliases.add((alias ?? name).value);
-      else if (alias && secrets.isSecretKey(name.value)) aliases.add(alias.value);
+      else if (alias && (!selectionSet || secrets.isListed(name.value)) && secrets.isSecretKey(name.value))
+        aliases.add(alias.value);
     },
     StringValue(node, key) {
       const value = key === 'description' ? MASK : maskEmbedded(node.value, secrets);
