@@ -122,14 +122,13 @@ describe('an answer that ends its connection', () => {
 
 describe('what is no request', () => {
   it.each([
-    ['letters beyond ASCII in the target', 'GET /health?n=\u00e9', 404],
-    ['a header without a colon', 'GET /health', 400],
-  ])('D2-06 D2-07: with %s is answered with its correlation id, and recorded', async (what, line, status) => {
-    const own = `no-request-${status}`;
-    const bad = status === 400 ? 'bad\r\n' : '';
-    const bytes = `${line} HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: ${own}\r\n${bad}\r\n`;
-    expect([what, (await converse(p.url, bytes)).answers]).toEqual([what, [[status, own]]]);
-    expect(await recordOf(p, own)).toMatchObject({ status_code: status, method: 'GET', path: '/health', headers: {} });
+    ['letters beyond ASCII in the target', 'GET /health?n=\u00e9', ''],
+    ['a header without a colon', 'GET /health', 'bad\r\n'],
+  ])('D2-06 D2-07: with %s is answered with its correlation id, and recorded', async (what, line, field) => {
+    const own = `no-request-${field.length}`;
+    const bytes = `${line} HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: ${own}\r\n${field}\r\n`;
+    expect([what, (await converse(p.url, bytes)).answers]).toEqual([what, [[400, own]]]);
+    expect(await recordOf(p, own)).toMatchObject({ status_code: 400, method: 'GET', path: '/health', headers: {} });
   });
 });
 
