@@ -114,7 +114,8 @@ function lengthOf({ method = '', url = '', rawHeaders, headers }: IncomingMessag
 interface Arrival {
   /** The number of bytes of the connection that precede the head; infinite while the rest may be a body. */
   from: number;
-  latest?: IncomingMessage;
+  /** The number of its requests so far; the connection would keep the request itself. */
+  latest: number;
   held?: HeldMemory | undefined;
 }
 
@@ -129,7 +130,7 @@ export class ArrivingHeads {
   constructor(server: Server, memory: MemoryAccounts) {
     this.#memory = memory;
     server.on('connection', (socket) => {
-      this.#open.set(socket, { from: 0 });
+      this.#open.set(socket, { from: 0, latest: 0 });
       socket.once('close', () => this.#close(socket));
     });
     server.prependListener('request', (req) => this.#complete(req));
@@ -153,11 +154,12 @@ export class ArrivingHeads {
     const { socket } = req;
     const arrival = this.#open.get(socket);
     if (!arrival) return;
-    arrival.latest = req;
+    arrival.latest += 1;
+    const { latest } = arrival;
     const next = arrival.from + lengthOf(req);
     const begin = () => {
       // The end of a body may be noticed after the next head.
-      if (arrival.latest !== req) return;
+      if (arrival.latest !== latest) return;
       this.#begin(socket, socket.bytesRead - next > SPACE_BYTES ? next : socket.bytesRead);
     };
     if (!announcesBody(req)) {

@@ -67,7 +67,7 @@ export interface JsonLimits {
 }
 
 /** The limits of the text of a caller. Whatever walks what it becomes may use the stack. */
-export const CALLER_LIMITS: JsonLimits = { levels: 1_000, values: 50_000 };
+export const CALLER_LIMITS: JsonLimits = { levels: 10_100, values: 50_000 };
 /** The limits of any other text. */
 export const TEXT_LIMITS: JsonLimits = { levels: 20_000, values: Number.POSITIVE_INFINITY };
 /**

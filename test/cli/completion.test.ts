@@ -7,6 +7,7 @@ const COMMANDS = await loadCommands();
 
 const LISTED = [
   'audit',
+  'clashes',
   'client',
   'completion',
   'config',
@@ -23,7 +24,7 @@ const FIRST = [...LISTED, 'supervisor', 'transactions', 'users', '--help', '--ve
 /** What bash is offered for a line that ends where the cursor is; where that is nothing, it offers files itself. */
 const OFFERED: [line: string, offered: string[]][] = [
   ['portcullis ', FIRST],
-  ['portcullis c', ['client', 'completion', 'config']],
+  ['portcullis c', ['clashes', 'client', 'completion', 'config']],
   ['portcullis --v', ['--version']],
   ['portcullis client ', ['create', 'list', 'rotate-secret', 'disable']],
   ['portcullis client r', ['rotate-secret']],

@@ -75,15 +75,14 @@ describeReal('chromium', 'audit records in the console', () => {
   it('a body is indented, each of its numbers with all of its digits, and left as it is where indents would bury it', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     const authorization = `Bearer ${await p.clientToken()}`;
-    const bodyOf = async (correlationId: string, variables: string) => {
+    const bodyOf = async (correlationId: string, body: string) => {
       const headers = { 'x-correlation-id': correlationId, 'content-type': 'application/json', authorization };
-      const body = `{"query":"{ me { nodeId } }","variables":${variables}}`;
-      await fetch(`${p.url}/graphql`, { method: 'POST', headers, body });
+      await fetch(`${p.url}/v1/wallets/${p.demo.wallet_id}/rules`, { method: 'POST', headers, body });
       await goTo(page, `#/audit?correlationId=${correlationId}`);
       return page.getByRole('region', { name: 'Request body' }).innerText();
     };
     expect(await bodyOf('has-digits', '{"a":12345678901234567890.10,"b":[1e400,{}]}')).toContain(
-      '\n    "a": 12345678901234567890.10,\n    "b": [\n      1e400,\n      {}\n',
+      '\n  "a": 12345678901234567890.10,\n  "b": [\n    1e400,\n    {}\n',
     );
     // Its indents would be 30 MB.
     const deep = `${'['.repeat(500)}${'1,'.repeat(30_000)}1${']'.repeat(500)}`;

@@ -11,6 +11,7 @@ interface LogLine {
   level: string;
   msg: string;
   status?: number;
+  method?: string;
 }
 
 const isBad = ({ level }: LogLine) => ['warn', 'error', 'fatal'].includes(level);
@@ -19,6 +20,11 @@ const isBad = ({ level }: LogLine) => ['warn', 'error', 'fatal'].includes(level)
 const FILTERS: Record<string, (line: LogLine) => boolean> = {
   'select(.level == ("warn", "error", "fatal"))': isBad,
   'select(.status >= 500)': ({ status = 0 }) => status >= 500,
+  'select(.msg == "request" and .status < 400 and (.method | IN("GET", "HEAD", "OPTIONS") | not))': ({
+    msg,
+    method = '',
+    status = 0,
+  }) => msg === 'request' && status < 400 && !['GET', 'HEAD', 'OPTIONS'].includes(method),
 };
 /** Filters that a page names because they do not work any more. */
 const FORMER = ['select(.level >= 40)'];
@@ -41,6 +47,9 @@ it('every filter of logs in the documentation selects from a real log what its t
   const env = { DATA_DIR: await startedDataDir(), GATEWAY_CONFIG: file.path, AUDIT_SYNC: 'on' };
   await using instance = await startInstance(env);
   for (const path of ['/health', '/nowhere', '/v1/gone']) await fetch(instance.baseUrl + path);
+  const { client } = JSON.parse(readFileSync(join(env.DATA_DIR, 'demo.json'), 'utf8'));
+  const body = new URLSearchParams({ grant_type: 'client_credentials', ...client });
+  await fetch(`${instance.baseUrl}/v2/oauth/token`, { method: 'POST', body });
   await vi.waitFor(() => expect(instance.stdout()).toMatch(/"status":502/));
   const { stdout } = await instance.kill('SIGTERM');
   const lines = stdout.split('\n').filter((line) => line.startsWith('{"level"'));

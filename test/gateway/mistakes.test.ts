@@ -235,7 +235,6 @@ const ACCOUNT = 'query ($id: ID!) { account(id: $id) { id } }';
 const operations = mistakes<Given>(posted('/graphql'), [
   ['a member', { query: RULE_OF, variables: { input: { name: 'x' } } }, '\\"type\\" is required'],
   ['no query', { variables: {} }, 'query is required'],
-  ['operation_name', { query: '{ me { nodeId } }', operation_name: 'x' }, "operationName is the member's name"],
   ['a malformed operation', '{"query": {me}', 'the body must be JSON, but is malformed at line 1 column 12'],
   ['an unknown field', { query: '{ me { node_id } }' }, 'Did you mean \\"nodeId\\"'],
   ['without a variable', { query: ACCOUNT }, 'Variable \\"$id\\"|a value of type \\"ID!\\" is required'],

@@ -61,8 +61,8 @@ describe('SIGHUP', () => {
     const { faults } = await logLine(instance, /"level":"error".*pernissions/);
     const { err: told } = await portcullis(['config', 'check'], { GATEWAY_CONFIG: file.path });
     expect((faults as string[]).map((fault) => `${fault}\n`).join('')).toBe(told);
-    expect(told).toMatch(/gateway\.yaml:4: endpoints\.\d+\.path: must be a path/);
-    expect(told).toMatch(/gateway\.yaml:1: the file: .*pernissions/);
+    expect(told).toMatch(/gateway\.yaml:3: endpoints\.\d+\.path: must be a path/);
+    expect(told).toMatch(/gateway\.yaml:3: the file: .*pernissions/);
     expect(await statusesOf('/new', '/newer')).toEqual([503, 503]);
     await rm(file.path);
     hangUp(instance);

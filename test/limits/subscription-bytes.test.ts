@@ -12,7 +12,8 @@ const HEAD_AND_BODY_BYTES = 2_800;
 
 it('D6-25: 10,000 subscriptions of one small document fit a gateway of 1 GiB', () => {
   const memory = new MemoryAccounts(TOTAL_BYTES);
-  const bytes = REQUEST_BYTES + HEAD_AND_BODY_BYTES + subscriptionBytes({ document: parse(SMALL), rawVariableValues: {} });
+  const bytes =
+    REQUEST_BYTES + HEAD_AND_BODY_BYTES + subscriptionBytes({ document: parse(SMALL), rawVariableValues: {} });
   const open = Array.from({ length: 10_000 }, () => memory.open('node'));
   expect(open.every((held) => held.charge(bytes))).toBe(true);
 });

@@ -16,6 +16,7 @@ const CALLERS = {
   'src/access/credentials/login-locks.ts': 1,
   'src/access/tokens/revocations.ts': 1,
   'src/app/backlog.ts': 1,
+  'src/app/database-age.ts': 1,
   'src/app/database-roles.ts': 1,
   'src/app/demo/ensure-demo.ts': 4,
   'src/app/stores.ts': 1,

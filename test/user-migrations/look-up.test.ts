@@ -45,7 +45,7 @@ describeReal('postgres', 'the look-up of duplicates', () => {
     await after();
     const store = new UserStore(database.db);
     const rows = Array.from({ length: ROWS }, (_, at) => ({
-      email: `USER-${at * 20}@X.Y`,
+      email: `user-${at * 20}@x.y`,
       externalId: `e-${at * 30}`,
       address: `0x${at * 40}`,
     }));

@@ -63,7 +63,7 @@ export async function checkRecords(operations: number, seed: number): Promise<Co
 }
 
 /** What is wrong with the records of a request; an empty list if nothing is. */
-function faultsOf({ operations }: Sending, answers: string[], { records, lines }: Stand, counts: Counts) {
+function faultsOf({ operations, how }: Sending, answers: string[], { records, lines }: Stand, counts: Counts) {
   const faults = secretsIn(JSON.stringify([records, lines]));
   if (records.length !== answers.length) faults.push(`${records.length} records instead of ${answers.length}`);
   for (const [index, record] of records.entries()) {
@@ -77,7 +77,9 @@ function faultsOf({ operations }: Sending, answers: string[], { records, lines }
     counts.valid += 1;
     if (shown.includes('***')) counts.masked += 1;
     const data = answer.replaceAll(/"message":"(?:[^"\\]|\\.)*"/g, '');
-    const values = `${textOf(operations[index] ?? { query: '' })}${data}`.match(PUBLIC) ?? [];
+    const { query = '', ...more } = operations[index] ?? {};
+    // The variables of a GET are not compared.
+    const values = `${textOf(how === 'get' ? { query } : { query, ...more })}${data}`.match(PUBLIC) ?? [];
     for (const value of values) if (!shown.includes(value)) faults.push(`hides ${value}: ${shown} of ${answer}`);
   }
   return faults;
@@ -90,8 +92,11 @@ function requestIn({ method, query, request_body }: AuditRecord): string {
     : textOf(JSON.parse(request_body ?? '{}'));
 }
 
-function textOf({ query = '', ...more }: Partial<Operation>): string {
-  return `${query && print(parse(query))}${JSON.stringify(more)}`;
+/** What a record of an operation shows: its document, and the variables that the document declares. */
+function textOf({ query = '', variables = {}, ...more }: Partial<Operation>): string {
+  const document = query && print(parse(query));
+  const declared = Object.entries(Object(variables)).filter(([name]) => document.includes(`$${name}:`));
+  return `${document}${JSON.stringify({ ...more, variables: Object.fromEntries(declared) })}`;
 }
 
 function secretsIn(text: string): string[] {
@@ -150,7 +155,9 @@ function addResolvers(): void {
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     if (type.name.startsWith('__')) continue;
     for (const field of Object.values(type.getFields())) {
-      const isSecret = isMaskedField(field.name);
+      // The members of a result of `changeOwnPassword` are masked by their own names.
+      const isResult = isCompositeType(getNamedType(field.type)) && /.(?:secret|password|token)$/i.test(field.name);
+      const isSecret = isMaskedField(field.name) && !isResult;
       field.resolve = (source, args) => {
         answered += 1;
         const quoted = Object.values(args);

@@ -184,7 +184,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   }),
   ...httpGroup(
     'streams',
-    /^$/,
+    /not_acceptable/,
     { 'a subscription to a client that takes none': post(LIVE, { headers: { accept: 'application/json' } }) },
     { status: 406 },
   ),

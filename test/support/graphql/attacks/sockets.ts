@@ -48,7 +48,7 @@ export const SOCKET_ATTACKS: readonly SocketAttack[] = [
     },
   ),
   ...group(
-    { says: /the message must not nest values more than 1000 levels deep/ },
+    { says: /the message must not nest values more than 10100 levels deep/ },
     {
       '20,000 lists in variables': [operation('{ you }', '1', { variables: { a: 0 } }).replace('0', DEEP)],
       '19,990 lists in variables': [

@@ -13,7 +13,7 @@ const ID = 'aaaaaaaa-0000-4000-8000-000000000001';
 const TRANSFER = `{"amount":1,"at":"2026-11-21T10:00:00Z","networkCurrencyId":"${ID}"}`;
 const DIGITS = '9'.repeat(100_000);
 const COST = /the cost is \d+; at most 5000 is allowed|must have at most 50000 values/;
-const NESTED = /more than 1000 levels deep/;
+const NESTED = /more than 10100 levels deep/;
 const NO_FIELD = /Cannot query field/;
 
 const list = (count: number, piece: string) => `[${Array(count).fill(piece).join(',')}]`;
