@@ -63,7 +63,7 @@ export async function checkRecords(operations: number, seed: number): Promise<Co
 }
 
 /** What is wrong with the records of a request; an empty list if nothing is. */
-function faultsOf({ operations, how }: Sending, answers: string[], { records, lines }: Stand, counts: Counts) {
+function faultsOf({ operations }: Sending, answers: string[], { records, lines }: Stand, counts: Counts) {
   const faults = secretsIn(JSON.stringify([records, lines]));
   if (records.length !== answers.length) faults.push(`${records.length} records instead of ${answers.length}`);
   for (const [index, record] of records.entries()) {
@@ -77,9 +77,7 @@ function faultsOf({ operations, how }: Sending, answers: string[], { records, li
     counts.valid += 1;
     if (shown.includes('***')) counts.masked += 1;
     const data = answer.replaceAll(/"message":"(?:[^"\\]|\\.)*"/g, '');
-    const { query = '', ...more } = operations[index] ?? {};
-    // The variables of a GET are not compared.
-    const values = `${textOf(how === 'get' ? { query } : { query, ...more })}${data}`.match(PUBLIC) ?? [];
+    const values = `${textOf(operations[index] ?? {})}${data}`.match(PUBLIC) ?? [];
     for (const value of values) if (!shown.includes(value)) faults.push(`hides ${value}: ${shown} of ${answer}`);
   }
   return faults;
@@ -87,9 +85,9 @@ function faultsOf({ operations, how }: Sending, answers: string[], { records, li
 
 /** The text of what a record shows of its request, without escapes of the document. */
 function requestIn({ method, query, request_body }: AuditRecord): string {
-  return method === 'GET'
-    ? textOf(Object.fromEntries(new URLSearchParams(query ?? '')))
-    : textOf(JSON.parse(request_body ?? '{}'));
+  if (method !== 'GET') return textOf(JSON.parse(request_body ?? '{}'));
+  const { variables = '{}', ...more } = Object.fromEntries(new URLSearchParams(query ?? ''));
+  return textOf({ ...more, variables: JSON.parse(variables) });
 }
 
 /** What a record of an operation shows: its document, and the variables that the document declares. */
