@@ -185,7 +185,10 @@ export class Gateway {
     };
     held.giveUp = giveUp;
     exchange.held = held;
-    (upgrade?.socket ?? res).once('close', () => held.end());
+    (upgrade?.socket ?? res).once('close', () => {
+      if (!res.writableFinished) held.leave();
+      held.end();
+    });
     let characters = 0;
     for (const text of req.rawHeaders) characters += text.length;
     held.charge(REQUEST_BYTES + 2 * characters);

@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { runCooperatively, type Worker } from './yielding.ts';
 
 const rawJson = JSON as unknown as { isRawJSON(value: object): boolean };
 
@@ -64,19 +65,21 @@ function* partsOf(value: unknown): Generator<string> {
 
 /**
  * Returns the JSON of a value, or undefined if that is longer than a number of bytes. The event loop runs other work
- * after each slice, so that a long text delays no other work. `grow` is called with the bytes so far, and awaited.
+ * after each slice, and each is made in a turn of the worker, so that a long text delays no other work. `grow` is called with the bytes so far, and awaited.
  */
 export async function limitedJson(
   value: unknown,
   maxBytes: number,
+  worker: Worker | undefined,
   grow?: (bytes: number) => Promise<void> | undefined,
 ): Promise<string | undefined> {
   const slices: string[] = [];
   let bytes = 0;
-  for (const slice of jsonSlices(value)) {
-    bytes += Buffer.byteLength(slice);
+  const rest = jsonSlices(value);
+  for (let next = rest.next(); !next.done; next = await runCooperatively(() => rest.next(), worker)) {
+    bytes += Buffer.byteLength(next.value);
     if (bytes > maxBytes) return undefined;
-    slices.push(slice);
+    slices.push(next.value);
     await grow?.(bytes);
     await nextTick();
   }

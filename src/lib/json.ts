@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { JsonScanner } from './json-scanner.ts';
-import { inTurn } from './turns.ts';
+import { runCooperatively, type Worker } from './yielding.ts';
 
 // ES2026; TypeScript's library does not declare it yet.
 const rawJson = JSON as unknown as { rawJSON(literal: string): unknown };
@@ -205,18 +205,19 @@ export function parseInput(text: string, known: KnownMembers = {}): unknown {
 }
 
 /**
- * Does with a body what `parseInput` does with its text, in two turns of the event loop, since each step takes up to
+ * Does with a body what `parseInput` does with its text, in two turns of the worker, since each step takes up to
  * 20 ms of a megabyte. Throws what `refused` makes of a JsonError.
  */
 export async function readInput(
   bytes: Uint8Array,
   refused: (fault: JsonError) => Error,
+  worker: Worker | undefined,
   known: KnownMembers = {},
 ): Promise<unknown> {
   try {
     const text = decodeUtf8(bytes);
-    const value = await inTurn(() => parseJson(text, CALLER_LIMITS));
-    return await inTurn(() => withoutRepeats(text, value, known));
+    const value = await runCooperatively(() => parseJson(text, CALLER_LIMITS), worker);
+    return await runCooperatively(() => withoutRepeats(text, value, known), worker);
   } catch (error) {
     throw error instanceof JsonError ? refused(error) : error;
   }

@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
+import type { Worker } from '../lib/yielding.ts';
 import { pageTooLarge, type Refusal, serviceUnavailable } from './errors.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -262,7 +263,7 @@ function kindOf(key: string): AccountKind {
  * What a request holds, in bytes: of its head, its body, the values made of them, its subscription, its rows and its
  * response. It is charged to one account at a time.
  */
-export class HeldMemory {
+export class HeldMemory implements Worker {
   readonly #accounts: MemoryAccounts;
   #account: Account | undefined;
   #running = 0;
@@ -279,6 +280,8 @@ export class HeldMemory {
   rows = 0;
   /** Why the request was refused; undefined if it was not. */
   refusal: Refusal | undefined;
+  /** Why no more work is done for the request: it was refused, or its client has left. Undefined until then. */
+  stopped: Refusal | undefined;
   /** Ends the request, or what it currently does, when it is refused. */
   giveUp: ((refusal: Refusal) => void) | undefined;
 
@@ -305,6 +308,11 @@ export class HeldMemory {
       this.#deadline ??= setTimeout(() => this.#aborting?.abort(serviceUnavailable()), waitMs).unref();
     }
     return this.#aborting.signal;
+  }
+
+  /** The worker of what is done even when no client waits for it, such as an audit record. */
+  get unstoppable(): Worker {
+    return { key: this.key };
   }
 
   /** Opens another entry in the same account, for what is held longer or shorter than the request. */
@@ -406,10 +414,16 @@ export class HeldMemory {
     const account = this.#account;
     if (account) this.#accounts.retire(account, this);
     this.refusal = refusal;
+    this.stopped = refusal;
     account?.cancel(this);
     if (this.#running === 0) this.#leave();
     this.#aborting?.abort(refusal);
     this.giveUp?.(refusal);
+  }
+
+  /** Stops the work of the request at its next turn, because its client has left. */
+  leave(): void {
+    this.stopped ??= serviceUnavailable();
   }
 
   /**

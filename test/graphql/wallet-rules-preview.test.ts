@@ -237,6 +237,37 @@ describe('previewWallet', () => {
   });
 });
 
+describe('the price of a preview', () => {
+  const balances = (count: number) => Array.from({ length: count }, (_, at) => ({ ...LOW[0], field: `balance ${at}` }));
+
+  async function costOf(previews: number, facts: object, form = '$facts') {
+    const previewed = (_: unknown, at: number) =>
+      `a${at}: previewWallet(walletId: $id, facts: ${form}) { rules { name } }`;
+    const declared = form === '$facts' ? '$facts: PreviewFacts!' : '$balances: [BalanceInput!]!';
+    const query = `query ($id: ID!, ${declared}) { ${Array.from({ length: previews }, previewed).join(' ')} }`;
+    const { json } = await stand.query(query, { variables: { id: wallet, ...facts } });
+    return json.errors?.[0];
+  }
+
+  it('D6-26: one preview of a wallet by 1,000 balances is allowed, and 18 of it are too many', async () => {
+    const facts = { balances: balances(1_000) };
+    expect(await costOf(1, { facts })).toBeUndefined();
+    const error = await costOf(18, { facts });
+    expect(error.extensions.code).toBe('LIMIT_EXCEEDED');
+    expect(error.message).toMatch(
+      /^the cost is \d+; at most 5000 is allowed, of which previews cost 7200: preview fewer/,
+    );
+  });
+
+  it('D6-26: the most facts of one preview are allowed, and the price counts facts in any form', async () => {
+    const transfers = Array.from({ length: 10_000 }, () => transfer('1'));
+    expect(await costOf(1, { facts: { balances: balances(1_000), transfers } })).toBeUndefined();
+    expect((await costOf(2, { facts: { balances: [], transfers } })).message).toMatch(/preview fewer/);
+    expect(await costOf(18, { balances: balances(10) }, '{ balances: $balances }')).toBeUndefined();
+    expect((await costOf(18, { balances: balances(1_000) }, '{ balances: $balances }')).message).toMatch(/7200/);
+  });
+});
+
 describe('the digits of a number in variables', () => {
   const FORTY = '1234567890123456789012345678901234567890';
   const query =

@@ -135,7 +135,7 @@ it('D6-24: a body is parsed in one turn of the event loop, and searched for repe
     return JSON.parse(text);
   });
   const refused = ({ message }: JsonError) => new Error(message);
-  const reading = readInput(Buffer.from('{"a":1,"a":2}'), refused, { a: {} }).catch((error: Error) => error);
+  const reading = readInput(Buffer.from('{"a":1,"a":2}'), refused, undefined, { a: {} }).catch((error: Error) => error);
   const afterParsing = async () => {
     for (let steps = 0; steps < 50; steps += 1) await undefined;
     return 'parsed';

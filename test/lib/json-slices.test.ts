@@ -61,8 +61,8 @@ describe('JSON up to a number of bytes', () => {
     const text = JSON.stringify(page(200));
     const bytes = Buffer.byteLength(text);
     expect(bytes).toBeGreaterThan(1.5 * text.length);
-    expect(await limitedJson(page(200), bytes)).toBe(text);
-    expect(await limitedJson(page(200), bytes - 1)).toBeUndefined();
+    expect(await limitedJson(page(200), bytes, undefined)).toBe(text);
+    expect(await limitedJson(page(200), bytes - 1, undefined)).toBeUndefined();
   });
 
   it('lets other work run after each slice, and makes no more than the limit', async () => {
@@ -75,7 +75,7 @@ describe('JSON up to a number of bytes', () => {
     let pending = setImmediate(count);
     const stringify = vi.spyOn(JSON, 'stringify');
     const maxBytes = 20 * SLICE_LENGTH;
-    expect(await limitedJson(page(20_000), maxBytes)).toBeUndefined();
+    expect(await limitedJson(page(20_000), maxBytes, undefined)).toBeUndefined();
     const encoded = stringify.mock.results.reduce((sum, { value }) => sum + Buffer.byteLength(String(value)), 0);
     clearImmediate(pending);
     clearInterval(ticking);

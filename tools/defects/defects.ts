@@ -551,4 +551,25 @@ export const DEFECTS: readonly Defect[] = [
       "import { type Admin, type Consumer, type EachBatchPayload, type Kafka, KafkaJSProtocolError } from 'kafkajs';\nvoid KafkaJSProtocolError;",
     caughtBy: ['test/architecture/plain-node.test.ts'],
   },
+  {
+    name: 'turns: one queue serves all tenants',
+    file: 'src/lib/yielding.ts',
+    find: '  const queue = queues.get(worker.key);\n',
+    replacement: "  worker = { ...worker, key: '' };\n  const queue = queues.get(worker.key);\n",
+    caughtBy: ['test/lib/yielding.test.ts'],
+  },
+  {
+    name: 'turns: the work of a caller who has left goes on',
+    file: 'src/platform/held-memory.ts',
+    find: '    this.stopped ??= serviceUnavailable();\n',
+    replacement: '',
+    caughtBy: ['test/wallet-rules/preview-turns.test.ts'],
+  },
+  {
+    name: 'costs: a preview has the same price whatever its facts',
+    file: 'src/domain/wallet-rules/preview.service.ts',
+    find: '(FACTS_OF_NONE + facts)',
+    replacement: '(FACTS_OF_NONE + 0 * facts)',
+    caughtBy: ['test/graphql/wallet-rules-preview.test.ts'],
+  },
 ];

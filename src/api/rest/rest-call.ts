@@ -9,7 +9,7 @@ import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { sendPieces } from '../../gateway/exchange/responses.ts';
 import { isShort, jsonSlices } from '../../lib/json-slices.ts';
-import { inTurn } from '../../lib/turns.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
 import { invalidRequest } from '../../platform/errors.ts';
 
 interface Once<Input> {
@@ -37,7 +37,7 @@ export async function answerOnce<Input>(
 ): Promise<void> {
   const keyed = keyedRequest(req);
   const given = await jsonBody(req);
-  const input = await inTurn(() => parse(given));
+  const input = await runCooperatively(() => parse(given), exchangeOf(req).held);
   const run = () => work(input);
   const { status, headers, body } = await (keyed ? answers.respond(keyed, run, around) : around(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);

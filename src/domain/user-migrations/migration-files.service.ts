@@ -1,7 +1,8 @@
 import { isUuid } from '../../lib/input.ts';
-import { inTurn } from '../../lib/turns.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { heldMemory } from '../../platform/database/tenant-db.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 import { type ByteRange, CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
 import { MigrationPages, type MigrationTableRow } from './migration-pages.service.ts';
@@ -225,7 +226,7 @@ export class MigrationFiles {
     try {
       for await (const chunk of chunksOf(source)) {
         for (let from = 0; from < chunk.length; from += PIECE_BYTES) {
-          await inTurn(() => reading.push(chunk.subarray(from, from + PIECE_BYTES)));
+          await runCooperatively(() => reading.push(chunk.subarray(from, from + PIECE_BYTES)), heldMemory());
         }
         await writing;
         const created_at = new Date(this.#deps.nowMs()).toISOString();

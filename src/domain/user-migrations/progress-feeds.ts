@@ -1,6 +1,6 @@
 import type { Clock } from '../../events/streams/clock.ts';
 import { StreamStoppedError } from '../../events/streams/stream-errors.ts';
-import { inTurn } from '../../lib/turns.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
 import type { MigrationProgressRow } from './migration-files.service.ts';
 
 /**
@@ -169,7 +169,9 @@ export class ProgressFeeds {
     try {
       const row = await this.#deps.progress(feed.nodeId, feed.id);
       feed.isFailing = false;
-      for (const stream of [...feed.streams]) await inTurn(() => (row ? stream.offer(row) : stream.end()));
+      const worker = { key: feed.nodeId };
+      for (const stream of [...feed.streams])
+        await runCooperatively(() => (row ? stream.offer(row) : stream.end()), worker);
     } catch (error) {
       if (!feed.isFailing) this.#deps.onError(error);
       feed.isFailing = true;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
-import { inTurn } from '../../lib/turns.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
+import { heldMemory } from '../../platform/database/tenant-db.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 import {
   type BalanceIndex,
@@ -12,7 +13,7 @@ import {
   firstUnmet,
   indexOf,
 } from './evaluate.rules.ts';
-import { decimalTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
+import { decimalTextInput, MAX_LEAVES, walletRuleTextInput } from './wallet-rule.input.ts';
 import { contentOf, type WalletRulePages, type WalletRuleRow } from './wallet-rules.service.ts';
 
 const MAX_BALANCES = 1_000;
@@ -62,6 +63,16 @@ type PreviewInput = z.output<typeof previewInput>;
 const MAX_RULES = 500;
 const TOO_MANY_RULES = `the wallet has more than ${MAX_RULES} active rules: preview its rules one by one`;
 
+/** What every preview takes, such as reading the rules, in facts. */
+const FACTS_OF_NONE = 250;
+/** How many steps (a rule, a condition and a fact) cost as much as an object of a result. */
+const STEPS_OF_AN_OBJECT = 100_000;
+
+/** Returns what the preview of a wallet by so many facts costs at most, in objects of a result. */
+export function priceOfWalletPreview(facts: number): number {
+  return Math.ceil((MAX_RULES * MAX_LEAVES * (FACTS_OF_NONE + facts)) / STEPS_OF_AN_OBJECT);
+}
+
 /** A rule of a wallet, and whether it would fire. */
 export type PreviewedRule = Pick<WalletRuleRow, 'name' | 'type' | 'priority'> & {
   rule_id: string;
@@ -108,7 +119,10 @@ export class WalletRulePreviews {
     if (rows.length > MAX_RULES) throw new Refusal('page_too_large', { message: TOO_MANY_RULES });
     const facts = this.#factsOf(given);
     const balances = indexOf(facts.balances);
-    return { rules: await Promise.all(rows.map((row) => inTurn(() => previewOf(row, facts, balances)))) };
+    const held = heldMemory();
+    const rules: PreviewedRule[] = [];
+    for (const row of rows) rules.push(await runCooperatively(() => previewOf(row, facts, balances), held));
+    return { rules };
   }
 
   #factsOf({ balances, transfers, at }: PreviewFacts): Facts {

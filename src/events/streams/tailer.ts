@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { inTurn } from '../../lib/turns.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
 import { outsideRequest } from '../../platform/database/tenant-db.ts';
 import type { Clock } from './clock.ts';
 import type { LoggedEvent } from './event-log.ts';
@@ -215,7 +215,7 @@ class NodeTailer {
   async #hand(events: readonly LoggedEvent[], upTo: bigint): Promise<void> {
     this.#position = upTo;
     for (const subscriber of this.#subscribers) {
-      const handed = inTurn(() => subscriber.receive(events));
+      const handed = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
       if (handed) await handed;
     }
     if (this.#ofTransactions.size === 0) return;

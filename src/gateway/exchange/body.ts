@@ -92,7 +92,8 @@ export async function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMem
   if (!isJsonType(exchange.req.headers['content-type'])) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
-  const value = await readInput(bytes, ({ message }) => invalidRequest([{ path: '', message }]), known);
+  const refused = ({ message }: Error) => invalidRequest([{ path: '', message }]);
+  const value = await readInput(bytes, refused, exchange.held, known);
   exchange.held?.charge(heapWeight(value));
   exchange.audit.isBodyJson = true;
   return value;

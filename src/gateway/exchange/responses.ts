@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
+import { heldMemory } from '../../platform/database/tenant-db.ts';
 import { invalidRequest, Refusal } from '../../platform/errors.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import { announcesBody } from './capture.ts';
@@ -55,7 +57,7 @@ export function lingerOnClose({ req, res }: Exchange): void {
 const MAX_PAUSE_MS = 60_000;
 
 /**
- * Sends the body of a response in pieces. The event loop runs other work after each, and the next one is made only when
+ * Sends the body of a response in pieces. The event loop runs other work after each, other callers have their turns, and the next one is made only when
  * the connection has room for it, so that a client that reads slowly holds no more than one. A client that stops
  * reading is disconnected, because the rows of the response count against its tenant.
  */
@@ -64,6 +66,7 @@ export async function sendPieces(res: ServerResponse, pieces: Iterable<string | 
   for (const piece of pieces) {
     if (!res.write(piece)) await roomIn(res);
     await nextTick();
+    await runCooperatively(() => undefined, heldMemory()?.unstoppable);
     if (res.destroyed) return;
   }
   res.end();

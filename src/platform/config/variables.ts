@@ -258,7 +258,8 @@ const features = {
     role: 'gateway',
   }),
   GRAPHQL_MAX_COST: about(atLeastOne.default(5000), {
-    description: 'maximum number of objects that an operation or a batch may request; each count of rows counts as 200',
+    description:
+      'maximum number of objects that an operation or a batch may request; each count of rows counts as 200, a wallet preview by 1,000 balances as 400',
     role: 'gateway',
   }),
   GRAPHQL_PERSISTED: about(z.enum(['off', 'allow', 'only'], 'off, allow or only').default('off'), {

@@ -20,7 +20,7 @@ import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audi
 import type { Clock } from '../../../events/streams/clock.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
-import { inTurn } from '../../../lib/turns.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
 import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
@@ -92,7 +92,10 @@ export function createEngine({
 async function executed(args: ExecutionArgs, operations: Pick<CompiledOperations, 'run'>): Promise<ExecutionResult> {
   const contextValue = freshContext(args.contextValue as GraphqlContext);
   try {
-    return await inTurn(() => operations.run({ ...args, contextValue }));
+    return await runCooperatively(() => operations.run({ ...args, contextValue }), heldMemory());
+  } catch (cause) {
+    // On a WebSocket, what is thrown closes the socket.
+    return { errors: [new GraphQLError('the operation failed', { cause })] };
   } finally {
     contextValue.perOperation.clear();
   }

@@ -4,7 +4,7 @@ import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { isShort, limitedJson, SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
-import { inTurn } from '../../../lib/turns.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
 import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
@@ -131,9 +131,11 @@ export class ErrorMask {
   ): Promise<MaskedResult> {
     const { errors: given, ...rest } = result;
     const logged = new Set<unknown>();
+    const held = heldMemory();
     if (maxBytes > SHORT_BYTES && isShort(rest) && isShort(given?.map(weighed))) {
       if (!given) return result;
-      return inTurn(() => ({ ...result, errors: given.map((error) => this.error(error, recipient, logged)) }));
+      const masked = () => ({ ...result, errors: given.map((error) => this.error(error, recipient, logged)) });
+      return runCooperatively(masked, held?.unstoppable);
     }
     const errors: GraphQLError[] = [];
     let bytes = 0;
@@ -143,12 +145,12 @@ export class ErrorMask {
       bytes += masked.message.length + ERROR_LENGTH;
       if (bytes > maxBytes) return pageTooLarge();
       await nextTick();
+      await runCooperatively(() => undefined, held?.unstoppable);
     }
     const masked = given ? { ...result, errors } : { ...result };
     const whole = given ? { ...masked, errors: errors.map(formatted) } : masked;
-    const held = heldMemory();
     try {
-      const text = await limitedJson(whole, maxBytes, (bytes) => held?.raiseTo(bytes));
+      const text = await limitedJson(whole, maxBytes, held, (bytes) => held?.raiseTo(bytes));
       return text === undefined ? pageTooLarge() : { ...masked, stringify: () => text };
     } catch (error) {
       return { data: null, errors: [this.error(error, recipient, logged)] };

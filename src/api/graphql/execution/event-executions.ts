@@ -4,7 +4,7 @@ import { OVERLOAD_MAX_MS } from '../../../events/streams/event-log.ts';
 import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
 import { backoffMs } from '../../../lib/backoff.ts';
 import { Semaphore } from '../../../lib/semaphore.ts';
-import { inTurn } from '../../../lib/turns.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
 import { isOverloaded, type SharedResults } from './shared-results.ts';
 
 /** How many events that are not shared are executed at once for each tenant. */
@@ -59,6 +59,7 @@ export class EventExecutions {
     execute: () => Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
     const { signal = NEVER } = source;
+    const worker = { key: nodeId };
     const givesUpAtMs = this.#clock.nowMs() + OVERLOAD_MAX_MS;
     const giveUpInTime = () => {
       if (this.#clock.nowMs() >= givesUpAtMs) throw new SlowConsumerError();
@@ -66,9 +67,9 @@ export class EventExecutions {
     const own = async () => {
       // Those who have waited as long end together.
       if (this.#refused.has(nodeId)) giveUpInTime();
-      return inTurn(() => this.#results.own(event, execute()));
+      return runCooperatively(() => this.#results.own(event, execute()), worker);
     };
-    const shared = () => inTurn(() => this.#results.shared(event, key, execute));
+    const shared = () => runCooperatively(() => this.#results.shared(event, key, execute), worker);
     for (let failures = 1; ; failures += 1) {
       const result = await (source.isOwn?.(event) ? this.#own.run(nodeId, own, signal) : shared());
       if (!isOverloaded(result)) {

@@ -7,6 +7,7 @@ import {
   type StoredResponse,
 } from '../../../domain/idempotency/idempotent-responses.ts';
 import { limitedJson } from '../../../lib/json-slices.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { callerOf, type GraphqlContext, type GraphqlServices } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
 import { badRequest, rootFieldsOf } from './documents.ts';
@@ -59,7 +60,7 @@ export async function executedOnce(
   let refused: MaskedResult | undefined;
   async function work(): Promise<StoredResponse> {
     const result = await execute(args);
-    const body = await limitedJson(result, MAX_RESULT_BYTES);
+    const body = await limitedJson(result, MAX_RESULT_BYTES, heldMemory());
     const isRefused = result.errors !== undefined || callerOf(context).isRefused;
     if (body !== undefined && !isRefused) return { status: 200, headers: {}, body };
     refused = body === undefined ? pageTooLarge() : result.errors ? { ...result, data: null } : result;

@@ -132,7 +132,7 @@ export class SharedResults {
     const result = await executed;
     if (isOverloaded(result)) return result;
     if (result.errors || isShort(result)) return this.#encoded(event, result);
-    const text = await limitedJson(result, MAX_RESULT_BYTES, holdText);
+    const text = await limitedJson(result, MAX_RESULT_BYTES, heldMemory()?.unstoppable, holdText);
     return text === undefined ? this.#encoded(event, pageTooLarge()) : this.#encoded(event, result, text);
   }
 

@@ -6,7 +6,7 @@ import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
-import { inTurn } from '../../../lib/turns.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
 import { holdText, ownBytes, sharedOf } from './shared-results.ts';
 
@@ -208,7 +208,7 @@ export class SseStreams {
   }
 
   async #ping(): Promise<void> {
-    for (const stream of this.#open.values()) await inTurn(() => stream.ping());
+    for (const stream of this.#open.values()) await runCooperatively(() => stream.ping(), undefined);
   }
 
   #leave(exchange: Exchange): void {

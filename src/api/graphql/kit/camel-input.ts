@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { camelName } from '../../../lib/camel-name.ts';
 import { issuesIn } from '../../../lib/input.ts';
 import { ExactNumber } from '../../../lib/json.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 
 /** The member whose value is JSON and keeps the REST names inside. */
 const JSON_MEMBER = 'ruleLogic';
@@ -29,10 +31,11 @@ type TypeOf<Output> = Output extends (infer Item)[] ? [InputRef<Item>] : InputRe
 /**
  * Returns the options of a required argument that the zod plugin parses with an input schema with REST names. The
  * resolver gets the output of `schema`, in which the plugin then looks for the required input objects of `type`: the
- * name of such a member must be the same in REST.
+ * name of such a member must be the same in REST. Each argument is parsed in a turn of the caller.
  */
 export function parsedArgument<Schema extends z.ZodType>(type: InputRef | [InputRef], schema: Schema) {
-  const options = { required: true, validate: { schema: camelInput(schema) } } as const;
+  const inTurn = z.unknown().transform((given) => runCooperatively(() => given, heldMemory()));
+  const options = { required: true, validate: { schema: inTurn.pipe(camelInput(schema)) } } as const;
   return { ...options, type: type as TypeOf<z.output<Schema>> };
 }
 

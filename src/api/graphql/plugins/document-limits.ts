@@ -16,8 +16,10 @@ import {
   type OperationDefinitionNode,
   type SelectionNode,
   type SelectionSetNode,
+  type ValueNode,
   visit,
 } from 'graphql';
+import { priceOfWalletPreview } from '../../../domain/wallet-rules/preview.service.ts';
 import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
@@ -34,6 +36,10 @@ const MAX_INTROSPECTIONS = 5;
 /** The fields that count rows, and the cost of one, in objects. */
 const COUNTS: ReadonlySet<string> = new Set(['totalCount', 'totalCountAtLeast', 'transactionStats']);
 const COST_OF_A_COUNT = 200;
+
+/** The prices of the fields that do more work for more members of the lists in their arguments, in objects. */
+const PRICES: ReadonlyMap<string, (members: number) => number> = new Map([['previewWallet', priceOfWalletPreview]]);
+const CHEAPER = 'preview fewer wallets in one operation, or with fewer balances and transfers';
 
 /** The maximum number of members of an object in the variables; no input type has as many. */
 const MAX_MEMBERS = 1_000;
@@ -108,7 +114,8 @@ function costOf(measured: Measure, maxCost: number): number {
     throw limitError(`first or last is ${size}; 0 to ${MAX_PAGE_SIZE} is allowed`);
   }
   const cost = measured.cost + COST_OF_A_COUNT * measured.counts;
-  if (cost > maxCost) throw limitError(`the cost is ${cost}; at most ${maxCost} is allowed`);
+  const advice = measured.priced ? `, of which previews cost ${measured.priced}: ${CHEAPER}` : '';
+  if (cost > maxCost) throw limitError(`the cost is ${cost}; at most ${maxCost} is allowed${advice}`);
   return cost;
 }
 
@@ -122,6 +129,8 @@ interface Walk {
   schema: GraphQLSchema;
   fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   variables: Variables;
+  /** The numbers of members of the lists in variables that were counted. */
+  members: Map<string, number>;
   /**
    * The measures of fragments, each computed once: a document of nested spreads would otherwise take exponential time.
    */
@@ -140,9 +149,11 @@ const NOTHING = {
   introspections: 0,
   /**
    * The maximum number of objects in the result, in which a list counts as many as its `first` or `last`, plus one for
-   * every four members of the lists in a variable, wherever the variable is used.
+   * every four members of the lists in a variable, wherever the variable is used, or the price of the field.
    */
   cost: 0,
+  /** Of this cost, the prices of fields that have one. */
+  priced: 0,
   /** The number of fields that count. Below a list a field counts once, because one statement counts for all rows. */
   counts: 0,
   /** The largest `first` or `last`, and the smallest. */
@@ -168,7 +179,7 @@ function measure(
     defaultValue?.kind === Kind.INT ? [[variable.name.value, Number(defaultValue.value)]] : [],
   );
   const variables = { ...Object.fromEntries(defaults), ...given };
-  const walk: Walk = { schema, fragments: fragmentsOf(document), variables, measured: new Map() };
+  const walk: Walk = { schema, fragments: fragmentsOf(document), variables, members: new Map(), measured: new Map() };
   const asked = ofSelections(walk, selectionSet, schema.getRootType(operation.operation) ?? undefined);
   return [operation, ...variableDefinitions].reduce(plusDirectives, asked);
 }
@@ -208,7 +219,9 @@ function ofFragment(walk: Walk, name: string): Measure {
 function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | undefined): Measure {
   const name = node.name.value;
   const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined;
-  const { pages, brought } = argumentsOf(walk, node, field);
+  const { pages, members } = argumentsOf(walk, node, field);
+  const priced = PRICES.get(name)?.(members) ?? 0;
+  const brought = Math.max(priced, Math.floor(members / MEMBERS_OF_AN_OBJECT));
   const own: Measure = {
     ...NOTHING,
     depth: 1,
@@ -216,6 +229,7 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
     introspections: INTROSPECTION.has(name) ? 1 : 0,
     counts: COUNTS.has(name) ? 1 : 0,
     cost: brought,
+    priced,
     largestPage: Math.max(0, ...pages),
     smallestPage: Math.min(0, ...pages),
   };
@@ -228,20 +242,35 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
 }
 
 /**
- * Returns the page sizes in the arguments of a field, if the schema has that field, and the number of objects that its
- * variables bring.
+ * Returns the page sizes in the arguments of a field, if the schema has that field, and the number of members of the
+ * lists in them.
  */
-function argumentsOf({ variables }: Walk, node: FieldNode, field: GraphQLField<unknown, unknown> | undefined) {
+function argumentsOf(walk: Walk, node: FieldNode, field: GraphQLField<unknown, unknown> | undefined) {
   const pages: number[] = [];
-  let brought = 0;
+  let members = 0;
   for (const { name, value } of node.arguments ?? []) {
-    const given = value.kind === Kind.VARIABLE ? variables[value.name.value] : undefined;
-    brought += Math.floor(membersOfLists(given) / MEMBERS_OF_AN_OBJECT);
+    const given = value.kind === Kind.VARIABLE ? walk.variables[value.name.value] : undefined;
+    members += membersIn(walk, value);
     const size = value.kind === Kind.INT ? Number(value.value) : given;
     const isPage = field && (name.value === 'first' || name.value === 'last');
     if (isPage && typeof size === 'number' && !Number.isNaN(size)) pages.push(size);
   }
-  return { pages, brought };
+  return { pages, members };
+}
+
+/** Returns the number of members of all lists in a value, those of its variables included. */
+function membersIn(walk: Walk, value: ValueNode): number {
+  if (value.kind === Kind.VARIABLE) return membersOfVariable(walk, value.name.value);
+  const isList = value.kind === Kind.LIST;
+  const fields = value.kind === Kind.OBJECT ? value.fields : [];
+  const inner = isList ? value.values : fields.map((field) => field.value);
+  return inner.reduce((total, one) => total + membersIn(walk, one), isList ? inner.length : 0);
+}
+
+function membersOfVariable({ variables, members }: Walk, name: string): number {
+  const count = members.get(name) ?? membersOfLists(variables[name]);
+  members.set(name, count);
+  return count;
 }
 
 function typeOf({ schema }: Walk, condition: NamedTypeNode | undefined): GraphQLCompositeType | undefined {
@@ -260,6 +289,7 @@ function plus(a: Measure, b: Measure): Measure {
     directives: a.directives + b.directives,
     introspections: a.introspections + b.introspections,
     cost: a.cost + b.cost,
+    priced: a.priced + b.priced,
     counts: a.counts + b.counts,
     largestPage: Math.max(a.largestPage, b.largestPage),
     smallestPage: Math.min(a.smallestPage, b.smallestPage),

@@ -13,7 +13,8 @@ import {
   parseInput,
   readInput,
 } from '../../../lib/json.ts';
-import { inTurn } from '../../../lib/turns.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
+import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest, Refusal } from '../../../platform/errors.ts';
 import { acceptedTypes } from '../execution/accepted-types.ts';
 import { badRequest, limitError } from '../execution/documents.ts';
@@ -61,8 +62,8 @@ export function useHttpRequests(
         return params;
       });
     },
-    // Operations of a batch and of other requests run in round robin.
-    onParams: () => inTurn(() => undefined),
+    // Each operation of a batch has a turn.
+    onParams: () => runCooperatively(() => undefined, heldMemory()),
     onValidate({ params: { documentAST }, context: { form, params } }) {
       if (!form) return;
       const operation = getOperationAST(documentAST, params.operationName);
@@ -154,6 +155,7 @@ async function parseParams(body: Buffer): Promise<GraphQLParams | GraphQLParams[
   const params = (await readInput(
     body,
     (fault) => (fault instanceof JsonLimitError ? limitError : badRequest)(`the body ${fault.message}`),
+    heldMemory(),
     KNOWN_MEMBERS,
   )) as GraphQLParams | GraphQLParams[];
   // A number is an object here, which holds it exactly; Yoga refuses all other values that are not objects.

@@ -15,9 +15,10 @@ import type { AuditedOperation, Exchange } from '../../../gateway/exchange/excha
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { isObject } from '../../../lib/json.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
-import { inTurn } from '../../../lib/turns.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
 import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { auditSpoolFull, Refusal } from '../../../platform/errors.ts';
+import type { HeldMemory } from '../../../platform/held-memory.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
 import { holdText, once, sharedOf } from '../execution/shared-results.ts';
@@ -70,8 +71,11 @@ export class SocketOperations {
   readonly #exchange: Exchange;
   readonly #audit: OperationAudit;
   readonly #open = new Map<string, OpenOperation>();
-  /** The ids of operations that wait for a result: queries and mutations, and subscriptions that have not begun yet. */
-  readonly #waiting = new Set<string>();
+  /**
+   * What the operations hold that wait for a result, by their ids: queries and mutations, and subscriptions that have
+   * not begun yet.
+   */
+  readonly #waiting = new Map<string, HeldMemory | undefined>();
   #none = Promise.withResolvers<void>();
 
   constructor(exchange: Exchange, audit: OperationAudit) {
@@ -82,7 +86,7 @@ export class SocketOperations {
   /** Begins an operation; returns false if it must be refused because it could not be recorded. */
   begin(id: string, principal: Principal, params: SubscribePayload): boolean {
     const isUnrecordable = this.#audit.isAuditFull();
-    this.#waiting.add(id);
+    this.#waiting.set(id, heldMemory());
     this.#open.set(id, {
       exchange: this.#exchange,
       principal,
@@ -138,6 +142,11 @@ export class SocketOperations {
     if (!this.#waiting.delete(id) || this.#waiting.size > 0) return;
     this.#none.resolve();
     this.#none = Promise.withResolvers();
+  }
+
+  /** Stops the work of the operation that its client has ended, or of all because the client has left. */
+  left(id?: unknown): void {
+    for (const [waiting, held] of this.#waiting) if (id === undefined || id === waiting) held?.leave();
   }
 
   /** Resolves when the results of all waiting operations have been handed to the socket. */
@@ -214,7 +223,11 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
       if (BEYOND_LIMITS in payload) return [limitError(`the message ${payload[BEYOND_LIMITS]}`)];
-      return prepare(deps, context.extra, { id, principal, payload });
+      const prepared = await prepare(deps, context.extra, { id, principal, payload });
+      // The protocol reports no error of an operation that its client has ended.
+      if (Array.isArray(prepared) && !(id in context.subscriptions))
+        await operations.refused(id, prepared.map(formatted));
+      return prepared;
     },
     execute: async (args) => {
       const { execute } = (args as Running).enveloped;
@@ -235,7 +248,8 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
       return formattedErrors;
     },
     // A socket that closes ends all of its operations.
-    onComplete: ({ extra }, id) => inTurn(() => extra.operations.end(id)),
+    onComplete: ({ extra: { operations, exchange } }, id) =>
+      runCooperatively(() => operations.end(id), exchange.held?.unstoppable),
   });
 }
 
@@ -282,7 +296,7 @@ async function prepare(
   try {
     persisted.complete(payload);
     const contextValue = await enveloped.contextFactory();
-    return await inTurn(() => {
+    return await runCooperatively(() => {
       const document = enveloped.parse(payload.query);
       if (!getOperationAST(document, payload.operationName)) return [unresolved()];
       const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
@@ -291,7 +305,7 @@ async function prepare(
       const { schema } = enveloped;
       const running: Running = { id, enveloped, extra, schema, document, operationName, variableValues, contextValue };
       return running;
-    });
+    }, heldMemory());
   } catch (error) {
     if (error instanceof InvalidTokenError && error.details.reason !== 'another_class') {
       // The error is recorded, but no longer sent.

@@ -7,7 +7,7 @@ import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { JsonLimitError, type KnownMembers, parseInput, textsIn } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
-import { inTurn } from '../../../lib/turns.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
@@ -185,13 +185,15 @@ export class GraphqlSockets {
             // Nothing more is read until the message is processed.
             socket.pause();
             const held = exchange.held?.apart();
-            const handled = inTurn(() => {
+            const handled = runCooperatively(() => {
               if (!slowDown()) socket.resume();
               const text = String(data);
               const message = messageOf(text);
+              const { type, id } = Object(message);
+              if (type === 'complete') operations.left(id);
               held?.charge(MESSAGE_BYTES + textWeight(text) + heapWeight(message));
               return held ? inRequest(held, () => handle(message)) : handle(message);
-            });
+            }, held);
             const failed = (err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
               socket.close(INTERNAL_ERROR, 'Internal server error');
@@ -212,7 +214,8 @@ export class GraphqlSockets {
         clearInterval(this.#pings);
         this.#pings = undefined;
       }
-      void inTurn(() => closed(code, String(reason)));
+      operations.left();
+      void runCooperatively(() => closed(code, String(reason)), exchange.held?.unstoppable);
       exchange.audit.capture.finish();
     });
     this.#answered.add(socket);
@@ -222,7 +225,7 @@ export class GraphqlSockets {
 
   async #ping(): Promise<void> {
     for (const socket of this.#server.clients) {
-      await inTurn(() => (this.#answered.delete(socket) ? socket.ping() : socket.terminate()));
+      await runCooperatively(() => (this.#answered.delete(socket) ? socket.ping() : socket.terminate()), undefined);
     }
   }
 }

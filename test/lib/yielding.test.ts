@@ -1,0 +1,99 @@
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { runCooperatively, type Worker } from '../../src/lib/yielding.ts';
+
+let nowMs = 0;
+beforeEach(async () => {
+  await nextIteration();
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+});
+afterEach(() => vi.restoreAllMocks());
+
+/** Does a piece of work that takes so many milliseconds. */
+const takes = (ms: number) => {
+  nowMs += ms;
+};
+
+const workerOf = (key: string): Worker => ({ key });
+
+/** Does pieces of work, one after the other, and notes the worker of each. */
+async function loop(ran: string[], worker: Worker, { pieces, ms }: { pieces: number; ms: number }): Promise<void> {
+  for (let count = 0; count < pieces; count += 1) {
+    await runCooperatively(() => {
+      ran.push(worker.key);
+      takes(ms);
+    }, worker);
+  }
+}
+
+/** Returns the workers in the order of their slices: pieces of one worker that follow each other are one slice. */
+const slicesOf = (ran: readonly string[]) => ran.filter((worker, at) => worker !== ran[at - 1]).join('');
+
+it('D6-24: work runs at once, and gives its result or error, as long as no other has run for long', async () => {
+  expect(runCooperatively(() => 'done', undefined)).toBe('done');
+  expect(() => runCooperatively(() => raise('failed'), undefined)).toThrow('failed');
+  takes(10);
+  await expect(runCooperatively(async () => 'done', undefined)).resolves.toBe('done');
+  takes(10);
+  await expect(runCooperatively(() => raise('failed'), undefined)).rejects.toThrow('failed');
+});
+
+it('D6-24: whatever comes at once, the event loop goes round after at most 5 ms of it, in the order of its coming', async () => {
+  const ran: number[] = [];
+  const perIteration: number[] = [];
+  const work = Array.from({ length: 40 }, (_, at) =>
+    runCooperatively(() => {
+      ran.push(at);
+      takes(1);
+    }, undefined),
+  );
+  for (let seen = 0; ran.length < 40; seen = ran.length) {
+    await nextIteration();
+    perIteration.push(ran.length - seen);
+  }
+  await Promise.all(work);
+  expect(ran).toEqual(ran.toSorted((one, other) => one - other));
+  expect(Math.max(...perIteration)).toBeLessThanOrEqual(10);
+  expect(perIteration.length).toBeGreaterThanOrEqual(4);
+});
+
+it('D6-26: three workers that always have more to do take turns of one slice each', async () => {
+  const ran: string[] = [];
+  await Promise.all(['a', 'b', 'c'].map((key) => loop(ran, workerOf(key), { pieces: 30, ms: 1 })));
+  expect(slicesOf(ran)).toMatch(/^(?:abc){6,8}a?b?$/);
+});
+
+it('D6-26: a worker with 18 jobs has one slice in each round, as a worker with one job has', async () => {
+  const ran: string[] = [];
+  const many = Array.from({ length: 18 }, () => loop(ran, workerOf('a'), { pieces: 10, ms: 1 }));
+  await Promise.all([...many, loop(ran, workerOf('b'), { pieces: 30, ms: 1 })]);
+  expect(slicesOf(ran)).toMatch(/^(?:ab){6,8}a$/);
+});
+
+it('D6-26: work that fits its first slice does not wait for that of workers that had theirs', async () => {
+  const ran: string[] = [];
+  const long = loop(ran, workerOf('a'), { pieces: 10, ms: 6 });
+  // The slice that workers without a place in the round share has begun anew.
+  await nextIteration();
+  await nextIteration();
+  expect(runCooperatively(() => 'at once', workerOf('b'))).toBe('at once');
+  expect(runCooperatively(() => 'later', workerOf('a'))).toBeInstanceOf(Promise);
+  await long;
+});
+
+it('D6-26: work of a worker that has stopped is not done in its next turn, and fails with the reason', async () => {
+  const ran: string[] = [];
+  const worker: { key: string; stopped?: Error } = { key: 'a' };
+  const leaving = Array.from({ length: 18 }, () => loop(ran, worker, { pieces: 30, ms: 6 }));
+  const settled = Promise.allSettled([...leaving, loop(ran, workerOf('a'), { pieces: 2, ms: 6 })]);
+  worker.stopped = new Error('the client has left');
+  const results = await settled;
+  expect(results.map(({ status }) => status)).toEqual([...Array(18).fill('rejected'), 'fulfilled']);
+  expect(results[0]).toMatchObject({ reason: worker.stopped });
+  // The piece that ran at once, and the two of the other request.
+  expect(ran).toHaveLength(3);
+});
+
+function raise(message: string): never {
+  throw new Error(message);
+}
