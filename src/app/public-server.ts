@@ -24,8 +24,8 @@ import { Gateway, ingress } from '../gateway/gateway.ts';
 import type { Upstreams } from '../gateway/proxy/upstreams.ts';
 import { EndpointTable, Services } from '../gateway/routing.ts';
 import { secretsOf } from '../platform/config/secrets.ts';
-import { inRequest } from '../platform/database/tenant-db.ts';
 import { forbidden } from '../platform/errors.ts';
+import { inRequest } from '../platform/waiting-request.ts';
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 

@@ -1,7 +1,7 @@
 import { isUuid } from '../lib/input.ts';
 import { parsedOrNone } from '../lib/json.ts';
 import type { Db } from '../platform/database/database.ts';
-import { outsideRequest } from '../platform/database/tenant-db.ts';
+import { outsideRequest } from '../platform/waiting-request.ts';
 import { type AuditChain, CHAIN_FORMAT, type ChainHead, NO_HASH, placeOf } from './audit-chain.ts';
 import { isChainedLine } from './audit-record.ts';
 import type { AuditSeals } from './seals.ts';

@@ -1,7 +1,7 @@
 import { createPublicKey, hash, type KeyObject, sign } from 'node:crypto';
 import { z } from 'zod';
 import type { Db } from '../platform/database/database.ts';
-import { outsideRequest } from '../platform/database/tenant-db.ts';
+import { outsideRequest } from '../platform/waiting-request.ts';
 import { CHAIN_FORMAT, NO_HASH } from './audit-chain.ts';
 
 const chain = z.guid();

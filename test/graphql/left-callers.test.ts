@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { WalletRulePreviews } from '../../src/domain/wallet-rules/preview.service.ts';
 import { runCooperatively } from '../../src/lib/yielding.ts';
-import { heldMemory } from '../../src/platform/database/tenant-db.ts';
+import { heldMemory } from '../../src/platform/waiting-request.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStand, until } from '../support/graphql/stand.ts';
 

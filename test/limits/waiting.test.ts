@@ -5,9 +5,9 @@ import {
   MAX_WAITING_SIGN_INS,
 } from '../../src/access/token-endpoint/console-sessions.ts';
 import { MAX_WAITING_MIGRATIONS } from '../../src/domain/user-migrations/user-migrations.service.ts';
-import { inRequest } from '../../src/platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { MemoryAccounts } from '../../src/platform/held-memory.ts';
+import { inRequest } from '../../src/platform/waiting-request.ts';
 import { usePortcullis } from '../support/harness.ts';
 
 const UNAVAILABLE = { code: 'service_unavailable', details: { retryAfterSeconds: 1 } };

@@ -2,8 +2,8 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WalletRulePreviews } from '../../src/domain/wallet-rules/preview.service.ts';
 import type { WalletRuleRow } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
-import { inRequest } from '../../src/platform/database/tenant-db.ts';
 import { MemoryAccounts } from '../../src/platform/held-memory.ts';
+import { inRequest } from '../../src/platform/waiting-request.ts';
 
 const RULES = 500;
 const FACTS = { balances: [], transfers: [], at: { seconds: 0n, nanos: 0 } };

@@ -1,9 +1,9 @@
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { passwordsAtOnce } from '../../lib/thread-pool.ts';
-import { requestSignal } from '../../platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { MAX_WAIT_MS } from '../../platform/held-memory.ts';
+import { requestSignal } from '../../platform/waiting-request.ts';
 
 export const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;

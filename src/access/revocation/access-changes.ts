@@ -1,8 +1,8 @@
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { outsideRequest } from '../../platform/database/tenant-db.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
+import { outsideRequest } from '../../platform/waiting-request.ts';
 
 /** The subscriber to revocations. */
 interface Follow {

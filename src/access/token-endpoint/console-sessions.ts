@@ -1,7 +1,7 @@
 import { callerAddress } from '../../lib/ip-address.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
-import { requestSignal } from '../../platform/database/tenant-db.ts';
 import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
+import { requestSignal } from '../../platform/waiting-request.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Throttle } from '../limits/throttle.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';

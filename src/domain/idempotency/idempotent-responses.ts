@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { notedIds, noteUsers } from '../../audit/noted-users.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { requestSignal } from '../../platform/database/tenant-db.ts';
 import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
+import { requestSignal } from '../../platform/waiting-request.ts';
 
 /** The scope of an idempotency key: the requests of one caller with one method and path. */
 interface KeyScope {

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
-import { heldMemory } from '../../platform/database/tenant-db.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
+import { heldMemory } from '../../platform/waiting-request.ts';
 import {
   type BalanceIndex,
   type Evaluation,

@@ -1,4 +1,4 @@
-import { heldMemory, inRequest } from '../../platform/database/tenant-db.ts';
+import { heldMemory, inRequest } from '../../platform/waiting-request.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { EventLog, LoggedEvent } from './event-log.ts';
 import { FIRST_EVENTS, hasMore, PAGE_EVENTS, RetryingLog } from './event-log.ts';

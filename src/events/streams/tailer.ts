@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { runCooperatively } from '../../lib/yielding.ts';
-import { outsideRequest } from '../../platform/database/tenant-db.ts';
+import { outsideRequest } from '../../platform/waiting-request.ts';
 import type { Clock } from './clock.ts';
 import type { LoggedEvent } from './event-log.ts';
 import { hasMore, type RetryingLog } from './event-log.ts';

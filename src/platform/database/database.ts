@@ -12,6 +12,7 @@ import type { Tables } from '../../tables/tables.ts';
 import { TENANT_TABLES } from '../../tables/tenant-tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
 import { MAX_WAIT_MS } from '../held-memory.ts';
+import { heldMemory, requestSignal } from '../waiting-request.ts';
 import type { TableScopes } from './node-scope.ts';
 import {
   closeDeadConnections,
@@ -23,7 +24,7 @@ import {
   type ServerPool,
 } from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
-import { type CopyInto, heldMemory, requestOf, requestSignal, TenantDb } from './tenant-db.ts';
+import { type CopyInto, requestOf, TenantDb } from './tenant-db.ts';
 
 /** What services that read or write rows by the time depend on. */
 export interface DbAndClock {

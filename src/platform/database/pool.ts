@@ -4,9 +4,10 @@ import { from } from 'pg-copy-streams';
 import type { Metric } from 'prom-client';
 import { durations, gauge, gauges } from '../../lib/meters.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
+import type { WaitingRequest } from '../waiting-request.ts';
 import { READ_ONLY, type ServerConnection, type ServerWatch } from './server-watch.ts';
 import { sqlState } from './sql-state.ts';
-import type { StatementConnection, StatementPool, WaitingRequest } from './tenant-db.ts';
+import type { StatementConnection, StatementPool } from './tenant-db.ts';
 
 type Query = (text: unknown, ...rest: unknown[]) => unknown;
 

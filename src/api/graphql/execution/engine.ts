@@ -21,7 +21,7 @@ import type { Clock } from '../../../events/streams/clock.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { heldMemory } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/waiting-request.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { EventExecutions, type EventSource } from './event-executions.ts';

@@ -5,8 +5,8 @@ import { isShort, limitedJson, SLICE_LENGTH } from '../../../lib/json-slices.ts'
 import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { Refusal, type RefusalCode } from '../../../platform/errors.ts';
+import { heldMemory } from '../../../platform/waiting-request.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 
 const SYNTAX_ERROR = 'Syntax Error: ';

@@ -7,7 +7,7 @@ import {
   type StoredResponse,
 } from '../../../domain/idempotency/idempotent-responses.ts';
 import { limitedJson } from '../../../lib/json-slices.ts';
-import { heldMemory } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/waiting-request.ts';
 import { callerOf, type GraphqlContext, type GraphqlServices } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
 import { badRequest, rootFieldsOf } from './documents.ts';

@@ -11,8 +11,8 @@ import {
 import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { isShort, limitedJson } from '../../../lib/json-slices.ts';
-import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { isOverload } from '../../../platform/errors.ts';
+import { heldMemory } from '../../../platform/waiting-request.ts';
 import type { SharedPrincipal } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
 import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';

@@ -4,7 +4,7 @@ import { camelName } from '../../../lib/camel-name.ts';
 import { issuesIn } from '../../../lib/input.ts';
 import { ExactNumber } from '../../../lib/json.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { heldMemory } from '../../../platform/database/tenant-db.ts';
+import { heldMemory } from '../../../platform/waiting-request.ts';
 
 /** The member whose value is JSON and keeps the REST names inside. */
 const JSON_MEMBER = 'ruleLogic';

@@ -14,8 +14,8 @@ import {
   readInput,
 } from '../../../lib/json.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { heldMemory } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest, Refusal } from '../../../platform/errors.ts';
+import { heldMemory } from '../../../platform/waiting-request.ts';
 import { acceptedTypes } from '../execution/accepted-types.ts';
 import { badRequest, limitError } from '../execution/documents.ts';
 import { bringsForm } from '../execution/form-type.ts';

@@ -8,8 +8,8 @@ import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { JsonLimitError, type KnownMembers, parseInput, textsIn } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
+import { inRequest } from '../../../platform/waiting-request.ts';
 import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
 import {
   BEYOND_LIMITS,
