@@ -32,8 +32,9 @@ export async function migrate(database: Database, onMigration: OnSchemaMigration
   const unscoped = database.db.unscoped('advisory lock, no table');
   for (;;) {
     const done = await database.db.transaction(async () => {
+      // Without a parameter: what is bound keeps its snapshot in the transaction of an owner, for which the build waits.
       const [lock] = await unscoped.raw(
-        (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
+        (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.raw(String(LOCK))}) as taken`,
       );
       return lock?.taken ? runMigrations(database, onMigration) : undefined;
     });
