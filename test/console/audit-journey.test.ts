@@ -77,7 +77,7 @@ describeReal('chromium', 'audit records in the console', () => {
     const authorization = `Bearer ${await p.clientToken()}`;
     const bodyOf = async (correlationId: string, body: string) => {
       const headers = { 'x-correlation-id': correlationId, 'content-type': 'application/json', authorization };
-      await fetch(`${p.url}/v1/wallets/${p.demo.wallet_id}/rules`, { method: 'POST', headers, body });
+      await fetch(`${p.url}/v1/wallets/${randomUUID()}/rules`, { method: 'POST', headers, body });
       await goTo(page, `#/audit?correlationId=${correlationId}`);
       return page.getByRole('region', { name: 'Request body' }).innerText();
     };
