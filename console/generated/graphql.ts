@@ -54,6 +54,13 @@ export type AutoTransferRuleInput = {
   type: string;
 };
 
+/** Whether an automatic transfer waits for approval. */
+export type AutoTransferType =
+  /** It is made at once. */
+  | 'auto'
+  /** It waits for approval. */
+  | 'auto_with_approve';
+
 /** The value of a field in a currency. */
 export type BalanceInput = {
   /** The field's name as in conditions, such as `target.balance`. */
@@ -189,6 +196,19 @@ export type SupervisorStatus =
   | 'ACTIVE'
   /** Cannot log in, and has no session. */
   | 'DISABLED';
+
+/** The period of the window of a limit. */
+export type TimePeriod =
+  /** 24 hours. */
+  | 'day'
+  /** 60 minutes. */
+  | 'hour'
+  /** A calendar month in UTC. */
+  | 'month'
+  /** Seven days. */
+  | 'week'
+  /** A calendar year in UTC. */
+  | 'year';
 
 /** The lifetime of a client's tokens. */
 export type TokenExpiryInput = {
@@ -543,7 +563,7 @@ export type GasFeesQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type GasFeesQuery = { gasFees: Array<{ networkId: string, gasPrice: string | null, updatedAt: string | null, error: string | null, priorityFee: { slow: string, standard: string, fast: string } | null }> };
 
-export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
+export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: AutoTransferType, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: TimePeriod, timePeriodValue: number } | null };
 
 export type WalletPartsQueryVariables = Exact<{
   id: string | number;
@@ -571,7 +591,7 @@ export type WalletRuleQueryVariables = Exact<{
 }>;
 
 
-export type WalletRuleQuery = { walletRule: { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null } | null };
+export type WalletRuleQuery = { walletRule: { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: AutoTransferType, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: TimePeriod, timePeriodValue: number } | null } | null };
 
 export type RuleVersionsQueryVariables = Exact<{
   ruleId: string | number;
@@ -616,7 +636,7 @@ export type CreateWalletRuleMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
-    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
+    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: AutoTransferType, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: TimePeriod, timePeriodValue: number } | null }
    };
 
 export type ReplaceWalletRuleMutationVariables = Exact<{
@@ -632,7 +652,7 @@ export type ReplaceWalletRuleMutation = { result:
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
-    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
+    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: AutoTransferType, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: TimePeriod, timePeriodValue: number } | null }
    };
 
 export type SetWalletRuleStatusMutationVariables = Exact<{
@@ -647,7 +667,7 @@ export type SetWalletRuleStatusMutation = { result:
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
-    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
+    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: AutoTransferType, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: TimePeriod, timePeriodValue: number } | null }
    };
 
 type Failure_DuplicateError_Fragment = { __typename: 'DuplicateError', message: string };

@@ -71,7 +71,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'supervisor rename': {
     summary: 'give a supervisor another username and revoke their sessions',
-    load: async () => (await import('./commands/supervisors.ts')).supervisorRename,
+    load: async () => (await import('./commands/rename.ts')).supervisorRename,
   },
   'supervisor unlock': {
     summary: 'unlock a supervisor after too many failed logins',
@@ -83,7 +83,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'users rename': {
     summary: 'give a user another email',
-    load: async () => (await import('./commands/users-rename.ts')).usersRename,
+    load: async () => (await import('./commands/rename.ts')).usersRename,
   },
   'users erase': {
     summary: 'erase the personal data of a user permanently',

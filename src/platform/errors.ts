@@ -29,6 +29,9 @@ export type RefusalCode =
   | 'service_unavailable'
   | 'gateway_timeout';
 
+/** What another object already has. */
+export type DuplicateReason = `duplicate_${'id' | 'email' | 'external_id' | 'wallet' | 'username'}`;
+
 interface RefusalDetails {
   /** The message for the caller of an interface that has room for one; the code by default. */
   message?: string;
@@ -37,7 +40,7 @@ interface RefusalDetails {
   /** The permission that a change needs (`forbidden`). */
   permission?: string;
   /** The identifier that is taken, such as `duplicate_email` (`duplicate`). */
-  taken?: string;
+  taken?: DuplicateReason;
   /** How to authenticate: a challenge of HTTP Basic or a bearer token. */
   challenge?: string;
   retryAfterSeconds?: number;

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { copyFile, glob, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, glob, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { runCommand } from '../support/services/commands.ts';
+import { generateWithKubb } from '../support/services/kubb.ts';
 import { type OpenApiGenerator, openApiGenerator, program } from '../support/services/openapi-generator.ts';
 
 const CALLERS = join(import.meta.dirname, '../openapi/clients');
@@ -79,3 +80,41 @@ it.each(['typescript-fetch', 'java'] as const)(
     });
   },
 );
+
+/** Compiles only if closed lists are unions, and the code of an error is the constant. */
+const KUBB_CALLER = `
+import type { Health, TokenError, WalletRule } from './generated/index.ts';
+import { tokenErrorSchema } from './generated/index.ts';
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type Limit = NonNullable<WalletRule['permissionless_transfer_limit_rule']>;
+
+export const checks: [
+  Equal<TokenError['code'], -1>,
+  Equal<Health['status'], 'ok' | 'degraded' | 'down'>,
+  Equal<Limit['time_period'], 'hour' | 'day' | 'week' | 'month' | 'year'>,
+] = [true, true, true];
+
+const error = { code: -1, domain: 0, message: 'invalid_request' };
+if (!tokenErrorSchema.safeParse(error).success || tokenErrorSchema.safeParse({ ...error, code: 0 }).success) process.exit(1);
+`;
+
+it('D8-02: kubb makes types and schemas of the document that compile, with closed lists and the code of errors', async () => {
+  const sources = join(folder, 'kubb');
+  await mkdir(sources);
+  await generateWithKubb(sources);
+  await writeFile(join(sources, 'caller.ts'), KUBB_CALLER);
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,dom',
+    '--moduleResolution',
+    'bundler',
+  ];
+  const types = ['--types', 'node', '--typeRoots', join(import.meta.dirname, '../../node_modules/@types')];
+  const files = ['--module', 'esnext', '--allowImportingTsExtensions', '--skipLibCheck', ...types, 'caller.ts'];
+  await expect(runCommand(TSC, [...options, ...files], { cwd: sources })).resolves.toBe('');
+});

@@ -44,6 +44,7 @@ const CALLERS = {
   'src/events/outbox/outbox.ts': 1,
   'src/events/streams/event-log.ts': 1,
   'src/platform/database/database.ts': 2,
+  'src/platform/database/identifier-column.ts': 2,
   'src/platform/database/schema-migrations.ts': 2,
 };
 

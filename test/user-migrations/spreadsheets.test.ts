@@ -98,6 +98,14 @@ describe('D7-12: a file saved by a spreadsheet', () => {
     ['the greatest number of columns of Excel', `${HEADER}\n${','.repeat(16_383)}\n0x1,ada@example.com,Ada\n`, ADA],
     ['the end-of-file mark of DOS', `${HEADER}\r\n0x1,ada@example.com,Ada\r\n\x1a`, ADA],
     ['the end-of-file mark behind the last field', `${HEADER}\n0x1,ada@example.com,Ada\x1a`, ADA],
+    ['the end-of-file mark of DOS, twice and on a line', `${HEADER}\n0x1,ada@example.com,Ada\n\x1a\n\x1a`, ADA],
+    ['line ends that Python for Windows converts twice', `${HEADER}\r\r\n0x1,ada@example.com,Ada\r\r\n`, ADA],
+    [
+      'line ends that are converted twice, in quotes',
+      `"${HEADER.replaceAll(',', '","')}"\r\r\n"0x1","ada@example.com","Ada"\r\r\n0x2,bob@example.com,Bob\r\r\n`,
+      ADA,
+      BOB,
+    ],
     ['a mark inside a file', `${HEADER}\n0x1,ada@example.com,A\x1a\n`, ['0x1', 'ada@example.com', 'A\x1a']],
     [
       'texts as formulas, in quotes',
@@ -292,21 +300,34 @@ describe('D7-12: a file in another format is refused with the cause and what to 
 });
 
 describe('D7-12: an external id', () => {
-  it.each(['1.23457E+11', '1,23457E+11', '1E+15', '1.2e+20', '9.00720E+15'])(
-    '%s has a warning: a spreadsheet has shortened it',
+  const errors = ['#NAME?', '#REF!', '#VALUE!', '#DIV/0!', '#NULL!', '#N/A', '########'];
+  it.each(['1.23457E+11', '1,23457E+11', '1E+15', '1.2e+20', '9.00720E+15', '1.23457E+011', ...errors])(
+    '%s has a warning: a spreadsheet has put it in place of the value',
     (external_id) => {
-      expect(warningOf({ external_id })).toContain(`external_id ${external_id} looks like`);
+      expect(warningOf({ external_id })).toContain(`external_id ${external_id} is what a spreadsheet shows`);
     },
   );
 
-  it.each([null, '', '123457000000', '00123', '1E5', '1.5', 'E+11', '1.23457E-11', '12.3E+11', 'a1.2E+11', '1.2E+11b'])(
-    '%j has none',
-    (external_id) => {
-      expect(warningOf({ external_id })).toBeUndefined();
-    },
-  );
+  it.each([
+    null,
+    '',
+    '123457000000',
+    '00123',
+    '1E5',
+    '1.5',
+    'E+11',
+    '1.23457E-11',
+    '12.3E+11',
+    'a1.2E+11',
+    '1.2E+11b',
+    '#1',
+    '#name',
+    '#A-7',
+  ])('%j has none', (external_id) => {
+    expect(warningOf({ external_id })).toBeUndefined();
+  });
 
-  it('that was shortened is listed with its row, whether it was stored or not', async () => {
+  it('that a spreadsheet has replaced is listed with its row, whether it was stored or not', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     const rows = ['1.23457E+11', '123457000000', '1.23457E+11', 'x'].map((id, at) => `0x${at},${id}\n`);

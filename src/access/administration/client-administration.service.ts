@@ -4,7 +4,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState } from '../../platform/database/sql-state.ts';
+import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
 import { invalidInput, notFound } from '../../platform/errors.ts';
 import { type ClientRow, hashClientSecret } from '../clients/clients.service.ts';
 import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
@@ -17,7 +17,6 @@ const SECOND_MS = 1_000;
 /** The time, in ms, within which every process learns of a change of a client. */
 const HEARD_WITHIN_MS = 1_000;
 const SECRET_BYTES = 32;
-const FOREIGN_KEY_VIOLATION = '23503';
 
 interface ClientAdministrationDependencies {
   db: Db;

@@ -1,9 +1,9 @@
-import { identifierKey } from '../../lib/identifier-key.ts';
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState, UNIQUE_VIOLATION } from '../../platform/database/sql-state.ts';
-import { invalidInput, notFound, Refusal } from '../../platform/errors.ts';
+import { identifierTaken, renameIdentifier } from '../../platform/database/identifier-column.ts';
+import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
+import { invalidInput, notFound } from '../../platform/errors.ts';
 import type { LoginLocks } from '../credentials/login-locks.ts';
 import type { Passwords } from '../credentials/passwords.ts';
 import { permissionsOfRole } from '../identity/permissions.rules.ts';
@@ -20,8 +20,6 @@ import {
   refuseAdministration,
 } from './administration.ts';
 import type { SupervisorInput } from './supervisor.input.ts';
-
-const FOREIGN_KEY_VIOLATION = '23503';
 
 interface SupervisorAdministrationDependencies {
   db: Db;
@@ -54,10 +52,6 @@ interface Change {
 function supervisorOf({ tokenClass, tokenUse, subject }: Principal): string {
   if (tokenClass !== 'user' || tokenUse !== 'login') throw notFound();
   return subject;
-}
-
-function usernameTaken(): Refusal {
-  return new Refusal('duplicate', { taken: 'duplicate_username', message: 'the username is taken' });
 }
 
 /**
@@ -97,7 +91,7 @@ export class SupervisorAdministration {
         // A violated foreign key means that the tenant does not exist.
         throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
       });
-    if (!row) throw usernameTaken();
+    if (!row) throw identifierTaken('username');
     return row;
   }
 
@@ -123,29 +117,10 @@ export class SupervisorAdministration {
    * @throws Refusal `duplicate` when another supervisor of the tenant has it.
    */
   rename(nodeId: string, by: Administrator, id: string, username: string): Promise<SupervisorRow> {
-    const { db } = this.#deps;
-    const supervisors = db.forNode(nodeId);
-    return db.transaction(async () => {
-      const { username: before } = await this.#find(nodeId, id);
-      const ofKey = (name: string) =>
-        supervisors.run((k) =>
-          k
-            .selectFrom('supervisors')
-            .select('id')
-            .where((eb) => eb(eb.fn<string>('identifier_key', ['username']), '=', identifierKey(name)))
-            .orderBy('username_clash'),
-        );
-      if ((await ofKey(username)).some((other) => other.id !== id.toLowerCase())) throw usernameTaken();
-      const row = await this.#change({ nodeId, by, id, change: 'rename', set: { username, username_clash: 0 } }).catch(
-        (error: unknown) => {
-          throw sqlState(error) === UNIQUE_VIOLATION ? usernameTaken() : error;
-        },
-      );
-      // The next of those that 0.1.0 has let clash holds the key against new ones.
-      const [next] = await ofKey(before);
-      if (next && next.id !== row.id) await this.#update(nodeId, next.id, { username_clash: 0 });
-      return row;
-    });
+    const renamed = { nodeId, id: id.toLowerCase(), text: username };
+    return renameIdentifier(this.#deps.db, ['supervisors', 'username'], renamed, () =>
+      this.#change({ nodeId, by, id, change: 'rename', set: { username, username_clash: 0 } }),
+    );
   }
 
   /**

@@ -1,6 +1,6 @@
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState } from '../../platform/database/sql-state.ts';
+import { DEADLOCK, sqlState } from '../../platform/database/sql-state.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { outsideRequest } from '../../platform/waiting-request.ts';
 
@@ -33,8 +33,7 @@ interface AccessChangesDependencies {
 }
 
 const LOCK = 4_273_002;
-/** The SQLSTATE of a deadlock, which happens when two transactions revoke the same sessions. */
-const DEADLOCK = '40P01';
+/** Two transactions that revoke the same sessions can be in a deadlock. */
 const MAX_ATTEMPTS = 5;
 /** The interval between polls, in ms; every process must learn of a revocation within a second. */
 const POLL_MS = 500;

@@ -50,9 +50,9 @@ export function buildSchema(): GraphQLSchema {
       'Live events, over SSE or graphql-transport-ws. When the token expires or is revoked, an event stream ends without `complete` and a WebSocket closes with 4403.',
   });
   addScalars(builder);
-  addErrorTypes(builder);
   addViewer(builder);
   const refs = createTypeRefs(builder);
+  addErrorTypes(builder, refs);
   for (const add of NOUNS) add(builder, refs);
   return builder.toSchema();
 }

@@ -127,7 +127,8 @@ const NO_VALIDATOR: jsonSchemaValidator = {
 function headersOf({ headers }: Exchange['req']): Record<string, string> {
   const named = ['mcp-protocol-version', 'mcp-method', 'mcp-name'].flatMap((name) => {
     const value = headers[name];
-    return typeof value === 'string' ? [[name, value]] : [];
+    // An empty header says nothing, as a member that is null.
+    return typeof value === 'string' && value !== '' ? [[name, value]] : [];
   });
   return { ...ALWAYS, ...Object.fromEntries(named) };
 }

@@ -6,6 +6,7 @@ import { camelName } from '../../lib/camel-name.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { changeCommand } from '../kit/change-command.ts';
 import { type CommandBody, CommandError, type CommandInput } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { changed, nodesOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
@@ -219,20 +220,18 @@ export const clientRotateSecret: CommandBody = {
 };
 
 /** `portcullis client disable`: revokes the credentials, tokens and sessions of a client. */
-export const clientDisable: CommandBody = {
+export const clientDisable = changeCommand({
+  noun: 'client',
+  positional: 'CLIENT_ID',
   description: [
     'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running processes follow',
     'within a second. Enabling the client again does not restore tokens or sessions.',
   ].join('\n'),
-  positionals: ['CLIENT_ID'],
   examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],
-  async run(input) {
-    const clientId = uuid('CLIENT_ID', input.positionals[0]);
-    const variables = { id: clientId, status: 'DISABLED' };
-    const advice = mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', variables, 'Client { id status }');
-    const client = await changed(input, 'client', clientId, advice, ({ clientAdministration: clients }, nodeId) =>
-      clients.setStatus(nodeId, OPERATOR, clientId, 'disabled'),
-    );
-    return input.answer(clientView(client), `Client ${client.id} is disabled.\n`);
-  },
-};
+  advice: (id) =>
+    mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', { id, status: 'DISABLED' }, 'Client { id status }'),
+  given: () => undefined,
+  change: async ({ clientAdministration }, nodeId, id) =>
+    clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
+  now: () => 'disabled',
+});

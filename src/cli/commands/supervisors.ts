@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../access/administration/administration.ts';
-import { passwordInput, supervisorInput, usernameInput } from '../../access/administration/supervisor.input.ts';
+import { passwordInput, supervisorInput } from '../../access/administration/supervisor.input.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
-import { objectInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
+import { changeCommand } from '../kit/change-command.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { changed, openAdministration, orCommandError, STOP_FIRST } from '../kit/open-services.ts';
+import { changed, openAdministration, orCommandError } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
 import { mutation } from '../kit/running-instance.ts';
 
 /** Returns a supervisor in the REST names, without the password. */
-function supervisorView(row: SupervisorRow) {
+export function supervisorView(row: SupervisorRow) {
   return { ...row, created_at: isoFromPg(row.created_at), updated_at: isoFromPg(row.updated_at) };
 }
 
@@ -88,23 +88,20 @@ function usernameOf(username: string | undefined, name: string | undefined): str
 }
 
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
-export const supervisorDisable: CommandBody = {
+export const supervisorDisable = changeCommand({
+  noun: 'supervisor',
   description: [
     'Disables a supervisor, who can no longer log in, and revokes their sessions. Running processes follow within a second.',
     'The last active admin of a tenant cannot be disabled.',
   ].join('\n'),
-  positionals: ['ID'],
   examples: ['portcullis supervisor disable ID', 'portcullis supervisor disable ID --json'],
-  async run(input) {
-    const id = uuid('ID', input.positionals[0]);
-    const variables = { id, status: 'DISABLED' };
-    const advice = mutation('setSupervisorStatus', '$id: ID!, $status: SupervisorStatus!', variables, RESULT);
-    const supervisor = await changed(input, 'supervisor', id, advice, ({ supervisorAdministration }, nodeId) =>
-      supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'disabled'),
-    );
-    return input.answer(supervisorView(supervisor), `Supervisor ${supervisor.id} is disabled.\n`);
-  },
-};
+  advice: (id) =>
+    mutation('setSupervisorStatus', '$id: ID!, $status: SupervisorStatus!', { id, status: 'DISABLED' }, RESULT),
+  given: () => undefined,
+  change: async ({ supervisorAdministration }, nodeId, id) =>
+    supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
+  now: () => 'disabled',
+});
 
 /** `portcullis supervisor set-password`: sets another password and revokes the sessions. */
 export const supervisorSetPassword: CommandBody = {
@@ -127,47 +124,17 @@ export const supervisorSetPassword: CommandBody = {
   },
 };
 
-const renaming = objectInput({ username: usernameInput });
-
-/** `portcullis supervisor rename`: gives a supervisor another username. */
-export const supervisorRename: CommandBody = {
-  description: [
-    'Gives a supervisor another username and revokes their sessions. It resolves a clash that portcullis clashes lists: usernames',
-    'of earlier releases that count as one.',
-  ].join('\n'),
-  positionals: ['ID'],
-  flags: { username: { help: 'login name, unique within the tenant', required: 'NAME' } },
-  examples: [
-    'portcullis supervisor rename ID --username ada2',
-    'portcullis supervisor rename ID --username ada2 --json',
-  ],
-  async run(input) {
-    const id = uuid('ID', input.positionals[0]);
-    const { username } = checked(renaming, { username: text(input.flags, 'username') });
-    const supervisor = await changed(input, 'supervisor', id, STOP_FIRST, ({ supervisorAdministration }, nodeId) =>
-      supervisorAdministration.rename(nodeId, OPERATOR, id, username),
-    );
-    return input.answer(
-      supervisorView(supervisor),
-      `Supervisor ${supervisor.id} is ${printable(supervisor.username)}.\n`,
-    );
-  },
-};
-
 /** `portcullis supervisor unlock`: ends the lockout of a supervisor's username. */
-export const supervisorUnlock: CommandBody = {
+export const supervisorUnlock = changeCommand({
+  noun: 'supervisor',
   description: [
     'Unlocks a supervisor. Five failed logins within fifteen minutes lock a username for fifteen minutes. Sessions are',
     'not affected.',
   ].join('\n'),
-  positionals: ['ID'],
   examples: ['portcullis supervisor unlock ID', 'portcullis supervisor unlock ID --json'],
-  async run(input) {
-    const id = uuid('ID', input.positionals[0]);
-    const advice = mutation('unlockSupervisor', '$id: ID!', { id }, RESULT);
-    const supervisor = await changed(input, 'supervisor', id, advice, ({ supervisorAdministration }, nodeId) =>
-      supervisorAdministration.unlock(nodeId, OPERATOR, id),
-    );
-    return input.answer(supervisorView(supervisor), `Supervisor ${supervisor.id} is unlocked.\n`);
-  },
-};
+  advice: (id) => mutation('unlockSupervisor', '$id: ID!', { id }, RESULT),
+  given: () => undefined,
+  change: async ({ supervisorAdministration }, nodeId, id) =>
+    supervisorView(await supervisorAdministration.unlock(nodeId, OPERATOR, id)),
+  now: () => 'unlocked',
+});

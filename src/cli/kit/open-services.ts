@@ -132,12 +132,12 @@ export async function openAdministration({ env, stack }: CommandInput, advice: A
 }
 
 /**
- * Changes the client or supervisor with an id.
+ * Changes the client, supervisor or user with an id.
  * @throws CommandError when there is none, and for a refusal.
  */
 export async function changed<Result>(
   input: CommandInput,
-  noun: 'client' | 'supervisor',
+  noun: 'client' | 'supervisor' | 'user',
   id: string,
   advice: Advice,
   work: (administration: Awaited<ReturnType<typeof openAdministration>>, nodeId: string) => Promise<Result>,

@@ -48,7 +48,7 @@ const REGISTRATION_OFF = {
   permission: 'transactions:write',
   message: 'registration by mutation is off: the owner of the transaction must register it first',
 };
-const ID_TAKEN = { taken: 'duplicate_id', message: 'the id is already registered' };
+const ID_TAKEN = { taken: 'duplicate_id', message: 'the id is already registered' } as const;
 
 /**
  * Maintains the mirror, the local copy of transactions: applies notifications to registered transactions and parks

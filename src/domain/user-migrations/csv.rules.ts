@@ -6,6 +6,8 @@ import { type MigrateUserInput, walletInput } from './migration.input.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
+/** The greatest number of CRs before the LF of a line end. */
+const RETURNS = 2;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const EQUALS = 0x3d;
@@ -46,7 +48,8 @@ function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
       at = after + 1;
       continue;
     }
-    const newline = bytes[after] === RETURN ? after + 1 : after;
+    let newline = after;
+    while (bytes[newline] === RETURN && newline - after < RETURNS) newline += 1;
     if (newline >= bytes.length) return undefined;
     return bytes[newline] === NEWLINE ? { ranges, end: after, next: newline + 1 } : STRAY;
   }
@@ -62,6 +65,13 @@ function quotedRange(bytes: Buffer, start: number): ByteRange | undefined {
   }
 }
 
+/** Returns where a line ends before its line end: LF, CRLF, or the CRCRLF of a program that converts line ends twice. */
+function lineEnd(bytes: Buffer, start: number, newline: number): number {
+  let end = newline;
+  while (end > start && newline - end < RETURNS && bytes[end - 1] === RETURN) end -= 1;
+  return end;
+}
+
 /** Finds the end of an unquoted field: a comma or a line end. Undefined when the bytes end before it. */
 function plainRange(bytes: Buffer, start: number): ByteRange | 'stray' | undefined {
   for (let at = start; at < bytes.length; at += 1) {
@@ -71,7 +81,7 @@ function plainRange(bytes: Buffer, start: number): ByteRange | 'stray' | undefin
       case COMMA:
         return { start, end: at };
       case NEWLINE:
-        return { start, end: bytes[at - 1] === RETURN && at > start ? at - 1 : at };
+        return { start, end: lineEnd(bytes, start, at) };
       default:
     }
   }
@@ -95,14 +105,14 @@ interface Found {
 const REPLACED = '\ufffd';
 const TOO_LONG = 'has more than 16 KiB';
 const UNCLOSED = 'has a quote that is not closed';
-/** The greatest length of a line end (CRLF), in bytes. */
-const LINE_END_BYTES = 2;
-/** Matches a record whose fields are all blank. */
+/** The greatest length of a line end, in bytes. */
+const LINE_END_BYTES = RETURNS + 1;
+/** Matches a record whose fields are all blank, or that ends a file of DOS. */
 const BLANK =
-  /^(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
+  /^(?:[\p{White_Space}\ufeff\cZ]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
 
 /**
- * Parses a CSV file (RFC 4180) in UTF-8 that arrives in chunks, one record at a time. Lines end with LF or CRLF; empty
+ * Parses a CSV file (RFC 4180) in UTF-8 that arrives in chunks, one record at a time. Lines end with LF, CRLF or CRCRLF; empty
  * lines are skipped, and so are records whose fields are all blank. A malformed record ends with the line on which it
  * began, even with an open quote, so it never swallows others. One chunk and one record are in memory; the time is
  * linear in the number of bytes.
@@ -192,9 +202,9 @@ export class CsvRecords {
       const start = this.#at;
       const newline = this.#bytes.indexOf(NEWLINE, start);
       if (!this.#isPassing) this.#recordStart = this.#offset + start;
-      const end = newline < 0 ? this.#bytes.length : this.#lineEnd(start, newline);
-      // Without the newline, the last byte may be the CR of a CRLF, which does not count.
-      if (this.#isPassing || end - start > MAX_RECORD_BYTES + (newline < 0 ? 1 : 0)) {
+      const end = newline < 0 ? this.#bytes.length : lineEnd(this.#bytes, start, newline);
+      // Without the newline, the last bytes may be CRs of a line end, which do not count.
+      if (this.#isPassing || end - start > MAX_RECORD_BYTES + (newline < 0 ? RETURNS : 0)) {
         this.#isPassing = newline < 0;
         this.#at = newline < 0 ? end : newline + 1;
         if (newline < 0) return undefined;
@@ -228,10 +238,6 @@ export class CsvRecords {
       return { ...line, fault: countFault(record.ranges, columns) };
     const ranges = record.ranges.map((range) => ({ start: range.start + line.start, end: range.end + line.start }));
     return { start: line.start, end, next, ranges, fault: undefined };
-  }
-
-  #lineEnd(start: number, newline: number): number {
-    return newline > start && this.#bytes[newline - 1] === RETURN ? newline - 1 : newline;
   }
 
   #nextQuote(from: number): number {

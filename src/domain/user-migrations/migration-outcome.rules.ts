@@ -87,13 +87,16 @@ export function notedUsersOf(rows: readonly JudgedRow[], createdIds: readonly (s
   return rows.map((row) => [...new Set([...row.owners, ...keysOf(row).flatMap((key) => created.get(key) ?? [])])]);
 }
 
-/** Matches a number of many digits as a spreadsheet shortens it, such as 1.23457E+11: the digits are lost. */
-export const SHORTENED = /^\d(?:[.,]\d+)?[Ee]\+\d+$/;
+/**
+ * Matches what a spreadsheet writes in place of a value: a number of many digits that it has shortened, such as
+ * 1.23457E+11, an error, such as #NAME?, and the signs of a column that was too narrow.
+ */
+export const SHORTENED = /^(?:\d(?:[.,]\d+)?[Ee]\+\d+|#+|#[A-Z][A-Z0-9/]+[!?]|#N\/A)$/;
 
 /** Returns what is suspicious about a row that can be stored; undefined if nothing is. */
 export function warningOf({ external_id: externalId }: { external_id: string | null }): string | undefined {
   if (!SHORTENED.test(externalId ?? '')) return undefined;
-  return `external_id ${externalId} looks like a number that a spreadsheet has shortened: format the column as text`;
+  return `external_id ${externalId} is what a spreadsheet shows in place of a value: format the column as text`;
 }
 
 /** The texts of a row with their greatest lengths, in the order in which they are checked. */

@@ -1,9 +1,9 @@
 import type { AuditErasure } from '../../audit/erasure.ts';
 import { noteUsers } from '../../audit/noted-users.ts';
-import { identifierKey } from '../../lib/identifier-key.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { holdIdentifier } from '../../platform/database/identifier-column.ts';
 import { notFound, serviceUnavailable } from '../../platform/errors.ts';
 import { outsideRequest, requestSignal, withoutDeadline } from '../../platform/waiting-request.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
@@ -74,7 +74,7 @@ export class UserErasure {
         erased_at: new Date(nowMs()).toISOString(),
         erased_by: by && cutTo(by, MAX_LENGTHS.users.erased_by),
       });
-      await this.#store.holdKey(nodeId, identifierKey(before?.email ?? ''));
+      await holdIdentifier(db, ['users', 'email'], nodeId, before?.email ?? '');
     });
     noteUsers([userId]);
     await auditErasure.seal(userId);

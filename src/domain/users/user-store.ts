@@ -81,15 +81,17 @@ export class UserStore {
   }
 
   /**
-   * Lets the first of the users whose emails have one key, which 0.1.0 allowed, hold the key against new ones. Call it when
-   * one of them has got another email.
+   * Notes the users whom the rows that note none would match, by the email of one of them who is about to get another: an
+   * erasure finds the rows then.
    */
-  async holdKey(nodeId: string, key: string): Promise<void> {
+  async noteRows(nodeId: string, userId: string): Promise<void> {
     await this.#unscoped.raw(
       (sql) => sql`
-        update users set email_clash = 0 where id = (
-          select id from users where node_id = ${nodeId}::uuid and email <> '' and identifier_key(email) = ${key}
-          order by email_clash limit 1)`,
+        update migration_rows r set noted_users = array(
+          select o.id from users o where o.node_id = r.node_id and (
+            identifier_key(o.email) = identifier_key(r.email) or o.external_id = r.external_id))
+        from users u where u.node_id = ${nodeId} and u.id = ${userId} and r.node_id = u.node_id
+          and r.noted_users is null and identifier_key(r.email) = nullif(identifier_key(u.email), '')`,
     );
   }
 

@@ -2,12 +2,11 @@ import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type Database, SCHEMA_MIGRATIONS } from './database.ts';
-import { sqlState } from './sql-state.ts';
+import { DEADLOCK, sqlState } from './sql-state.ts';
 
 /** Not the number of 0.1.0: a statement that waits for a lock holds up the concurrent build of an index for ever. */
 const LOCK = 4_273_007;
 const RETRY_MS = 200;
-const DEADLOCK = '40P01';
 const MOST_ATTEMPTS = 10;
 
 /** Returns the names of the schema migrations that have not run in the database yet, oldest first. */

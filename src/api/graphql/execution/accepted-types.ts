@@ -1,7 +1,7 @@
 /** The media types of a result, in the order in which they are preferred if a client accepts them alike. */
-const SSE = 'text/event-stream';
-const JSON_TYPE = 'application/json';
-const GRAPHQL_TYPE = 'application/graphql-response+json';
+export const SSE = 'text/event-stream';
+export const JSON_TYPE = 'application/json';
+export const GRAPHQL_TYPE = 'application/graphql-response+json';
 
 /** A range of an Accept header that matches a media type (RFC 9110 section 12.5.1). */
 interface AcceptedRange {

@@ -185,15 +185,19 @@ export function implement<Row>(type: ImplementableObjectRef<Types, Row>, descrip
   return type;
 }
 
-/** Adds an enum, whose names are its internal values in upper case, each with its description. */
+/**
+ * Adds an enum, whose names are its internal values in upper case, each with its description. With `String` as
+ * `nameOf` they stay as in REST, for members that were texts before.
+ */
 export function enumOf<Value extends string>(
   builder: Builder,
   name: string,
   description: string,
   values: Record<Value, string>,
+  nameOf = (value: string) => value.toUpperCase(),
 ) {
   const named = Object.entries<string>(values).map(([value, description]) => [
-    value.toUpperCase(),
+    nameOf(value),
     { value: value as Value, description },
   ]);
   return builder.enumType(name, { description, values: Object.fromEntries(named) as Record<string, { value: Value }> });

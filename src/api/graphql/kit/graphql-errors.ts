@@ -4,7 +4,7 @@ import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { camelName } from '../../../lib/camel-name.ts';
-import { Refusal, type RefusalCode } from '../../../platform/errors.ts';
+import { type DuplicateReason, Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import type { GraphqlContext } from './graphql-context.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
@@ -47,9 +47,9 @@ export class ForbiddenError extends Error {
 /** The union member of mutations for an identifier that is taken. */
 export class DuplicateError extends Error {
   override name = 'DuplicateError';
-  readonly reason: string;
+  readonly reason: DuplicateReason;
 
-  constructor(reason: string, message: string) {
+  constructor(reason: DuplicateReason, message: string) {
     super(message);
     this.reason = reason;
   }
@@ -164,7 +164,7 @@ function memberOf({ code, message, details }: Refusal): Error | undefined {
     case 'forbidden':
       return new ForbiddenError(details.permission ?? '', message);
     case 'duplicate':
-      return new DuplicateError(details.taken ?? '', message);
+      return new DuplicateError(details.taken ?? 'duplicate_id', message);
     case 'precondition_failed':
       return new PreconditionError(message);
     case 'invalid_input':

@@ -11,6 +11,8 @@ import type { MigrationTableRow } from '../../../domain/user-migrations/migratio
 import type { UserRow } from '../../../domain/users/users.service.ts';
 import type { WalletRuleRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import type { WalletRow } from '../../../domain/wallets/wallets.service.ts';
+import type { DuplicateReason } from '../../../platform/errors.ts';
+import type { AutoTransferRule, RuleType, TimePeriod } from '../../../tables/wallet-rule-content.ts';
 import { type Builder, enumOf } from './builder.ts';
 
 /**
@@ -54,6 +56,49 @@ export function createTypeRefs(builder: Builder) {
       active: 'It fires when its conditions are true.',
       disabled: 'It is stored but never fires.',
     }),
+    ruleType: enumOf<RuleType>(
+      builder,
+      'RuleType',
+      'What a rule does.',
+      {
+        auto_transfer: 'Transfers an amount when its conditions are true.',
+        permissionless_transfer_limit: 'Limits the transfers that need no approval.',
+      },
+      String,
+    ),
+    autoTransferType: enumOf<AutoTransferRule['type']>(
+      builder,
+      'AutoTransferType',
+      'Whether an automatic transfer waits for approval.',
+      { auto: 'It is made at once.', auto_with_approve: 'It waits for approval.' },
+      String,
+    ),
+    timePeriod: enumOf<TimePeriod>(
+      builder,
+      'TimePeriod',
+      'The period of the window of a limit.',
+      {
+        hour: '60 minutes.',
+        day: '24 hours.',
+        week: 'Seven days.',
+        month: 'A calendar month in UTC.',
+        year: 'A calendar year in UTC.',
+      },
+      String,
+    ),
+    duplicateReason: enumOf<DuplicateReason>(
+      builder,
+      'DuplicateReason',
+      'What another object already has.',
+      {
+        duplicate_id: 'The id.',
+        duplicate_email: 'The email, compared by its key.',
+        duplicate_external_id: 'The external id.',
+        duplicate_wallet: 'The wallet address.',
+        duplicate_username: 'The username, compared by its key.',
+      },
+      String,
+    ),
     transactionStatus: builder.enumType('TransactionStatus', {
       description: 'The status of a transaction.',
       values: {

@@ -5,15 +5,12 @@ import { errorEnvelope, statusOf } from '../../../gateway/exchange/refusals.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { Refusal } from '../../../platform/errors.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
-import { acceptedTypes } from '../execution/accepted-types.ts';
+import { acceptedTypes, GRAPHQL_TYPE, JSON_TYPE, SSE } from '../execution/accepted-types.ts';
 import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/error-masking.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import { once } from '../execution/shared-results.ts';
 import type { SseStreams } from '../execution/sse-streams.ts';
 import type { OperationAudits } from './audit-masking.ts';
-
-const SSE = 'text/event-stream';
-const JSON_TYPE = 'application/json';
 
 /**
  * Creates the Yoga plugin that masks results and says what Yoga's own rendering cannot know: the status of results
@@ -94,7 +91,7 @@ function notAcceptable(...[, fetchAPI]: Parameters<typeof processRegularResult>)
 }
 
 function asPlainJson(...[result, fetchAPI]: Parameters<typeof processRegularResult>): Response {
-  const response = processRegularResult(result, fetchAPI, 'application/graphql-response+json');
+  const response = processRegularResult(result, fetchAPI, GRAPHQL_TYPE);
   response.headers.set('content-type', `${JSON_TYPE}; charset=utf-8`);
   return response;
 }

@@ -7,9 +7,10 @@ import {
   PreconditionError,
   ValidationError,
 } from '../kit/graphql-errors.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the error types that the unions of mutations share. */
-export function addErrorTypes(builder: Builder): void {
+export function addErrorTypes(builder: Builder, refs: TypeRefs): void {
   const error = builder.interfaceRef<Error>('Error').implement({
     description: 'The reason why a mutation was refused. Nothing was changed.',
     fields: (t) => ({
@@ -48,10 +49,7 @@ export function addErrorTypes(builder: Builder): void {
     description: 'Another object already has the same identifier.',
     interfaces: [error],
     fields: (t) => ({
-      reason: t.exposeString('reason', {
-        description:
-          'What already exists: `duplicate_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet` or `duplicate_username`.',
-      }),
+      reason: t.expose('reason', { type: refs.duplicateReason, description: 'What already exists.' }),
     }),
   });
   builder.objectType(PreconditionError, {

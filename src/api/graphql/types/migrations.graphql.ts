@@ -179,7 +179,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
         const caller = callerOf(context);
         const migrate = userMigrations.exclusively(caller.nodeId, () => userMigrations.migrateOne(caller, user));
         const migrated = await orMember(migrate);
-        if ('skipped' in migrated) throw SKIPPED[migrated.skipped](migrated.skipped);
+        if ('skipped' in migrated) throw SKIPPED[migrated.skipped]();
         return migrated.user;
       },
     }),
@@ -216,14 +216,15 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
 }
 
 /** What makes the union member for each reason why a user is skipped. */
-const SKIPPED: Readonly<Record<SkipReason, (reason: SkipReason) => Error>> = {
+const SKIPPED: Readonly<Record<SkipReason, () => Error>> = {
   missing_email_and_external_id: () =>
     new ValidationError(
       ['email', 'externalId'].map((name) => ({ path: [name], message: 'email or externalId is required' })),
     ),
-  duplicate_email: (reason) => new DuplicateError(reason, 'a user with this email already exists'),
-  duplicate_external_id: (reason) => new DuplicateError(reason, 'a user with this external id already exists'),
-  duplicate_wallet: (reason) => new DuplicateError(reason, 'a user with this wallet address already exists'),
+  duplicate_email: () => new DuplicateError('duplicate_email', 'a user with this email already exists'),
+  duplicate_external_id: () =>
+    new DuplicateError('duplicate_external_id', 'a user with this external id already exists'),
+  duplicate_wallet: () => new DuplicateError('duplicate_wallet', 'a user with this wallet address already exists'),
 };
 
 /** Adds the mutations that start and cancel the user migration of a file. */

@@ -23,7 +23,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     builder.objectRef<AutoTransferRule>('AutoTransferRule'),
     'The condition, amount and target of an automatic transfer.',
     {
-      type: ['String', '`auto`, or `auto_with_approve`, which waits for approval.'],
+      type: [refs.autoTransferType, 'Whether it waits for approval.'],
       amount: ['Decimal', 'The amount to transfer.'],
       target_wallet_id: ['ID', 'The id of the target wallet, as sent.'],
     },
@@ -50,7 +50,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     'The limit on transfers within a time window.',
     {
       max_amount: ['Decimal', 'The maximum in the window: a whole number.'],
-      time_period: ['String', '`hour`, `day`, `week`, `month` or `year`.'],
+      time_period: [refs.timePeriod, 'The period of the window.'],
       time_period_value: ['Int', 'The number of periods in the window.'],
     },
   );
@@ -74,7 +74,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     created_at: ['DateTime', 'When it was created.'],
     updated_at: ['DateTime', 'When it was last changed.'],
   });
-  addPreview(builder, input);
+  addPreview(builder, refs, input);
   addWalletRuleMutations(builder, refs, input);
   addWalletRuleVersions(builder, refs);
   const connection = connectionOf(builder, refs.walletRule, 'A page of wallet rules.', 'A rule and its cursor.');

@@ -61,8 +61,8 @@ function transactionView(view: TransactionView): z.input<typeof transaction> {
 
 const transactionEvent = z.strictObject({
   sequence: z.string().meta({ description: "Its position in the tenant's event log." }),
-  status: z.string(),
-  previous_status: z.string().nullable(),
+  status: z.enum(STATUS_NAMES),
+  previous_status: z.enum(STATUS_NAMES).nullable(),
   transaction_hash: z.string(),
   contract_address: z.string(),
   error: z.string().nullable(),

@@ -39,7 +39,7 @@ const migrationRow = z.strictObject({
   email: z.string().nullable(),
   external_id: z.string().nullable(),
   user_id: uuid().nullable().meta({ description: 'The user that it created.' }),
-  status: z.string().meta({ description: 'created, skipped or failed.' }),
+  status: z.enum(['created', 'skipped', 'failed']),
   reason: z.string().nullable().meta({ description: 'Why no user was created, such as duplicate_email.' }),
 });
 

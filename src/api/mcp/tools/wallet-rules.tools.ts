@@ -4,7 +4,7 @@ import { MAX_INT32, walletRuleTextInput } from '../../../domain/wallet-rules/wal
 import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
-import { RULE_STATUSES, RULE_TYPES } from '../../../tables/wallet-rule-content.ts';
+import { OPERATORS, RULE_STATUSES, RULE_TYPES } from '../../../tables/wallet-rule-content.ts';
 import { rulesOfTenant, versionsOfRule } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
@@ -180,7 +180,7 @@ export const walletRuleTools = [
           z.strictObject({
             path: z.string().meta({ description: 'The path of the condition in the rule.' }),
             field: z.string(),
-            op: z.string(),
+            op: z.enum(OPERATORS),
             expected: z.string().nullable(),
             actual: z.string().nullable().meta({ description: 'The value that you passed; null if there is none.' }),
             result: z.boolean(),

@@ -1,0 +1,40 @@
+import type { CommandBody, CommandInput } from './command.ts';
+import { uuid } from './flags.ts';
+import { changed, type openAdministration } from './open-services.ts';
+import type { Advice } from './running-instance.ts';
+
+/** A command that changes one row, which is named by its id. */
+interface Change<Given, Row> extends Pick<CommandBody, 'description' | 'flags' | 'examples'> {
+  noun: 'client' | 'supervisor' | 'user';
+  /** What the id is called in the usage. */
+  positional?: string;
+  /** What to do instead while an embedded run uses the database. */
+  advice(id: string): Advice;
+  /** Reads the flags. @throws UsageError for invalid ones. */
+  given(input: CommandInput): Given;
+  change(
+    services: Awaited<ReturnType<typeof openAdministration>>,
+    nodeId: string,
+    id: string,
+    given: Given,
+  ): Promise<Row>;
+  /** Returns what the row is now, behind its name. */
+  now(row: Row): string;
+}
+
+/** Makes the command of a change. */
+export function changeCommand<Given, Row extends object>(change: Change<Given, Row>): CommandBody {
+  const { noun, positional = 'ID', advice, given, now, ...body } = change;
+  return {
+    ...body,
+    positionals: [positional],
+    async run(input) {
+      const id = uuid(positional, input.positionals[0]);
+      const read = given(input);
+      const row = await changed(input, noun, id, advice(id), (services, nodeId) =>
+        change.change(services, nodeId, id, read),
+      );
+      return input.answer(row, `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${id} is ${now(row)}.\n`);
+    },
+  };
+}
