@@ -150,10 +150,13 @@ describe('how it is spoken to', () => {
     expect((await post(p, secret, { jsonrpc: '2.0', id: 1, result: {}, error: null })).status).toBe(202);
   });
 
-  it.each(['mcp-protocol-version', 'mcp-method', 'mcp-name'])('D8-06: an empty header %s counts as absent', async (name) => {
-    const answer = await raw({ [name]: '' });
-    expect([answer.status, answer.body]).toEqual([200, PONG]);
-  });
+  it.each(['mcp-protocol-version', 'mcp-method', 'mcp-name'])(
+    'D8-06: an empty header %s counts as absent',
+    async (name) => {
+      const answer = await raw({ [name]: '' });
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([200, PONG]);
+    },
+  );
 
   it('D8-06: a request with an id of null is a 400, since its sender would wait for a response', async () => {
     const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: null, method: 'tools/list' });
