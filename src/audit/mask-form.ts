@@ -1,28 +1,32 @@
 import { maskEmbedded, startsDocument } from './mask-json.ts';
 import { SECRETS, type SecretNames } from './mask-keys.ts';
-import { MASK, maskValues, TOKEN_START } from './mask-values.ts';
+import { decode, MASK, maskValues, spellingsOf, TOKEN_START, withoutOpenUserinfo } from './mask-values.ts';
 import { JWK_MEMBERS } from './secret-names.ts';
 
 /** Matches a path or URL that ends in the name of a GraphQL endpoint. */
 const GRAPHQL_PATH = /(?:^|\/)graphql(?:;[^/]*)?\/*$/i;
+/** Matches the name of a GraphQL endpoint before a query or fragment. */
+const GRAPHQL_ADDRESS = /(?:^|\/)graphql(?:;[^/?#]*)?\/*[?#]/i;
 /**
  * Matches the names of a GraphQL operation's parameters, those of arguments that are passwords, and others that begin
  * with one of these words.
  */
 const OPERATION_PARAMETER = /^(?:query|variables|extensions|current|new)\b/i;
-
-/** Matches what a form may hide names or values in. */
-const FORM_SYNTAX = /[%{[\\".;]/;
+/** Matches a pair that is no part of a GraphQL document whose `&` was not escaped. */
+const PAIR = /^[\w.[\]%-]*=|^$/;
 /** Matches the name `kty`, and an escape that may spell it. */
 const KEY_TYPE = /kty|%(?:6b|74|79)/i;
-/** Matches what separates the parts of a name: `user[password]`, `user.password`, and `amp;password` of an escaped `&`. */
-const NAME_SEPARATOR = /[[\].;]/;
+/** The last segment of a name: `d` of `jwk[d]`. */
+const LAST_SEGMENT = /([^[\].;]*)[[\].;]*$/;
+/** How many pairs of a form, and how many pieces of a header value, are compared; what follows them is masked whole. */
+const MAX_PAIRS = 1_024;
+const MAX_PIECES = 128;
 
 interface FormOptions {
   secrets?: SecretNames | undefined;
   /** Masking may stop after this many UTF-16 units. */
   maxLength?: number;
-  /** Whether the parameters of a GraphQL operation are masked too. */
+  /** Whether the parameters of a GraphQL operation are masked too, and everything that is no pair. */
   isOperation?: boolean;
 }
 
@@ -31,22 +35,37 @@ interface FormOptions {
  * (`user[pass%77ord]`), and in values that are JSON or pairs again (`variables={…}`). All other pairs stay byte for byte.
  */
 export function maskForm(text: string, options: FormOptions = {}): string {
-  const { secrets = SECRETS, maxLength = Number.POSITIVE_INFINITY, isOperation = false } = options;
-  if (!isOperation && !FORM_SYNTAX.test(text) && !secrets.mayNameSecret(text.replaceAll('+', ' '))) return text;
-  const isKey = KEY_TYPE.test(text);
-  const isSecret = (name: string) =>
-    isSecretPath(name, secrets) || (isKey && hasKeyMember(name)) || (isOperation && OPERATION_PARAMETER.test(name));
+  const { maxLength = Number.POSITIVE_INFINITY } = options;
+  const mask = pairMasker(text, options);
+  if (mask === undefined) return text;
   const pairs: string[] = [];
-  for (let start = 0, length = 0; start <= text.length && length < maxLength; ) {
-    const ampersand = text.indexOf('&', start);
-    const end = ampersand === -1 ? text.length : ampersand;
-    const pair = maskPair(text.slice(start, end), isSecret, secrets);
-    if (pair === undefined) break;
-    pairs.push(pair);
-    length += pair.length + 1;
-    start = end + 1;
+  let length = 0;
+  for (const pair of piecesOf(text, '&', MAX_PAIRS)) {
+    const masked = length < maxLength ? mask(pair) : undefined;
+    if (masked === undefined) break;
+    pairs.push(masked);
+    length += masked.length + 1;
   }
   return pairs.join('&');
+}
+
+/** Masks a header value with URLs: whatever follows `?`, `#` or `&` is a pair, also in a list of them, as in `Link`. */
+export function maskAddresses(text: string, secrets: SecretNames): string {
+  const isOperation = spellingsOf(text).some((spelled) => GRAPHQL_ADDRESS.test(spelled));
+  const mask = pairMasker(text, { secrets, isOperation });
+  if (mask === undefined) return text;
+  const address = isOperation ? GRAPHQL_ADDRESS.exec(text) : null;
+  const start = address ? address.index + address[0].length - 1 : text.search(/[?#]|$/);
+  const before = address ? maskAddresses(text.slice(0, start), secrets) : text.slice(0, start);
+  // A document of GraphQL may have the other characters.
+  const pieces = piecesOf(text.slice(start), isOperation ? /(?=&)/ : /(?=[?#&])/, MAX_PIECES);
+  return before + pieces.map((piece) => piece.charAt(0) + (mask(piece.slice(1)) ?? MASK)).join('');
+}
+
+/** Divides a text; what follows `max` pieces becomes one, which is masked. */
+function piecesOf(text: string, separator: string | RegExp, max: number): string[] {
+  const pieces = text.split(separator, max + 1);
+  return pieces.length > max ? pieces.with(-1, `&${MASK}`) : pieces;
 }
 
 /**
@@ -55,8 +74,7 @@ export function maskForm(text: string, options: FormOptions = {}): string {
  */
 export function maskQuery(query: string, path: string | null = '', secrets: SecretNames = SECRETS): string {
   const marks = /^\?*/.exec(query)?.[0] ?? '';
-  const pairs = query.slice(marks.length);
-  return marks + (path === null || isGraphql(path) ? maskOperationQuery(pairs, secrets) : maskForm(pairs, { secrets }));
+  return marks + maskForm(query.slice(marks.length), { secrets, isOperation: path === null || isGraphql(path) });
 }
 
 /** Checks whether a path or URL, in any spelling, ends in the name of a GraphQL endpoint. */
@@ -65,84 +83,48 @@ export function isGraphql(path: string): boolean {
 }
 
 /**
- * Masks a query that holds a GraphQL operation. Replaces a part that does not begin with `name=` as a whole: it may
- * belong to a GraphQL document whose `&` was not escaped.
+ * Returns what masks a pair of a text, or undefined if the text holds nothing to mask. It returns undefined when a JSON
+ * document stands in place of a name, because the `&` in it do not separate pairs.
  */
-function maskOperationQuery(query: string, secrets: SecretNames): string {
-  const pairs = query.split('&').map((pair) => (/^[\w.[\]%-]*=|^$/.test(pair) ? pair : MASK));
-  return maskForm(pairs.join('&'), { secrets, isOperation: true });
-}
-
-/**
- * Masks one pair of a form. Returns undefined when a JSON document stands in place of its name, because the `&` in it
- * do not separate pairs.
- */
-function maskPair(pair: string, isSecret: (name: string) => boolean, secrets: SecretNames): string | undefined {
-  const equals = pair.indexOf('=');
-  const rawName = equals === -1 ? pair : pair.slice(0, equals);
-  const name = decode(rawName);
-  if (name.trimStart().startsWith('{')) return undefined;
-  if (equals !== -1 && equals < pair.length - 1 && isSecret(name)) return `${rawName}=${MASK}`;
-  const rawValue = pair.slice(equals + 1);
-  // An escape that the end of a captured body cuts off would be an error in a nested document.
-  const value = decode(rawValue.replace(CUT_ESCAPE, ''));
-  if (equals === -1 || !startsDocument(value)) {
-    const shown = maskSemicolons(pair, isSecret);
-    if (shown !== pair) return shown;
-    const at = secrets.secretValueAt(rawValue);
-    if (at !== -1) return pair.slice(0, equals + 1 + at) + MASK;
-    return hasEscapedSecret(rawValue, secrets) ? pair.slice(0, equals + 1) + MASK : pair;
-  }
-  const masked = maskValues(maskEmbedded(value, secrets));
-  return masked === value ? pair : `${rawName}=${encodeURIComponent(masked)}`;
-}
-
-/** Masks from the first secret name after a `;`, because some servers separate pairs by it: `a=1;password=x`. */
-function maskSemicolons(pair: string, isSecret: (name: string) => boolean): string {
-  let semicolon = pair.indexOf(';');
-  while (semicolon !== -1) {
-    const next = pair.indexOf(';', semicolon + 1);
-    const part = pair.slice(semicolon + 1, next === -1 ? pair.length : next);
-    const equals = part.indexOf('=');
-    const rawName = part.slice(0, Math.max(equals, 0));
-    if (isSecret(decode(rawName))) return `${pair.slice(0, semicolon + 1)}${rawName}=${MASK}`;
-    semicolon = next;
-  }
-  return pair;
-}
-
-/** Checks whether any segment of a name is secret. */
-function isSecretPath(name: string, secrets: SecretNames): boolean {
-  if (secrets.isSecretKey(name)) return true;
-  return NAME_SEPARATOR.test(name) && name.split(NAME_SEPARATOR).some((segment) => secrets.isSecretKey(segment));
-}
-
-/** Checks whether the last segment of a name is that of a private member of a JWK. */
-function hasKeyMember(name: string): boolean {
-  return Object.hasOwn(JWK_MEMBERS, name.split(NAME_SEPARATOR).findLast((segment) => segment !== '') ?? '');
-}
-
-/** Decodes `+` and percent escapes; leaves invalid escapes unchanged, where decodeURIComponent throws. */
-export function decode(text: string): string {
-  if (!/[%+]/.test(text)) return text;
-  const spaced = text.replaceAll('+', ' ');
-  return spaced.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'));
+function pairMasker(text: string, { secrets = SECRETS, isOperation = false }: FormOptions) {
+  if (!isOperation && !secrets.mayHide(text.replaceAll('+', ' '))) return undefined;
+  const isKey = KEY_TYPE.test(text);
+  const isSecret = (name: string, value: string) =>
+    secrets.isSecret(name, value) ||
+    (isKey && Object.hasOwn(JWK_MEMBERS, LAST_SEGMENT.exec(name)?.[1] ?? '')) ||
+    (isOperation && OPERATION_PARAMETER.test(name));
+  return (pair: string): string | undefined => {
+    if (isOperation && !PAIR.test(pair)) return MASK;
+    const valueAt = pair.indexOf('=') + 1;
+    if (
+      decode(valueAt === 0 ? pair : pair.slice(0, valueAt))
+        .trimStart()
+        .startsWith('{')
+    )
+      return undefined;
+    // Some servers separate pairs by semicolons too: `a=1;password=x`.
+    for (let equals = pair.indexOf('='), parts = 0; equals !== -1; parts += 1) {
+      const value = pair.slice(equals + 1);
+      const name = pair.slice(pair.lastIndexOf(';', equals) + 1, equals);
+      if (parts === MAX_PAIRS || (value !== '' && isSecret(decode(name), value)))
+        return `${pair.slice(0, equals + 1)}${MASK}`;
+      const semicolon = pair.indexOf(';', equals);
+      equals = semicolon === -1 ? -1 : pair.indexOf('=', semicolon);
+    }
+    // An escape that the end of a captured body cuts off would be an error in a nested document.
+    const value = decode(pair.slice(valueAt).replace(CUT_ESCAPE, ''));
+    if (valueAt === 0 || !startsDocument(value)) return pair.slice(0, valueAt) + secrets.maskText(pair.slice(valueAt));
+    const masked = maskValues(maskEmbedded(value, secrets), true);
+    return masked === value ? pair : pair.slice(0, valueAt) + encodeURIComponent(masked);
+  };
 }
 
 const CUT_MARK = '…';
 const CUT_MARK_BYTES = Buffer.byteLength(CUT_MARK);
 
-/** The number of times that a text is decoded. Text that still has escapes after that is masked. */
-const MAX_SPELLINGS = 3;
-
-/** Matches texts that may hold a secret without its name. */
-const SUSPECT = /[%@]|\\u|bearer|basic/i;
-const ESCAPE = /%[0-9a-f]{2}|\\u[0-9a-f]{4}/i;
-const UNICODE_ESCAPE = /(?<!\\)\\+u([0-9a-f]{4})/gi;
 /** Matches an escape sequence that the end of the text cuts off, even if its percent sign is escaped itself. */
 const CUT_ESCAPE = /(?:%(?:25)*[0-9a-f]?|(?<!\\)\\+(?:u[0-9a-f]{0,3})?)$/i;
 const WORD_END = /[\s,;&?#"'<>]/;
-const PIECE_START = /(?=[&?#\s])/;
 
 /**
  * Masks a part of a request's head (path, query or header value) and limits it to `maxBytes` of UTF-8. Cuts it before
@@ -150,25 +132,10 @@ const PIECE_START = /(?=[&?#\s])/;
  */
 export function maskPart(text: string, maxBytes: number, mask: (text: string) => string): string {
   const kept = cutReadable(text, maxBytes);
-  const shown = mask(kept);
+  const shown = mask(maskValues(kept));
   if (kept === text && isWithin(shown, maxBytes)) return shown;
   return cut(shown, maxBytes - CUT_MARK_BYTES) + CUT_MARK;
 }
-
-/** Masks credentials and other secrets, even if they are escaped several times; drops everything after the first one. */
-export function maskSpelled(text: string, secrets: SecretNames = SECRETS): string {
-  const plain = maskValues(text);
-  if (plain === text && !SUSPECT.test(text) && !secrets.mayNameSecret(text)) return text;
-  const at = secrets.credentialsAt(plain);
-  const shown = at === -1 ? plain : plain.slice(0, at) + MASK;
-  if (!hasEscapedSecret(shown, secrets)) return shown;
-  const pieces = shown.split(PIECE_START);
-  const secretAt = pieces.findIndex((piece) => hasEscapedSecret(piece, secrets));
-  return secretAt > 0 ? `${pieces.slice(0, secretAt).join('')}${pieces[secretAt]?.charAt(0)}${MASK}` : MASK;
-}
-
-/** Matches the end of a text that may be part of a URL's user and password. */
-const OPEN_USERINFO = /(?:^|[:=\s"'<(,])[/\\]{2}[^/?#\s]*$/;
 
 /**
  * Cuts a text to `maxBytes` and removes from its end an incomplete escape sequence, a word that may be part of a JWT, and
@@ -176,11 +143,9 @@ const OPEN_USERINFO = /(?:^|[:=\s"'<(,])[/\\]{2}[^/?#\s]*$/;
  */
 function cutReadable(text: string, maxBytes: number): string {
   if (isWithin(text, maxBytes)) return text;
-  const whole = cut(text, maxBytes - CUT_MARK_BYTES)
-    .replace(CUT_ESCAPE, '')
-    .replace(OPEN_USERINFO, '');
+  const whole = withoutOpenUserinfo(cut(text, maxBytes - CUT_MARK_BYTES).replace(CUT_ESCAPE, ''));
   const word = whole.split(WORD_END).at(-1) ?? '';
-  const isSecret = (spelled: string) => TOKEN_START.test(spelled) || OPEN_USERINFO.test(spelled);
+  const isSecret = (spelled: string) => TOKEN_START.test(spelled) || withoutOpenUserinfo(spelled) !== spelled;
   return spellingsOf(word).some(isSecret) ? whole.slice(0, -word.length) : whole;
 }
 
@@ -193,25 +158,4 @@ export function cut(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
   return text.slice(0, read);
-}
-
-function hasEscapedSecret(text: string, secrets: SecretNames): boolean {
-  const [, ...decoded] = spellingsOf(text);
-  const isDeeper = decoded.length === MAX_SPELLINGS && ESCAPE.test(decoded.at(-1) ?? '');
-  return (
-    isDeeper || decoded.some((spelled) => secrets.credentialsAt(spelled) !== -1 || maskValues(spelled) !== spelled)
-  );
-}
-
-/**
- * Returns a text, followed by the text after each round of decoding its percent and `\\u` escapes, of at most three.
- */
-export function spellingsOf(text: string): string[] {
-  const spellings = [text];
-  for (let last = text; spellings.length <= MAX_SPELLINGS && ESCAPE.test(last); spellings.push(last)) {
-    last = decode(last).replace(UNICODE_ESCAPE, (_escape, code: string) =>
-      String.fromCharCode(Number.parseInt(code, 16)),
-    );
-  }
-  return spellings;
 }

@@ -1,6 +1,6 @@
-import { maskPart, maskQuery, maskSpelled } from './mask-form.ts';
+import { maskAddresses, maskPart } from './mask-form.ts';
 import { SECRETS, type SecretNames } from './mask-keys.ts';
-import { MASK, withoutBareUserinfo, withoutUserinfo } from './mask-values.ts';
+import { MASK, withoutBareUserinfo } from './mask-values.ts';
 
 type HeaderMap = Record<string, string | string[] | undefined>;
 
@@ -28,7 +28,7 @@ export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS):
   let leftOut = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
-    const isSecret = SECRET_HEADER.test(name.toLowerCase()) || secrets.isSecretKey(name);
+    const isSecret = SECRET_HEADER.test(name.toLowerCase()) || secrets.isSecret(name, String(value));
     const read = isSecret ? 0 : lengthRead(value);
     if (read > freeBytes) {
       leftOut += 1;
@@ -54,37 +54,7 @@ function lengthRead(value: string | string[]): number {
 }
 
 function maskHeader(value: string | string[], secrets: SecretNames): string | string[] {
-  return Array.isArray(value) ? value.map((text) => maskHeaderText(text, secrets)) : maskHeaderText(value, secrets);
-}
-
-function maskHeaderText(value: string, secrets: SecretNames): string {
-  return maskPart(withoutUserinfo(value), MAX_VALUE_BYTES, (text) =>
-    maskSpelled(/[?#]/.test(text) ? maskAddresses(maskAddress(text, secrets), secrets) : text, secrets),
-  );
-}
-
-/**
- * Masks a header value that is a single URL: each `?` or `#` begins its query or fragment, which ends at the next `#`
- * or the end.
- */
-function maskAddress(value: string, secrets: SecretNames): string {
-  const path = lastWord(value.split(/[?#]/, 1)[0] ?? '');
-  return value.replace(/[?#][^#]*/g, (part) => part.charAt(0) + maskQuery(part.slice(1), path, secrets));
-}
-
-/** Masks a header value that is a list of URLs, as in `Link`: each `?` or `#` begins another query. */
-function maskAddresses(value: string, secrets: SecretNames): string {
-  const [first = '', ...parts] = value.split(/(?=[?#])/);
-  let before = first;
-  const masked = parts.map((part) => {
-    const path = lastWord(before);
-    before = part;
-    return part.charAt(0) + maskQuery(part.slice(1), path, secrets);
-  });
-  return first + masked.join('');
-}
-
-/** Returns the URL at the end of a text. */
-function lastWord(text: string): string {
-  return text.split(/[\s<>"',;=]/).at(-1) ?? '';
+  const mask = (text: string) => secrets.maskText(maskAddresses(text, secrets));
+  const shown = [value].flat().map((text) => maskPart(text, MAX_VALUE_BYTES, mask));
+  return Array.isArray(value) ? shown : (shown[0] ?? '');
 }

@@ -1,7 +1,8 @@
+import { isObject } from '../lib/json.ts';
 import { JsonScanner, type ScanEnd } from '../lib/json-scanner.ts';
 import { type MaskedKind, SECRETS, type SecretNames } from './mask-keys.ts';
 import { MASK, maskValues } from './mask-values.ts';
-import { JWK_MEMBERS } from './secret-names.ts';
+import { JWK_MEMBERS, LABELS } from './secret-names.ts';
 
 /**
  * The result of masking JSON: `text` is what was read, masked; `masked` says whether anything was replaced. `end` says how
@@ -24,7 +25,7 @@ type MaskOptions = {
 };
 
 /** Matches what every string with an assignment, a document, credentials, or a value that may have been escaped contains. */
-const MAY_HOLD_SECRET = /[:=[{"@]|bearer|basic|BEGIN|prv|whsec_|SECRET-KEY|PuTTY|\.[\w-]*\./i;
+const MAY_HOLD_SECRET = /[:=[{"@%]|\\u|bearer|basic|BEGIN|prv|whsec_|SECRET-KEY|PuTTY|\.[\w-]*\./i;
 const LITERALS = ['true', 'false', 'null'];
 /** Matches what follows the bracket of a list that is empty or begins with a number. */
 const FIRST_NUMBER = /^[\s[]*[-\d\]]/;
@@ -38,7 +39,7 @@ class JsonMasker {
   readonly #options: MaskOptions;
   readonly #scanner: JsonScanner;
   readonly #secrets: SecretNames;
-  readonly #keyMembers: ReadonlySet<number>;
+  readonly #hidden: ReadonlyMap<number, MaskedKind>;
   readonly #pieces: string[] = [];
   #keptFrom = 0;
   #dropped = 0;
@@ -55,7 +56,7 @@ class JsonMasker {
     this.#secrets = options.secrets ?? SECRETS;
     const from = text.charCodeAt(0) === 0xfeff ? 1 : 0;
     this.#scanner = new JsonScanner(text, from);
-    this.#keyMembers = keyMembersIn(text, from);
+    this.#hidden = hiddenValues(text, from, this.#secrets);
   }
 
   run(): MaskedJson {
@@ -67,7 +68,12 @@ class JsonMasker {
         case 'complete':
         case 'cut':
         case 'error':
-          if (token === 'error' && this.#kind !== 'none' && scanner.isBeforeValue && !this.#isCutLiteral())
+          if (
+            token === 'error' &&
+            this.#kindOf(scanner.start) !== 'none' &&
+            scanner.isBeforeValue &&
+            !this.#isCutLiteral()
+          )
             this.#startSecret(scanner.depth);
           return this.#finish(token, scanner.start);
         case 'name':
@@ -96,25 +102,25 @@ class JsonMasker {
 
   #name(): void {
     const name = this.#scanner.string;
-    const isKeyMember = this.#keyMembers.has(this.#scanner.start);
     this.#maskString();
-    const isMasked = isKeyMember || this.#options.names?.has(name) === true;
+    const isMasked = this.#options.names?.has(name) === true;
     this.#isTyped = this.#options.names !== undefined && !isMasked && !this.#secrets.isListed(name);
     this.#kind = isMasked ? 'any' : this.#secrets.kindOf(name);
+  }
+
+  #kindOf(start: number): MaskedKind {
+    return this.#secretDepth === -1 ? (this.#hidden.get(start) ?? this.#kind) : 'none';
   }
 
   /** Checks whether the value that begins with a token is a secret by its name. */
   #isSecret(token: string): boolean {
     const { start, end } = this.#scanner;
-    const isObject = token === '{' || (token === '[' && FIRST_OBJECT.test(this.#text.slice(end, end + MAX_SPACE)));
-    if (this.#isTyped && isObject) return false;
-    if (this.#kind === 'any') return token !== 'scalar' || !LITERALS.includes(this.#text.slice(start, end));
-    return (
-      this.#kind === 'text' &&
-      (token === 'string' ||
-        token === '{' ||
-        (token === '[' && !FIRST_NUMBER.test(this.#text.slice(end, end + MAX_SPACE))))
-    );
+    const kind = this.#kindOf(start);
+    if (kind === 'none' || token === '}' || token === ']') return false;
+    const next = token === '[' ? this.#text.slice(end, end + MAX_SPACE) : '';
+    if (this.#isTyped && !this.#hidden.has(start) && (token === '{' || FIRST_OBJECT.test(next))) return false;
+    if (kind === 'any') return token !== 'scalar' || !LITERALS.includes(this.#text.slice(start, end));
+    return token !== 'scalar' && !(token === '[' && FIRST_NUMBER.test(next));
   }
 
   /** Checks whether the text ends within a literal. */
@@ -141,7 +147,8 @@ class JsonMasker {
     if (!MAY_HOLD_SECRET.test(string)) return;
     const embedded = maskEmbedded(string, this.#secrets, this.#options.embedding + 1);
     // Without escapes, its values were masked with those of the whole text.
-    const masked = this.#text.slice(start, end).includes('\\') ? maskValues(embedded) : embedded;
+    const isEscaped = this.#text.slice(start, end).includes('\\');
+    const masked = isEscaped ? maskValues(embedded, startsDocument(embedded)) : embedded;
     if (masked === string) return;
     const quoted = JSON.stringify(masked);
     this.#replace(start, end, isOpen ? quoted.slice(0, -1) : quoted);
@@ -174,45 +181,84 @@ function maskOperation(text: string, secrets: SecretNames): string {
   return at === -1 ? text : text.slice(0, at) + MASK;
 }
 
-/** Matches the name of a private member of a JWK, or an escape that may spell one. */
-const KEY_MEMBER = new RegExp(String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')})\\*"|\\u`, 'i');
+/** Matches the names of members that others may make secret, the pairs of a list of lists, and an escape that may spell one. */
+const HIDEABLE = new RegExp(
+  String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')}|value)\\*"\s*:|\[\s*\[|,\s*\[|\\u`,
+  'i',
+);
 
-/** Checks whether a member of a parsed object is a private member of a JWK. */
-export function isKeyMember(owner: unknown, name: string): boolean {
-  return Object.hasOwn(JWK_MEMBERS, name) && typeof owner === 'object' && owner !== null && 'kty' in owner;
+/** Matches what may be a name, and no document or sentence. */
+const NAME = /^[^"{}=,\\]{1,64}$/;
+
+/** Checks whether a member of a parsed object is secret because of another one: in a JWK, or `value` beside a secret name. */
+export function isHidden(owner: unknown, name: string, secrets: SecretNames): boolean {
+  if (!isObject(owner)) return false;
+  const isSecret = (label: string) => typeof owner[label] === 'string' && secrets.isSecretKey(owner[label]);
+  return Object.hasOwn(JWK_MEMBERS, name) ? 'kty' in owner : name === 'value' && LABELS.some(isSecret);
 }
 
-/** Checks whether the end of a text may cut off the `kty` of an object that has a private member of a JWK. */
-export function mayCutKey(text: string): boolean {
-  return KEY_MEMBER.test(text);
+/** Checks whether the end of a text may cut off what makes a member secret: the `kty` of a JWK, or the name of a value. */
+export function mayCutLabel(text: string): boolean {
+  return HIDEABLE.test(text);
+}
+
+/** An object or list that is read: which values in it another may make secret, and what is known of that one so far. */
+interface Container {
+  isList: boolean;
+  isKey: boolean;
+  keyMembers: number[];
+  /** Where `value` begins, or the second element of a list in a list; and how it is masked, as far as its name has come. */
+  values: number[];
+  label: MaskedKind | undefined;
+  elements: number;
 }
 
 /**
- * Returns where the names of private members stand in the JWKs of a JSON text. An object whose end or whose `kty` is cut
- * off counts as one.
+ * Returns where in a JSON text the values begin that are secret because of another member: those of JWKs, `value` beside a
+ * secret name, and what follows one in a list of pairs. An object whose end or whose other member is cut off counts as one.
  */
-function keyMembersIn(text: string, from: number): ReadonlySet<number> {
-  const starts = new Set<number>();
-  if (!KEY_MEMBER.test(text)) return starts;
+function hiddenValues(text: string, from: number, secrets: SecretNames): ReadonlyMap<number, MaskedKind> {
+  const hidden = new Map<number, MaskedKind>();
+  if (!HIDEABLE.test(text)) return hidden;
   const scanner = new JsonScanner(text, from);
-  const open: { isKey: boolean; members: number[] }[] = [];
-  const take = (members: readonly number[]) => members.forEach((start) => void starts.add(start));
+  const open: Container[] = [];
+  const hide = ({ isKey, keyMembers, values, label = 'none' }: Container) => {
+    if (isKey) for (const start of keyMembers) hidden.set(start, 'any');
+    if (label !== 'none') for (const start of values) hidden.set(start, label);
+  };
+  let name = '';
   for (
     let token = scanner.next();
     token !== 'complete' && token !== 'cut' && token !== 'error';
     token = scanner.next()
   ) {
-    const object = open.at(-1);
-    if (token === '{' || token === '[') open.push({ isKey: false, members: [] });
-    else if (token === '}' || token === ']') take(object?.isKey ? object.members : []);
-    if (token === '}' || token === ']') open.pop();
-    if (token !== 'name' || !object) continue;
-    const name = scanner.string.toLowerCase();
-    if (name === 'kty') object.isKey = true;
-    else if (Object.hasOwn(JWK_MEMBERS, name)) object.members.push(scanner.start);
+    const container = token === '}' || token === ']' ? open.pop() : open.at(-1);
+    if (token === 'name') name = scanner.string.toLowerCase();
+    else if (token === '}' || token === ']') {
+      if (container && (!container.isList || (container.elements === 2 && open.at(-1)?.isList))) hide(container);
+    } else {
+      if (container) readValue(container, name, scanner, token === 'string' ? secrets : undefined);
+      if (token === '{' || token === '[')
+        open.push({ isList: token === '[', isKey: false, keyMembers: [], values: [], label: undefined, elements: 0 });
+    }
   }
-  take(open.flatMap(({ members }) => members));
-  return starts;
+  for (const container of open) {
+    const isText = (start: number) => !'{['.includes(text.charAt(start));
+    const { isList, values, label } = container;
+    hide({ ...container, isKey: true, ...(isList || label ? {} : { values: values.filter(isText), label: 'any' }) });
+  }
+  return hidden;
+}
+
+/** Notes a value of an object or list; `secrets` says whether it is the name of a secret, if it is text. */
+function readValue(container: Container, name: string, { start, string }: JsonScanner, secrets?: SecretNames): void {
+  const { isList, elements, label } = container;
+  container.elements += 1;
+  if (isList ? elements === 0 : LABELS.includes(name))
+    container.label = label && label !== 'none' ? label : NAME.test(string) ? secrets?.kindOf(string) : undefined;
+  else if (isList ? elements === 1 : name === 'value') container.values.push(start);
+  else if (name === 'kty') container.isKey = true;
+  else if (Object.hasOwn(JWK_MEMBERS, name)) container.keyMembers.push(start);
 }
 
 /** Checks whether the text begins as a JSON object, array or string does. */
@@ -237,6 +283,6 @@ export function maskEmbedded(text: string, secrets: SecretNames = SECRETS, embed
   if (scanned.end !== 'error') return scanned.text;
   // Much text that begins with a bracket is not JSON: the rest is returned unless it may hold a secret.
   const rest = text.slice(scanned.endAt);
-  const isSuspect = scanned.masked || secrets.secretValueAt(rest) !== -1 || ESCAPED_ASCII.test(rest);
+  const isSuspect = scanned.masked || ESCAPED_ASCII.test(rest) || secrets.maskText(rest) !== rest;
   return isSuspect ? scanned.text : scanned.text + rest;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Log, withFields } from '../lib/log.ts';
-import { MASK, maskValues } from './mask-values.ts';
-import { FALSE_FRIENDS, SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
+import { deepEscapeAt, MASK, maskValues, spellingsOf, valueAt } from './mask-values.ts';
+import { FALSE_FRIENDS, LABELS, SECRET_ENDINGS, SECRET_FORMS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
 
 /** Returns the letters and digits of a name, in NFKC and lower case: names that differ in nothing else are the same. */
 export function bareName(name: string): string {
@@ -23,26 +23,37 @@ function folded(text: string): string {
   return fewMarks(text).normalize('NFKD').toLowerCase();
 }
 
-/** Matches what may follow the sign of an assignment when no secret does: nothing, or a mask. */
-const NO_VALUE = String.raw`(?:["'\s]|\\[bfnrt]?)*(?:$|\*{3}(?:["'\\\s,;&)}\]]|$))`;
+/** Matches what may follow the sign of an assignment when no secret does: nothing, a mask, a boolean or null. */
+const NO_VALUE = String.raw`(?:["'\s]|\\[bfnrt]?)*(?:$|(?:\*{3}|true|false|null)(?:["'\\\s,;&?#)}\]]|$))`;
+const LITERAL = /^(?:true|false|null)$/;
+/** Matches a number, which is no seed phrase; one with more digits may be a seed. */
+const NUMBER = /^["'\s]*-?[\d.]{1,20}(?:["'\\\s,;&?#)}\]]|$)/;
 const ENDINGS = Object.keys(SECRET_ENDINGS).map(bareName);
-const ENDING = new RegExp(`(?:${ENDINGS.join('|')})s?$`);
+const FORMS = Object.keys(SECRET_FORMS);
+const ENDING = new RegExp(`(?:${ENDINGS.join('|')})s?(?:${FORMS.join('|')})?s?$`);
+/** Matches what divides the names of a path: `user[password]`, `user.password`, and `amp;password` of an escaped `&`. */
+const DIVIDER = /[[\].:;]/;
+/** Matches the beginning of a list, and a member that says what another holds; of both, the name that may be secret. */
+const LABELLED = new RegExp(String.raw`(?:\[\s*|"(?:${LABELS.join('|')})\\*"\s*:\s*)\\*"([^"]*)"`, 'gi');
 const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES).flatMap((name) => [name, `${name}s`]));
 const FRIENDS = Object.keys(FALSE_FRIENDS).flatMap((names) => names.split(', ').map(bareName));
 
 /** How many other characters may stand between two letters of a name. Where there are more, any name may be hidden. */
 const MAX_GAP = 40;
 /** Stands in a list of names for the beginning of a name that has no other word in front. */
-const START = '^';
+const START = '\u0001';
+/** Stands in a list of names for a name that may have another word in front. */
+const ENDED = '\u0002';
 
-/** Returns a pattern of `names`, whatever stands between their letters, which shares the endings they have in common. */
-function patternOf(names: readonly string[], letters: string): string {
-  const groups = Map.groupBy(names, (name) => name.at(-1));
+/**
+ * Returns a pattern of `names`, whatever `gap` is between their letters, which shares the endings they have in common. A
+ * name may begin with one of the characters that `starts` has a pattern for.
+ */
+function patternOf(names: readonly string[], gap: string, starts: ReadonlyMap<string, string>): string {
+  const groups = Map.groupBy(names, (name) => name.at(-1) ?? '');
   const patterns = [...groups].map(([last, group]) => {
-    if (last === undefined) return '';
-    if (last === START) return String.raw`(?:(?<![${letters}])|(?<=\\[bfnrt]))`;
     const before = group.map((name) => name.slice(0, -1));
-    return `${patternOf(before, letters)}[^${letters}]{0,${MAX_GAP}}${last}`;
+    return last === '' ? '' : (starts.get(last) ?? `${patternOf(before, gap, starts)}${gap}${last}`);
   });
   return `(?:${patterns.join('|')})`;
 }
@@ -77,7 +88,7 @@ export class SecretNames {
   /** Matches a `:` or `=` after the name of a secret, one that a value follows, and what may hide a name. */
   readonly #sign: RegExp;
   readonly #assignment: RegExp;
-  readonly #longGap: RegExp;
+  readonly #shortGaps: RegExp;
 
   constructor({ mask = [], unmask = [] }: NameChanges = {}) {
     this.#added = mask;
@@ -86,11 +97,22 @@ export class SecretNames {
     this.#shown = new Set([...FRIENDS.filter((name) => !names.includes(name)), ...unmask.map(bareName)]);
     const whole = [...names, ...TEXTS, 'kty'].map((name) => folded(name).replace(/\p{M}+/gu, ''));
     const letters = `a-z0-9${[...new Set(whole.join('').replaceAll(/[a-z0-9]/g, ''))].join('')}`;
-    const all = [...ENDINGS, ...whole.flatMap((name) => [`${START}${name}`, `${START}x${name}`])];
-    const sign = `[:=](?<=${patternOf(all, letters)}s?(?<=[${letters}])[^${letters}]{0,${MAX_GAP}}[:=])`;
-    this.#sign = new RegExp(sign);
-    this.#assignment = new RegExp(`${sign}(?!${NO_VALUE})`, 'g');
-    this.#longGap = new RegExp(`[^${letters}]{${MAX_GAP + 1}}`);
+    const gap = `[^${letters}]{0,${MAX_GAP}}`;
+    const starts = [
+      [START, String.raw`(?:(?<![${letters}])|(?<=\\[bfnrt]))`],
+      [ENDED, `${patternOf(ENDINGS, gap, new Map())}s?`],
+    ] as const;
+    const all = [
+      ...ENDINGS,
+      ...FORMS.map((form) => `${ENDED}${form}`),
+      ...whole.flatMap((name) => [`${START}${name}`, `${START}x${name}`]),
+    ];
+    const name = `${patternOf(all, gap, new Map(starts))}s?(?<=[${letters}])`;
+    const escapes = String.raw`(?:[^${letters}]|(?<=\\)[bfnrt]){0,${MAX_GAP}}`;
+    // A name that another follows in a path is found too.
+    this.#sign = new RegExp(`[:=[.;](?<=${name}${gap}[:=[.;])`);
+    this.#assignment = new RegExp(`[:=](?<=${name}${escapes}[:=])(?!${NO_VALUE})`, 'g');
+    this.#shortGaps = new RegExp(`^${gap}(?:[${letters}]+[^${letters}]{1,${MAX_GAP}})*[${letters}]*$`);
   }
 
   /** Returns these names with the changes of an endpoint. */
@@ -102,7 +124,10 @@ export class SecretNames {
   kindOf(name: string): MaskedKind {
     const known = this.#kinds.get(name);
     if (known !== undefined) return known;
-    const kind = this.#readKind(bareName(name));
+    const segments = name.slice(name.lastIndexOf('/') + 1).split(DIVIDER);
+    const bare = bareName(name);
+    const kinds = this.#shown.has(bare) ? [] : [bare, ...segments.map(bareName)].map((one) => this.#readKind(one));
+    const kind = kinds.find((one) => one !== 'none') ?? 'none';
     // To forget all of them now and then costs less than to know which was used last.
     if (this.#kinds.size === MAX_KINDS) this.#kinds.clear();
     if (name.length <= MAX_NAME) this.#kinds.set(name, kind);
@@ -125,15 +150,33 @@ export class SecretNames {
     return this.kindOf(name) !== 'none';
   }
 
+  /** Checks whether a value is masked under a decoded name where every value is text, as in a form. */
+  isSecret(name: string, value: string): boolean {
+    const kind = this.kindOf(name);
+    return kind !== 'none' && !LITERAL.test(value) && (kind === 'any' || !NUMBER.test(value));
+  }
+
   /**
-   * Checks whether a well-formed JSON or GraphQL text may contain a secret by its name or its scheme; if not, it needs no
-   * masking. What names are compared by is all that is searched for, so that none is missed.
+   * Checks whether a text may contain a secret by its name, its scheme or its value, however it is escaped; if not, it
+   * needs no masking. What names are compared by is all that is searched for, so that none is missed.
    */
-  mayNameSecret(text: string): boolean {
+  mayHide(text: string): boolean {
+    const spellings = spellingsOf(text);
+    const isSuspect = (spelled: string, round: number) =>
+      this.#mayName(spelled) || (round > 0 && valueAt(spelled) !== -1);
+    return spellings.some(isSuspect) || deepEscapeAt(text, spellings) !== -1;
+  }
+
+  #mayName(text: string): boolean {
     const plain = folded(text);
-    if (plain.includes('\\u') || SCHEME.test(plain) || this.#longGap.test(plain)) return true;
+    if (SCHEME.test(plain) || !this.#shortGaps.test(plain)) return true;
     const texts = LETTER_ESCAPE.test(plain) ? [plain, ...ESCAPES.map((hidden) => plain.replace(hidden, ' '))] : [plain];
-    return texts.some((spelled) => this.#sign.test(spelled));
+    return texts.some((spelled) => this.#sign.test(spelled)) || this.#mayLabel(text);
+  }
+
+  #mayLabel(json: string): boolean {
+    const isSecret = ([, name = '']: RegExpExecArray) => name.includes('\\') || this.isSecretKey(name);
+    return json.includes('"') && json.matchAll(LABELLED).some(isSecret);
   }
 
   /** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
@@ -142,17 +185,19 @@ export class SecretNames {
     this.#assignment.lastIndex = 0;
     let match = this.#assignment.exec(plain);
     for (let others = 0; match !== null && others < MAX_OTHERS; others += 1) {
-      if (this.#isNameTo(match.index, plain)) break;
+      const kind = this.#kindBefore(match.index, plain);
+      if (kind === 'any' || (kind === 'text' && !NUMBER.test(plain.slice(match.index + 1, match.index + MAX_NAME))))
+        break;
       match = this.#assignment.exec(plain);
     }
     if (match === null) return -1;
     // The private members of a JWK may stand before its type.
     const start = KEY_TYPE.test(plain.slice(0, match.index)) ? plain.indexOf('{') : -1;
-    return indexIn(text, start === -1 || start > match.index ? match.index + 1 : start + 1);
+    return indexIn(text, start === -1 || start > match.index ? match.index + 1 : start + 1, folded);
   }
 
-  /** Checks whether the name of a secret ends before an index of a folded text. */
-  #isNameTo(end: number, text: string): boolean {
+  /** Returns which values are masked under the name that ends before an index of a folded text. */
+  #kindBefore(end: number, text: string): MaskedKind {
     const before = text.slice(Math.max(0, end - 2 * MAX_NAME), end).replaceAll(/\\[bfnrt]/g, ' ');
     const words = before
       .split(/[^\p{L}\p{M}\p{N}_-]+/u)
@@ -161,40 +206,63 @@ export class SecretNames {
     const names = WORDS.map((count) => words.slice(-count).join(''));
     // A longer name that is listed itself is secret, whatever is shown: `card pin` although `pin` is.
     const shownAt = names.findLastIndex((name) => this.#shown.has(name));
-    return names
+    const kinds = names
       .slice(shownAt + 1)
-      .some((name) => name === 'kty' || (shownAt === -1 ? this.isSecretKey(name) : this.#names.has(name)));
+      .map((name) => (name === 'kty' || this.#names.has(name) ? 'any' : shownAt === -1 ? this.kindOf(name) : 'none'));
+    return kinds.find((kind) => kind !== 'none') ?? 'none';
   }
 
   /**
    * Returns the index of the first secret in a text, a header or a URL: a named one, or credentials after their scheme; -1
    * without one.
    */
-  credentialsAt(text: string): number {
+  #credentialsAt(text: string): number {
     const match = text.matchAll(CREDENTIALS).find(([, bearer, basic = '']) => bearer ?? isBasic(basic));
-    const at = this.secretValueAt(text);
-    if (match === undefined) return at;
-    const credentials = match.index + match[0].length - (match[1] ?? match[2] ?? '').length;
-    return at === -1 ? credentials : Math.min(at, credentials);
+    const credentials = match ? match.index + match[0].length - (match[1] ?? match[2] ?? '').length : -1;
+    return firstOf([credentials, this.secretValueAt(text)]);
   }
 
-  /** Masks free text by dropping everything after the first secret's name, because nothing says where its value ends. */
+  /**
+   * Masks the values of free text that are secrets under any name, and drops everything from the first named secret on,
+   * because nothing says where its value ends; so too from the first secret on that is escaped, even several times.
+   */
   maskText(text: string): string {
-    const at = this.credentialsAt(text);
-    return at === -1 ? text : text.slice(0, at) + MASK;
+    const plain = maskValues(text);
+    if (!this.mayHide(plain)) return plain;
+    const spellings = spellingsOf(plain);
+    const places = spellings.map((spelled, round) => {
+      const at = firstOf([this.#credentialsAt(spelled), round === 0 ? -1 : valueAt(spelled)]);
+      return at === -1
+        ? -1
+        : indexIn(
+            plain,
+            at,
+            (start) =>
+              spellingsOf(start)
+                .slice(0, round + 1)
+                .at(-1) ?? '',
+          );
+    });
+    const at = firstOf([...places, deepEscapeAt(plain, spellings)]);
+    return at === -1 ? plain : plain.slice(0, at) + MASK;
   }
+}
+
+/** Returns the smallest index that is not -1; -1 without one. */
+function firstOf(indexes: readonly number[]): number {
+  return indexes.reduce((first, at) => (first === -1 || (at !== -1 && at < first) ? at : first), -1);
 }
 
 /** Matches the name of a JWK's type at the end of a text. */
 const KEY_TYPE = /kty\W*$/;
 
-/** Returns the index in a text of what has an index in the folded text. */
-function indexIn(text: string, at: number): number {
+/** Returns the index in a text of what has an index in the text as it is spelled. */
+function indexIn(text: string, at: number, spell: (text: string) => string): number {
   let low = 0;
   let high = text.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (folded(text.slice(0, middle)).length < at) low = middle + 1;
+    if (spell(text.slice(0, middle)).length < at) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import { cut, maskForm } from './mask-form.ts';
-import { maskEmbedded, maskJson, mayCutKey, startsDocument } from './mask-json.ts';
+import { maskEmbedded, maskJson, mayCutLabel, startsDocument } from './mask-json.ts';
 import { SECRETS, type SecretNames } from './mask-keys.ts';
-import { maskValues, withoutOpenUserinfo } from './mask-values.ts';
+import { maskValues, mayHavePassword, withoutOpenUserinfo } from './mask-values.ts';
 
 interface MaskingOptions {
   /** The longest text to return, in UTF-16 units; masking may stop there. */
@@ -125,8 +125,10 @@ export function maskBody(
   if (mask !== maskJsonText && decoded.includes('\0')) return null;
   // PostgreSQL's type text cannot store NUL.
   const sent = decoded.replaceAll('\0', '\ufffd');
-  const text = maskValues(truncated ? withoutOpenUserinfo(sent) : sent);
-  const isPlain = !names?.size && !secrets.mayNameSecret(text) && !(truncated && mayCutKey(text));
+  const isText = mask === maskForm || mask === maskPlain;
+  const text = maskValues(truncated ? withoutOpenUserinfo(sent) : sent, !isText);
+  const mayHide = mayHavePassword(text) || (truncated && mayCutLabel(text)) || secrets.mayHide(text);
+  const isPlain = !names?.size && !mayHide;
   if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, maxBytes);
   return cut(mask(text, { names, secrets, maxLength: maxBytes }), maxBytes);
 }

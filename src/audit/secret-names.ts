@@ -4,7 +4,7 @@
  */
 type Named = Readonly<Record<string, string>>;
 
-/** Names that are masked with any word in front, and in the plural: `wallet_private_keys`. */
+/** Names that are masked with any word in front, with a word of `SECRET_FORMS` behind, and in the plural. */
 export const SECRET_ENDINGS: Named = {
   secret: 'documented: credentials of a client, signing secrets',
   password: 'documented: credentials of a person or a service',
@@ -19,14 +19,54 @@ export const SECRET_ENDINGS: Named = {
   seed_phrase: 'another word for a mnemonic',
   api_key: 'a bearer credential; `X-Api-Key` is its usual header',
   access_key: 'a credential of a cloud service',
+  recovery_phrase: 'another word for a mnemonic',
+  backup_phrase: 'another word for a mnemonic',
+  secret_phrase: 'another word for a mnemonic',
+  seed_words: 'another word for a mnemonic',
+  recovery_words: 'another word for a mnemonic',
+  pass_code: 'another word for a PIN',
+  otp: 'a one-time password; also `totp` and `hotp`, and the secret behind them',
+  otp_code: 'a one-time password',
+  verification_code: 'a one-time password',
+  cvv: 'the code that authorises payments by card',
+  cvc: 'the code that authorises payments by card',
+};
+
+/** Words after a name of `SECRET_ENDINGS` that leave it a secret: how it is written, or that it is there again. */
+export const SECRET_FORMS: Named = {
+  hex: 'the secret in hexadecimal',
+  base64: 'the secret in base64',
+  b64: 'the secret in base64',
+  base58: 'the secret in base58',
+  wif: 'a key in the wallet import format',
+  pem: 'a key in PEM',
+  der: 'a key in DER',
+  jwk: 'a key as a JWK',
+  bytes: 'the secret as it is',
+  raw: 'the secret as it is',
+  plain: 'the secret as it is',
+  plaintext: 'the secret as it is',
+  phrase: 'the words of a mnemonic',
+  words: 'the words of a mnemonic',
+  backup: 'a copy',
+  copy: 'a copy',
+  confirm: 'a copy, to find typing errors',
+  confirmation: 'a copy, to find typing errors',
+  repeat: 'a copy, to find typing errors',
+  again: 'a copy, to find typing errors',
 };
 
 /** Names that are masked as they are, alone, after `x`, or in the plural. */
 export const SECRET_NAMES: Named = {
   authorization: 'documented: the credentials of a request',
+  proxy_authorization: 'the credentials of a request to a proxy',
+  cookie: 'documented: whoever has the cookie of a session acts as its owner',
+  set_cookie: 'another header of cookies',
   search: 'may hold the email of a user; a search that finds nobody notes no user, so that no erasure finds its record',
-  private_key_pem: 'a private key in PEM',
-  private_key_hex: 'a private key in hexadecimal',
+  password1: 'a password, where a form asks for it twice',
+  password2: 'a password, where a form asks for it twice',
+  secret_value: 'a secret',
+  otp_value: 'a one-time password',
   private_jwk: 'a private key as a JWK',
   xprv: 'an extended private key (BIP 32)',
   xpriv: 'another word for an extended private key',
@@ -54,13 +94,6 @@ export const SECRET_NAMES: Named = {
   key_store: 'a file of private keys, encrypted or not',
   pkcs12: 'a key store',
   pfx: 'a key store',
-  mnemonic_phrase: 'another word for a mnemonic',
-  mnemonic_words: 'another word for a mnemonic',
-  seed_words: 'another word for a mnemonic',
-  recovery_phrase: 'another word for a mnemonic',
-  recovery_words: 'another word for a mnemonic',
-  backup_phrase: 'another word for a mnemonic',
-  secret_phrase: 'another word for a mnemonic',
   wallet_seed: 'all keys of a wallet derive from it',
   master_seed: 'all keys of a wallet derive from it',
   recovery_seed: 'all keys of a wallet derive from it',
@@ -72,22 +105,21 @@ export const SECRET_NAMES: Named = {
   new_pin: 'a PIN that is about to be set',
   old_pin: 'a PIN that is about to be replaced',
   current_pin: 'a PIN that is checked',
+  confirm_pin: 'a PIN that is repeated',
+  wallet_pin: 'the PIN of a wallet',
+  account_pin: 'the PIN of an account',
+  login_pin: 'the PIN of a person',
+  transaction_pin: 'it authorises a transfer',
+  pin_number: 'another word for a PIN',
   puk: 'resets a PIN',
-  pass_code: 'another word for a PIN',
   access_code: 'another word for a PIN',
   unlock_code: 'another word for a PIN',
-  otp: 'a one-time password',
-  otp_code: 'a one-time password',
-  totp: 'a one-time password, or the secret behind it',
-  totp_code: 'a one-time password',
-  hotp: 'a one-time password, or the secret behind it',
   tan: 'the one-time code of a transfer',
   one_time_code: 'a one-time password',
   mfa_code: 'a one-time password',
   two_factor_code: 'a one-time password',
   '2fa_code': 'a one-time password',
   sms_code: 'a one-time password',
-  verification_code: 'a one-time password',
   confirmation_code: 'a one-time password',
   activation_code: 'it opens an account once',
   recovery_code: 'it replaces the second factor once',
@@ -99,9 +131,7 @@ export const SECRET_NAMES: Named = {
   client_assertion: 'the credential of a client (RFC 7523)',
   saml_response: 'whoever has it signs in as its subject',
   connection_string: 'usually holds a password',
-  cvv: 'the code that authorises payments by card',
   cvv2: 'the code that authorises payments by card',
-  cvc: 'the code that authorises payments by card',
   cvc2: 'the code that authorises payments by card',
   security_code: 'the code that authorises payments by card',
 };
@@ -124,15 +154,20 @@ export const JWK_MEMBERS: Named = {
   k: 'a symmetric key',
 };
 
+/** Names of a member that says what another member of its object, `value`, holds: a header, a field, an attribute. */
+export const LABELS: readonly string[] = ['name', 'key', 'field', 'path', 'id'];
+
 /** Names that stay although they resemble those above, with the reason. */
 export const FALSE_FRIENDS: Named = {
   'public_key, key, key_id, kid': 'name or hold what everyone may know',
-  'access_key_id, client_id, token_id, token_type, secret_name': 'name a secret without holding it',
+  'access_key_id, private_key_id, client_id, token_id, token_type, secret_name': 'name a secret without holding it',
+  'otp_length, password_policy, mnemonic_language': 'describe a secret without holding it',
+  'token_value, token_address, token0': 'belong to an asset',
   'tokens, passwords':
     'plurals that name assets (`tokens`) or objects whose members are masked by their own names; `refresh_tokens` is masked',
   'signature, hash, fingerprint, salt, nonce, state': 'evidence that reveals no key',
   'code, status_code, country_code, currency_code, error_code':
     'mostly no secret; add `code` for a service that takes authorization codes',
   'address, iban, card_number, account_number': 'personal data, which an erasure removes, or an operator adds',
-  'shipping, pinned, pin_count, api_version, spinning, seeded': 'other words',
+  'shipping, pinned, pin_count, map_pin, api_version, spinning, seeded': 'other words',
 };

@@ -28,19 +28,19 @@ function countingMethod<Result>(scan: (this: Keys.SecretNames, text: string) => 
 vi.mock('../../src/audit/mask-keys.ts', async (original) => {
   const keys = await original<typeof Keys>();
   const { prototype } = keys.SecretNames;
-  const { kindOf, secretValueAt, mayNameSecret } = prototype;
+  const { kindOf, secretValueAt, mayHide } = prototype;
   vi.spyOn(prototype, 'kindOf').mockImplementation(countingMethod(kindOf));
   vi.spyOn(prototype, 'secretValueAt').mockImplementation(countingMethod(secretValueAt));
-  vi.spyOn(prototype, 'mayNameSecret').mockImplementation(countingMethod(mayNameSecret));
+  vi.spyOn(prototype, 'mayHide').mockImplementation(countingMethod(mayHide));
   return keys;
 });
 vi.mock('../../src/audit/mask-values.ts', async (original) => {
   const values = await original<typeof Values>();
-  return { ...values, maskValues: counting(values.maskValues) };
+  return { ...values, maskValues: counting(values.maskValues), decode: counting(values.decode) };
 });
 vi.mock('../../src/audit/mask-form.ts', async (original) => {
   const form = await original<typeof Form>();
-  return { ...form, maskQuery: counting(form.maskQuery), decode: counting(form.decode) };
+  return { ...form, maskQuery: counting(form.maskQuery) };
 });
 vi.mock('../../src/audit/mask-json.ts', async (original) => {
   const json = await original<typeof Json>();

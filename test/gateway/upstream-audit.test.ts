@@ -39,10 +39,10 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-async function recorded(act: RequestListener, body?: string, path = '/v1/echo') {
+async function recorded(act: RequestListener, body?: string, path = '/v1/echo', more: Record<string, string> = {}) {
   answer = act;
   const id = randomUUID();
-  const headers = { 'x-correlation-id': id, ...JSON_TYPE };
+  const headers = { 'x-correlation-id': id, ...JSON_TYPE, ...more };
   const got = await p.call(body === undefined ? 'GET' : 'POST', path, {
     headers,
     ...(body === undefined ? {} : { body }),
@@ -112,6 +112,20 @@ describe('the record of a request to an upstream', () => {
       expect(body?.length).toBeLessThanOrEqual(65_536);
     expect(cut.bytes).toEqual([long.length, long.length]);
   });
+
+  it.each(['identity', 'Identity', ''])(
+    'D2-08: has bodies whose encoding is none, but says so: %j',
+    async (encoding) => {
+      const coded = { 'content-encoding': encoding };
+      const { record } = await recorded(
+        (_req, res) => res.writeHead(200, { ...JSON_TYPE, ...coded }).end('{"a":1,"otp":"x"}'),
+        '{"b":2,"otp":"x"}',
+        '/v1/echo',
+        coded,
+      );
+      expect(record).toMatchObject({ request_body: '{"b":2,"otp":"***"}', response_body: '{"a":1,"otp":"***"}' });
+    },
+  );
 
   it('1-08: has no bodies where the endpoint says so', async () => {
     const { record, bytes } = await recorded(

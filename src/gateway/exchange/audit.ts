@@ -2,7 +2,7 @@ import type { Principal } from '../../access/identity/principal.ts';
 import { type AuditChain, unchained } from '../../audit/audit-chain.ts';
 import type { AuditRecord } from '../../audit/audit-record.ts';
 import { maskBody } from '../../audit/mask.ts';
-import { cut, isGraphql, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
+import { cut, isGraphql, maskPart, maskQuery } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
 import { correlationKey, SECRETS, type SecretNames } from '../../audit/mask-keys.ts';
 import { maskValues, withoutBareUserinfo } from '../../audit/mask-values.ts';
@@ -11,6 +11,7 @@ import type { Log } from '../../lib/log.ts';
 import { counterBy } from '../../lib/meters.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
+import { isIdentity } from './body.ts';
 import type { Capture } from './capture.ts';
 import type { AuditedBody, AuditedOperation, Exchange, RecordedHead } from './exchange.ts';
 import { endStatusOf } from './request-metrics.ts';
@@ -43,14 +44,15 @@ export function bodiesOf(
   const { capture, isBodyRead, isBodyJson } = exchange.audit;
   // The schema of another service's GraphQL is not known, so that any literal, variable or field may be a secret.
   const isForeign = found.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
+  const header = (name: string) => headerText(res.getHeader(name));
   const { request, response } = operation ?? WHOLE;
   const isHidden = operation === undefined || isForeign || found.endpoint?.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
   // Compressed bytes are no text, whatever type they have.
-  const sentType = req.headers['content-encoding'] ? undefined : req.headers['content-type'];
+  const sentType = isIdentity(req.headers['content-encoding']) ? req.headers['content-type'] : undefined;
   const sent = { type: sentType, captured: capture.request, wellFormed: isBodyJson, secrets };
   const answered = {
-    type: res.hasHeader('Content-Encoding') ? undefined : headerText(res.getHeader('Content-Type')),
+    type: isIdentity(header('Content-Encoding')) ? header('Content-Type') : undefined,
     captured: capture.response,
     wellFormed: found.upstream === undefined,
     secrets,
@@ -115,18 +117,18 @@ interface TargetOptions {
 
 /** Masks a request target. */
 export function recordedTarget(given: string, options: TargetOptions = {}): Omit<RecordedHead, 'headers'> {
-  const { maskedQuery, isUnknown = false, secrets } = options;
+  const { maskedQuery, isUnknown = false, secrets = SECRETS } = options;
   const target = withoutBareUserinfo(given);
   const mark = target.indexOf('?');
   const whole = mark < 0 ? target : target.slice(0, mark);
-  const path = maskPart(whole, MAX_TARGET_PART_BYTES, (text) => maskSpelled(text, secrets));
+  const path = maskPart(whole, MAX_TARGET_PART_BYTES, (text) => secrets.maskText(text));
   if (mark < 0) return { path: storable(path), query: null };
   // The query of a truncated path is masked like a query of GraphQL, since the path may have been GraphQL's.
   const pathOfQuery = isUnknown || whole.length > MAX_TARGET_PART_BYTES ? null : whole;
   const query =
     maskedQuery === undefined
       ? maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, (text) =>
-          maskSpelled(maskQuery(text, pathOfQuery, secrets), secrets),
+          secrets.maskText(maskQuery(text, pathOfQuery, secrets)),
         )
       : maskPart(maskedQuery, MAX_TARGET_PART_BYTES, maskValues);
   return { path: storable(path), query: storable(query) };

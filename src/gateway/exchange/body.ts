@@ -13,6 +13,11 @@ const RECHECK_MS = 500;
 /** What a byte of a body takes: it is in the body, and in the beginning that is captured for the audit record. */
 export const BODY_WEIGHT = 2;
 
+/** Checks whether a Content-Encoding leaves the bytes of a body as they are. */
+export function isIdentity(encoding = ''): boolean {
+  return /^(?:identity|[\s,])*$/i.test(encoding);
+}
+
 /**
  * Reads the body of a request, after sending 100 Continue if the client waits for it. Rejects with a 400 when the body
  * has a content encoding or takes more than five minutes, with `tooLarge` when it is longer than `maxBytes`, with a
@@ -21,7 +26,7 @@ export const BODY_WEIGHT = 2;
  */
 export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = payloadTooLarge): Promise<Buffer> {
   const { req, found, held } = exchange;
-  if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
+  if (!isIdentity(req.headers['content-encoding'])) {
     return Promise.reject(invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]));
   }
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge(maxBytes));

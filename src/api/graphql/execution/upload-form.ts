@@ -5,7 +5,7 @@ import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { AccessEnd } from '../../../access/revocation/access-watch.ts';
-import { BODY_WEIGHT } from '../../../gateway/exchange/body.ts';
+import { BODY_WEIGHT, isIdentity } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
 import { heapWeight } from '../../../lib/heap-weight.ts';
@@ -150,9 +150,9 @@ export class UploadForm {
   ): Promise<{ form: UploadForm; params: GraphQLParams }> {
     const { req } = exchange;
     const { limits } = parts;
-    const { 'content-length': length = '0', 'content-encoding': encoding = '' } = req.headers;
+    const { 'content-length': length = '0', 'content-encoding': encoding } = req.headers;
     if (Number(length) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
-    if (!/^(identity)?$/i.test(encoding)) throw badPart('Content-Encoding', 'must be identity');
+    if (!isIdentity(encoding)) throw badPart('Content-Encoding', 'must be identity');
     const form = new UploadForm(exchange, parserOf(req), parts);
     sendContinue(exchange);
     return { form, params: await form.#opened.promise };

@@ -14,7 +14,7 @@ import {
 import type { Plugin } from 'graphql-yoga';
 import { z } from 'zod';
 import { maskBody } from '../../../audit/mask.ts';
-import { isKeyMember, maskEmbedded } from '../../../audit/mask-json.ts';
+import { isHidden, maskEmbedded } from '../../../audit/mask-json.ts';
 import type { SecretNames } from '../../../audit/mask-keys.ts';
 import { MASK, maskValues } from '../../../audit/mask-values.ts';
 import { notingUsers, type UserNotes } from '../../../audit/noted-users.ts';
@@ -210,7 +210,7 @@ export class OperationAudits {
       textOf(params, function mask(this: unknown, name: string, value: unknown) {
         if (this === params && name === 'query') return query;
         if (this === params.variables && variables.has(name)) return masked(value);
-        if (secrets.kindOf(name) === 'any' || isKeyMember(this, name)) return masked(value);
+        if (secrets.kindOf(name) === 'any' || isHidden(this, name, secrets)) return masked(value);
         if (typeof value !== 'string') return value;
         return secrets.isSecretKey(name) ? MASK : maskValues(maskEmbedded(value, secrets));
       }) ?? JSON.stringify({ query });
