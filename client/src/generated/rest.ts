@@ -146,7 +146,7 @@ export type MigratedUser = {
   surname: string;
   email: string;
   address: string;
-  identity_number: "";
+  identity_number: string;
   kyc: {
     is_verified: boolean;
     token_sent: boolean;

@@ -99,7 +99,8 @@ export const outputSchemas = {
     surname: z.string(),
     email: z.string(),
     address: z.string(),
-    identity_number: z.literal(''),
+    // Not a constant: generators take one that is empty for none.
+    identity_number: z.string().max(0),
     kyc: z
       .strictObject({
         is_verified: z.boolean(),

@@ -1,4 +1,4 @@
-import { cp, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cached } from './cache.ts';
 import { runCommand } from './commands.ts';
@@ -22,7 +22,7 @@ export default defineConfig({
 });
 `;
 
-/** Generates types and schemas of the document with kubb, whose packages npm fetches once, into `generated` of a folder. */
+/** Generates types and zod schemas of the document with kubb, whose packages npm fetches once, into `generated` of a folder. */
 export async function generateWithKubb(folder: string): Promise<void> {
   const packages = await cached(`kubb-${VERSION}`, fetchKubb);
   await symlink(join(packages, 'node_modules'), join(folder, 'node_modules'));
@@ -35,6 +35,7 @@ export async function generateWithKubb(folder: string): Promise<void> {
 
 async function fetchKubb(temporary: string): Promise<string> {
   const folder = join(temporary, 'kubb');
+  await mkdir(folder);
   const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts', ...PACKAGES, 'zod@4.6.7'];
   await runCommand(program('npm'), args);
   return folder;
