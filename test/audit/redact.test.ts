@@ -1,7 +1,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { Client } from 'pg';
+import { expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { asOwner } from '../support/harness/database-roles.ts';
@@ -9,6 +10,7 @@ import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { startedFolder } from '../support/start/folders.ts';
+import { spawnCli } from '../support/start/process.ts';
 
 const SECRET = 'correct-horse-battery-staple';
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -33,6 +35,13 @@ async function leak(p: Portcullis): Promise<string> {
 function ownerUrl({ env }: Portcullis): string {
   const { username, password } = new URL(serviceAddress('postgres'));
   return Object.assign(new URL(env.DATABASE_URL ?? ''), { username, password }).href;
+}
+
+/** A connection of its own; disposing ends it. */
+async function connectedTo(connectionString: string): Promise<Client & AsyncDisposable> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
 async function settled(p: Portcullis): Promise<void> {
@@ -107,6 +116,55 @@ describeReal('postgres', 'audit redact on PostgreSQL', () => {
     await asOwner(p, (door) =>
       door.raw((sql) => sql`update audit_records set status_code = 404 where path = '***' and status_code = 200`),
     );
+  });
+
+  it('D1-18: is killed between two batches, verifies, and is completed by another run, each counted in its seals', async () => {
+    for (let count = 0; count < 230; count += 1) await p.call('GET', `/v1/killed/${count}?x=${SECRET}`);
+    await settled(p);
+    const owner = { ...p.env, MIGRATE_DATABASE_URL: ownerUrl(p) };
+    const flags = [
+      'audit',
+      'redact',
+      '--path',
+      '/v1/killed/*',
+      '--reason',
+      'a key in a body, INC-7',
+      '--yes',
+      '--json',
+    ];
+    const redacted = async () => {
+      const all = await rows(p).raw(
+        (sql) => sql<{ left: string }>`select count(*)::text as left from audit_records where path like '/v1/killed/%'`,
+      );
+      return 230 - Number(all[0]?.left);
+    };
+    await using holder = await connectedTo(ownerUrl(p));
+    await holder.query('begin');
+    // The second batch waits for its last record.
+    await holder.query(
+      `select 1 from audit_records where id =
+        (select id from audit_records where path like '/v1/killed/%' order by at, id offset 199 limit 1) for update`,
+    );
+    {
+      await using command = spawnCli(flags, owner);
+      await vi.waitFor(async () => expect(await redacted()).toBe(100), { timeout: 60_000, interval: 50 });
+      await vi.waitFor(async () => {
+        const { rows: waiting } = await holder.query(
+          "select 1 from pg_locks where not granted and locktype = 'transactionid'",
+        );
+        expect(waiting).toHaveLength(1);
+      });
+      expect((await command.kill('SIGKILL')).signal).toBe('SIGKILL');
+    }
+    await holder.query('rollback');
+    const killed = await verify();
+    expect([await redacted(), killed.code, killed.report.findings]).toEqual([100, 0, []]);
+    expect(killed.report.redactions.at(-1)).toMatchObject({ records: 100, filter: { path: '/v1/killed/*' } });
+    const done = await portcullis(flags, owner);
+    expect([done.code, JSON.parse(done.out)]).toMatchObject([0, { matching: 130, redacted: 130 }]);
+    const { code, report } = await verify();
+    expect([await redacted(), code, report.findings]).toEqual([230, 0, []]);
+    expect(report.redactions.slice(-2).map(({ records }: { records: number }) => records)).toEqual([100, 130]);
   });
 
   it('D1-18: the role of the service cannot redact, and a blanked body without a seal is found', async () => {
