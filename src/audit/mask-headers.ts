@@ -49,8 +49,7 @@ export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS):
 
 /** Returns how many characters of a header value are searched for secrets. */
 function lengthRead(value: string | string[]): number {
-  if (typeof value === 'string') return Math.min(value.length, MAX_VALUE_BYTES);
-  return value.reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
+  return [value].flat().reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
 }
 
 function maskHeader(value: string | string[], secrets: SecretNames): string | string[] {
