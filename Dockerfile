@@ -43,4 +43,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
 # Without the base image's script in between, the first process is what the command names, and gets the signals.
 ENTRYPOINT []
 # The heap fits a memory limit of 1 GiB; young objects of busy requests die before they are copied.
-CMD ["node", "--max-old-space-size=640", "--max-semi-space-size=32", "--disable-warning=ExperimentalWarning", "src/main.ts"]
+CMD ["node", "--max-old-space-size=736", "--max-semi-space-size=32", "--disable-warning=ExperimentalWarning", "src/main.ts"]

@@ -155,6 +155,7 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
     mcp: createMcpServer({
       ...context,
       services: context,
+      maxCost: config.graphqlMaxCost,
       corsOrigins: config.corsOrigins,
       publicUrl: () => context.publicUrl.value,
       metadataUrl: () => new URL(metadataPathOf(context.publicUrl.path), context.publicUrl.value).href,

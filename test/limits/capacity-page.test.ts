@@ -7,16 +7,11 @@ import { KEPT_CHARACTERS } from '../../src/api/graphql/execution/shared-results.
 import { MAX_QUEUED_BYTES } from '../../src/events/bus/publish-queue.ts';
 import { MAX_WAITING_STATEMENTS } from '../../src/platform/database/database.ts';
 import { totalBytesOf } from '../../src/platform/held-memory.ts';
+import { HEAPS } from '../support/limits/heaps.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MIB = 1024 * 1024;
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-
-/** The heap that the image sets: V8 has up to three semi-spaces beside the old space. */
-function heapOfImage(): number {
-  const flag = (name: string) => Number(new RegExp(`--${name}=(\\d+)`).exec(textOf('Dockerfile'))?.[1]);
-  return flag('max-old-space-size') + 3 * flag('max-semi-space-size');
-}
 
 /** The rows of the page, in MiB. */
 function rowsOfPage(): Record<string, number> {
@@ -27,7 +22,7 @@ function rowsOfPage(): Record<string, number> {
 
 it('D6-25: what a gateway holds at worst is added up on the capacity page, from the limits in the code', () => {
   const { together, 'the program itself, with its code': program = 0, ...limits } = rowsOfPage();
-  const requests = totalBytesOf(heapOfImage() * MIB) / MIB;
+  const requests = totalBytesOf(HEAPS.image * MIB) / MIB;
   const mebibytes = {
     requests,
     'copies of what requests hold that the estimates leave out': requests / 2,
@@ -44,7 +39,7 @@ it('D6-25: what a gateway holds at worst is added up on the capacity page, from 
 });
 
 it('D6-25: the heap of the image fits the memory that deploy/ gives each gateway and worker', () => {
-  expect(textOf('docs/operations/capacity.md')).toContain(`a heap of ${heapOfImage()} MiB`);
+  expect(textOf('docs/operations/capacity.md')).toContain(`a heap of ${HEAPS.image} MiB`);
   for (const pod of ['gateway', 'worker'])
     expect(textOf(`deploy/kubernetes/${pod}.yaml`)).toContain('limits: { memory: 1Gi }');
   expect(textOf('compose.yaml')).toContain('mem_limit: 1g');

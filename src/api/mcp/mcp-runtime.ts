@@ -99,6 +99,8 @@ function failed(fault: ToolFailure): CallToolResult {
 /** The dependencies of the MCP runtime. */
 export interface McpRuntimeDependencies {
   services: McpServices;
+  /** The most that a call may cost, as an operation of GraphQL. */
+  maxCost: number;
   outcomes: Counter<'outcome'>;
   log: Log;
 }
@@ -159,7 +161,7 @@ export function createMcpRuntime(deps: McpRuntimeDependencies): McpRuntime {
       const request = new Request('http://localhost/', { method: 'POST', headers: headersOf(exchange.req) });
       const { correlationId, span } = exchange;
       const caller = { ...identity, correlationId, traceparent: span?.traceparent };
-      const server = serverFor({ caller, services: deps.services }, message);
+      const server = serverFor({ caller, services: deps.services, maxCost: deps.maxCost }, message);
       const respond = (await isLegacyRequest(request, message)) ? answerOlder : answerStateless;
       await send(exchange, await respond(server, request, message));
     },

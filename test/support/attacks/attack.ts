@@ -21,7 +21,8 @@ export interface AttackLab extends AsyncDisposable {
 }
 
 const ROLES = ['gateway', 'gateway', 'worker'] as const;
-const SCOPES = 'accounts:read,audit:read,transactions:read,users:read,users:migrate,wallets:read';
+const SCOPES =
+  'accounts:read,audit:read,transactions:read,users:read,users:migrate,wallets:read,wallet-rules:read,wallet-rules:write';
 
 /** `env` are variables of every process. */
 export async function startAttackLab(env: Record<string, string> = {}): Promise<AttackLab> {
@@ -43,7 +44,8 @@ export async function startAttackLab(env: Record<string, string> = {}): Promise<
   }
 }
 
-async function newTenant(lab: Lab): Promise<Tenant> {
+/** A new tenant whose client has every permission an attack needs. */
+export async function newTenant(lab: Lab): Promise<Tenant> {
   const node = JSON.parse(await lab.command(['node', 'create', '--name', 'Attacker', '--json']));
   const flags = ['--name', 'Attacker', '--grants', 'client_credentials', '--scopes', SCOPES, '--json'];
   const client = JSON.parse(await lab.command(['client', 'create', '--node', node.id, ...flags]));

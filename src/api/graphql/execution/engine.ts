@@ -147,8 +147,11 @@ async function subscribe(
   return untilRefused(results);
 }
 
-/** A subscription without its document and variables: its stream, its queue and its place among the others, in bytes. */
-export const SUBSCRIPTION_BYTES = 4 * 1024;
+/**
+ * A subscription without its document and variables: its connection, its stream, its queue and its place among the
+ * others, in bytes.
+ */
+export const SUBSCRIPTION_BYTES = 6.5 * 1024;
 /** A token of a document in memory: itself, and its share of the nodes that refer to it. */
 const TOKEN_BYTES = 280;
 /** A shorter document is charged as one of so many tokens: much of what a subscription holds does not grow with it. */

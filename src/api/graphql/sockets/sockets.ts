@@ -22,6 +22,8 @@ import {
 const MAX_FRAME_BYTES = 64 * 1024;
 /** The memory of an operation on a WebSocket without its message, in bytes. */
 const MESSAGE_BYTES = 1_024;
+/** The memory of an open WebSocket without its operations and its head, in bytes. */
+const SOCKET_BYTES = 8 * 1024;
 const PING_MS = 12_000;
 /**
  * The number of bytes that may wait to be sent on a socket before it is paused, so that no more messages are read from
@@ -143,6 +145,7 @@ export class GraphqlSockets {
     this.#operations.set(socket, operations);
     const giveUp = () => close(socket, TRY_AGAIN_LATER, 'Try Again Later', CLOSE_WAIT_MS);
     if (exchange.held) exchange.held.giveUp = giveUp;
+    exchange.held?.charge(SOCKET_BYTES);
     // Any message, including a ping, may cause a response: a client that reads none of them is paused, so its pongs are
     // not read either.
     const slowDown = () => {

@@ -106,6 +106,8 @@ export interface McpServices extends Domain {
 export interface ToolCall {
   caller: ToolCaller;
   services: McpServices;
+  /** The most that a call may cost, as an operation of GraphQL. */
+  maxCost: number;
 }
 
 interface ToolSpec<Input extends z.ZodType, Output extends z.ZodType> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { previewMembers } from '../../../domain/wallet-rules/preview.service.ts';
+import { previewMembers, priceOfWalletPreview } from '../../../domain/wallet-rules/preview.service.ts';
 import { MAX_INT32, walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
@@ -9,7 +9,7 @@ import { rulesOfTenant, versionsOfRule } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found, invalidArguments } from '../kit/tool.ts';
+import { defineTool, found, invalidArguments, ToolError } from '../kit/tool.ts';
 
 /** The schema of a part of a rule; tools that write rules publish it in full. */
 const part = () => z.looseObject({}).nullable();
@@ -194,10 +194,13 @@ export const walletRuleTools = [
       }),
     }),
     missing: 'this tenant has no such rule or wallet: get rule_id from list_wallet_rules, wallet_id from list_wallets',
-    run: ({ wallet_id: id, ...input }, { caller: { nodeId }, services: { walletRulePreviews } }) =>
-      id === undefined
-        ? walletRulePreviews.preview(nodeId, input)
-        : walletRulePreviews.previewWallet(nodeId, id, input),
+    async run({ wallet_id: id, ...input }, { caller: { nodeId }, services: { walletRulePreviews }, maxCost }) {
+      if (id === undefined) return walletRulePreviews.preview(nodeId, input);
+      const cost = priceOfWalletPreview(input.balances.length + (input.transfers?.length ?? 0));
+      const message = `the cost is ${cost}; at most ${maxCost} is allowed: pass fewer balances and transfers, or preview its rules by rule_id`;
+      if (cost > maxCost) throw new ToolError({ code: 'limit_exceeded', message });
+      return walletRulePreviews.previewWallet(nodeId, id, input);
+    },
   }),
   defineTool({
     name: 'create_wallet_rule',

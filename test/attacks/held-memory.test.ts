@@ -1,0 +1,222 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type AttackLab, newTenant, type Tenant } from '../support/attacks/attack.ts';
+import { type Answers, Attacker } from '../support/attacks/attacker.ts';
+import { type Figures, startProbe } from '../support/attacks/probe.ts';
+import { ANONYMOUS, type Attack, addRules, answerRemote, ROWS, type Row } from '../support/attacks/rows.ts';
+import { listening, tokenOf } from '../support/faults/faults.ts';
+import { type Replica, startLab } from '../support/faults/lab.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
+import { startRawUpstream } from '../support/gateway/raw-upstream.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal } from '../support/services/real.ts';
+import { notification } from '../support/webhook/stand.ts';
+
+/** The memory limit of a gateway in `deploy/`. */
+const MEMORY_MIB = 1_024;
+const MOST_P99_MS = 300;
+/** Within so long, what an attack held is free again. */
+const RETURN_MS = 60_000;
+/** What differs from before, of memory that is collected: caches, compiled code, connections of the drivers. */
+const MORE_MIB = 60;
+const CALM_MS = 5_000;
+/** How long an attack is noticed for at least. */
+const WAY_MS = 2_000;
+const TENANTS = 5;
+/** A gateway collects its garbage when it is told, so that what it holds can be measured. */
+const COLLECTING = `--expose-gc --import=data:text/javascript,process.on('SIGUSR2',()=>gc())`;
+const REMOTE = [{ methods: ['GET'], path: '/remote/*', services: ['remote'], tokens: ['user', 'legacy', 'discover'] }];
+
+const value = (metrics: string, name: string) =>
+  metrics.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm')).reduce((sum, [, one]) => sum + Number(one), 0);
+
+describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', () => {
+  const stack = new AsyncDisposableStack();
+  let target: AttackLab;
+  let tenants: Tenant[];
+  let calm: Record<string, Figures>;
+  let before: Memory[];
+
+  beforeAll(async () => {
+    const upstream = stack.use(await startRawUpstream(answerRemote));
+    const file = stack.use(await gatewayFile({ remote: { at: upstream.url, timeout_ms: 3_000 } }, REMOTE));
+    const env = { GATEWAY_CONFIG: file.path, CONSOLE: 'on', NODE_OPTIONS: COLLECTING };
+    const lab = stack.use(await startLab(['gateway', 'gateway', 'worker'], { partitions: 3, env }));
+    tenants = [];
+    for (let at = 0; at < TENANTS; at += 1) tenants.push(await newTenant(lab));
+    for (const { nodeId } of tenants) await addRules(lab.direct.databaseUrl, nodeId, lab.demo.node_id);
+    const { other_node: other } = lab.demo;
+    const bystander = { nodeId: other.node_id, token: await tokenOf(lab, other.client) };
+    const [first, second] = tenants;
+    if (!first || !second) throw new Error('there are tenants that attack');
+    target = {
+      lab,
+      gateways: listening(lab),
+      attackers: [first, second],
+      bystander,
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+    // The first requests load what later ones use.
+    for (let round = 0; round < 2; round += 1) calm = await noticed(() => delay(CALM_MS));
+    before = await Promise.all(target.gateways.map(memoryOf));
+    tell({ what: 'before', ...brief(calm), memory: before });
+  });
+  afterAll(() => stack.disposeAsync());
+
+  /** What others meet while something is done. */
+  async function noticed(work: () => Promise<unknown>): Promise<Record<string, Figures>> {
+    const { lab, gateways, bystander } = target;
+    const json = { 'content-type': 'application/json' };
+    const authorization = `Bearer ${bystander.token}`;
+    const stop = startProbe(
+      gateways.flatMap(({ baseUrl }) => [
+        {
+          name: 'me',
+          url: `${baseUrl}/graphql`,
+          headers: { ...json, authorization },
+          body: '{"query":"{ me { nodeId } }"}',
+        },
+        {
+          name: 'webhook',
+          url: `${baseUrl}/v2/webhooks/custodial`,
+          headers: { ...json, authorization: lab.webhook },
+          body: JSON.stringify(notification({ id: 'UUID' })),
+        },
+        { name: 'remote', url: `${baseUrl}/remote/ok`, headers: { authorization } },
+      ]),
+    );
+    try {
+      await work();
+    } catch (error) {
+      await stop();
+      throw error;
+    }
+    return stop();
+  }
+
+  interface Memory {
+    /** What is in use after a collection, and what the accounts say; MiB. */
+    heap: number;
+    charged: number;
+    resident: number;
+  }
+
+  async function memoryOf(gateway: Replica): Promise<Memory> {
+    for (let round = 0; round < 2; round += 1) {
+      gateway.signal('SIGUSR2');
+      await delay(500);
+    }
+    return metricsOf(gateway);
+  }
+
+  async function metricsOf({ adminUrl }: Replica): Promise<Memory> {
+    const text = await vi.waitFor(async () => (await fetch(`${adminUrl}/metrics`)).text());
+    const mebibytes = (name: string) => Math.round(value(text, name) / 1_048_576);
+    return {
+      heap: mebibytes('nodejs_heap_size_used_bytes'),
+      charged: mebibytes('portcullis_held_memory_bytes'),
+      resident: mebibytes('process_resident_memory_bytes'),
+    };
+  }
+
+  const brief = (figures: Record<string, Figures>) =>
+    Object.fromEntries(
+      Object.entries(figures).map(([name, { refused, ...rest }]) => [
+        name,
+        { ...rest, refused: refused.length, first: refused[0] },
+      ]),
+    );
+  const tell = (figures: object) => void process.stdout.write(`${JSON.stringify(figures)}\n`);
+
+  async function attacked(
+    what: string,
+    attacks: readonly [way: string, attack: Attack, tenant: Tenant][],
+    { atOnce = false, fault }: { atOnce?: boolean; fault?: Row['during'] } = {},
+  ) {
+    const answers: Record<string, Answers> = {};
+    let peak = 0;
+    let isOver = false;
+    const watching = target.gateways.map(async (gateway) => {
+      while (!isOver) {
+        peak = Math.max(peak, (await metricsOf(gateway)).resident);
+        await delay(500);
+      }
+    });
+    const attackOne = async ([way, attack, tenant]: (typeof attacks)[number]) => {
+      using attacker = new Attacker(target, tenant);
+      answers[way] = attacker.answers;
+      await Promise.all([attack(attacker), delay(WAY_MS)]);
+    };
+    const all = async () => {
+      if (atOnce) await Promise.all(attacks.map(attackOne));
+      else for (const one of attacks) await attackOne(one);
+    };
+    const figures = await noticed(() => during(fault, all)).finally(async () => {
+      isOver = true;
+      await Promise.all(watching);
+    });
+    const endedAt = performance.now();
+    calm = await noticed(() => delay(WAY_MS));
+    let after: Memory[] = [];
+    const isBack = () =>
+      after.every(({ heap, charged }, at) => charged === 0 && heap < (before[at]?.heap ?? 0) + MORE_MIB);
+    do after = await Promise.all(target.gateways.map(memoryOf));
+    while (!isBack() && performance.now() < endedAt + RETURN_MS);
+    const backMs = Math.round(performance.now() - endedAt);
+    tell({ what, peak, backMs, after, ...brief(figures), calm: brief(calm), answers });
+    expect(isBack(), JSON.stringify(after)).toBe(true);
+    expect(peak).toBeLessThan(MEMORY_MIB);
+    return { figures, answers };
+  }
+
+  /** Does to the servers what a row says, while it is attacked. */
+  async function during(fault: Row['during'], work: () => Promise<void>): Promise<void> {
+    const { servers, direct } = target.lab;
+    if (fault === 'postgres hangs') {
+      servers.postgres.proxy.set('frozen');
+      await work().finally(() => servers.postgres.proxy.set('passing'));
+    } else if (fault === 'a transaction hangs') {
+      await withPostgres(direct.databaseUrl, async (client) => {
+        await client.query('begin; lock table users in access exclusive mode');
+        const over = work();
+        await delay(5_000);
+        await client.query('rollback');
+        await over;
+      });
+    } else await work();
+  }
+
+  function expectServed(figures: Record<string, Figures>) {
+    for (const [name, { p99, refused }] of Object.entries(figures)) {
+      expect(refused, name).toEqual([]);
+      // What a machine under load adds to a request.
+      expect(p99, name).toBeLessThan(MOST_P99_MS + 2 * (calm[name]?.p99 ?? 0));
+    }
+  }
+
+  it.each(Object.entries(ROWS).map(([what, row]) => [row.clause, what, row] as const))(
+    '%s: %s end no process of 1 GiB, and others are served',
+    async (_clause, what, row) => {
+      const [tenant] = tenants;
+      if (!tenant) throw new Error('there are tenants that attack');
+      const ways = Object.entries(row.ways).map(([way, attack]): [string, Attack, Tenant] => [way, attack, tenant]);
+      const { figures } = await attacked(what, ways, { fault: row.during });
+      expectServed(figures);
+    },
+  );
+
+  it('D6-25 D6-26 D6-27: all of these at once, by five tenants and callers without a token, end no process of 1 GiB, and others are served', async () => {
+    const first = Object.entries(ROWS).flatMap(([what, { ways }]) =>
+      Object.entries(ways)
+        .slice(0, 1)
+        .map(([, attack]) => [what, attack] as const),
+    );
+    const attacks = [...first, ...Object.entries(ANONYMOUS)].map(([what, attack], at): [string, Attack, Tenant] => {
+      const tenant = tenants[at % TENANTS];
+      if (!tenant) throw new Error('there are tenants that attack');
+      return [what, attack, tenant];
+    });
+    const { figures } = await attacked('all at once', attacks, { atOnce: true });
+    expectServed(figures);
+  });
+});
