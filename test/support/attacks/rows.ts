@@ -243,7 +243,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
     ways: {
       ...each((_what, values) => (attacker) => {
         const bytes = signIn(attacker, values(4_500));
-        return many(1_300, (at) => attacker.send(bytes, { from: networkOf(at) }));
+        return many(400, (at) => attacker.send(bytes, { from: networkOf(at) }), 400);
       }),
       'bodies that do not end': (attacker) => {
         const bytes = signIn(
