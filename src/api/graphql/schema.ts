@@ -1,7 +1,6 @@
 import { GraphQLError, type GraphQLSchema, lexicographicSortSchema, parse, printSchema, validate } from 'graphql';
 import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { createBuilder } from './kit/builder.ts';
-import { createTypeRefs } from './kit/type-refs.ts';
 import { addAccounts } from './types/accounts.graphql.ts';
 import { addAssets } from './types/assets.graphql.ts';
 import { addAuditRecords } from './types/audit-records.graphql.ts';
@@ -50,10 +49,9 @@ export function buildSchema(): GraphQLSchema {
       'Live events, over SSE or graphql-transport-ws. When the token expires or is revoked, an event stream ends without `complete` and a WebSocket closes with 4403.',
   });
   addScalars(builder);
+  addErrorTypes(builder);
   addViewer(builder);
-  const refs = createTypeRefs(builder);
-  addErrorTypes(builder, refs);
-  for (const add of NOUNS) add(builder, refs);
+  for (const add of NOUNS) add(builder);
   return builder.toSchema();
 }
 

@@ -25,7 +25,12 @@ import {
 } from './graphql-errors.ts';
 import type { Upload } from './upload.ts';
 
+/** The rows of the object types that other nouns refer to by name. Each noun declares its own. */
+// biome-ignore lint/suspicious/noEmptyInterface: nouns add to it.
+export interface ObjectRows {}
+
 interface SchemaTypes {
+  Objects: ObjectRows;
   Context: GraphqlContext;
   DefaultFieldNullability: false;
   DefaultEdgesNullability: { list: false; items: false };
@@ -227,8 +232,11 @@ export function inputOf(builder: Builder, name: string, description: string, mem
   });
 }
 
+/** An object type: the name of a noun's own, or the reference of another. */
+type ObjectParam = keyof ObjectRows | ObjectRef<Types, unknown>;
+
 /** Adds the connection of a type with `totalCount`, and its edge. */
-export function connectionOf<Row>(builder: Builder, type: ObjectRef<Types, Row>, page: string, edge: string) {
+export function connectionOf<Type extends ObjectParam>(builder: Builder, type: Type, page: string, edge: string) {
   const connection = pagesOf(builder, type, page, edge);
   builder.objectField(connection, 'totalCount', (t) =>
     t.int({
@@ -240,10 +248,11 @@ export function connectionOf<Row>(builder: Builder, type: ObjectRef<Types, Row>,
 }
 
 /** Adds the connection of a type whose rows are counted in another way, and its edge. */
-export function pagesOf<Row>(builder: Builder, type: ObjectRef<Types, Row>, page: string, edge: string) {
+export function pagesOf<Type extends ObjectParam>(builder: Builder, type: Type, page: string, edge: string) {
+  const name = typeof type === 'string' ? type : type.name;
   return builder.connectionObject(
-    { type, name: `${type.name}Connection`, description: page },
-    { name: `${type.name}Edge`, description: edge },
+    { type, name: `${name}Connection`, description: page },
+    { name: `${name}Edge`, description: edge },
   );
 }
 

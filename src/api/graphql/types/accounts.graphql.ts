@@ -1,11 +1,18 @@
+import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
 import { searchInput, textInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Account: AccountRow;
+  }
+}
+
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of accounts and the queries for them. */
-export function addAccounts(builder: Builder, refs: TypeRefs): void {
-  implement(refs.account, 'An account of a tenant.', {
+export function addAccounts(builder: Builder): void {
+  implement(builder.objectRef<AccountRow>('Account'), 'An account of a tenant.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     name: ['String', 'The display name.'],
     node_id: ['ID', 'The tenant (node) that it belongs to.'],
@@ -24,7 +31,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
       includeDeleted: t.boolean({ description: 'Whether to include deleted accounts; false by default.' }),
     }),
   });
-  const connection = connectionOf(builder, refs.account, 'A page of accounts.', 'An account and its cursor.');
+  const connection = connectionOf(builder, 'Account', 'A page of accounts.', 'An account and its cursor.');
   builder.queryFields((t) => ({
     accounts: t.field({
       type: connection,
@@ -36,7 +43,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('accounts', ({ accountPages }) => accountPages),
     }),
     account: t.field({
-      type: refs.account,
+      type: 'Account',
       nullable: true,
       ...needs('accounts:read', 'One account, deleted or not; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The account's UUID." }) },

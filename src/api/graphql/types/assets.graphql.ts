@@ -1,10 +1,16 @@
+import type { AssetRow } from '../../../domain/assets/assets.service.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Asset: AssetRow;
+  }
+}
 
 /** Adds the type of tokenized assets and the queries for them. */
-export function addAssets(builder: Builder, refs: TypeRefs): void {
-  implement(refs.asset, 'A tokenized asset.', {
+export function addAssets(builder: Builder): void {
+  implement(builder.objectRef<AssetRow>('Asset'), 'A tokenized asset.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     name: ['String', 'The display name.'],
     symbol: ['String', "The token's symbol."],
@@ -16,7 +22,7 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
     created_at: ['DateTime', 'When it was created.'],
     updated_at: ['DateTime', 'When it was last changed.'],
   });
-  const connection = connectionOf(builder, refs.asset, 'A page of tokenized assets.', 'An asset and its cursor.');
+  const connection = connectionOf(builder, 'Asset', 'A page of tokenized assets.', 'An asset and its cursor.');
   builder.queryFields((t) => ({
     assets: t.field({
       type: connection,
@@ -25,7 +31,7 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('assets', ({ assets }) => assets),
     }),
     asset: t.field({
-      type: refs.asset,
+      type: 'Asset',
       nullable: true,
       ...needs('tokens:read', 'One tokenized asset; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The asset's UUID." }) },

@@ -1,16 +1,21 @@
 import type { GraphQLResolveInfo } from 'graphql';
-import type { AuditFilter } from '../../../audit/audit-pages.service.ts';
+import type { AuditFilter, AuditRecordRow } from '../../../audit/audit-pages.service.ts';
 import { textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { pgFromInstant } from '../../../lib/instants.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    AuditRecord: AuditRecordRow;
+  }
+}
 
 /** Adds the type of audit records and the query for them. */
-export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
+export function addAuditRecords(builder: Builder): void {
   implement(
-    refs.auditRecord,
+    builder.objectRef<AuditRecordRow>('AuditRecord'),
     'A request and its response, or one operation of a GraphQL batch or WebSocket. Secrets are masked as `***`.',
     {
       id: ['ID', 'A UUID.'],
@@ -43,7 +48,7 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
       is_api: ['Boolean', 'Whether the request used an API token of a client rather than a login token.'],
     },
   );
-  builder.objectFields(refs.auditRecord, (t) => ({
+  builder.objectFields('AuditRecord', (t) => ({
     elapsed: t.float({
       description: 'Milliseconds until the response was complete.',
       resolve: (row) => Number(row.elapsed),
@@ -52,7 +57,7 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
   const filter = auditFilter(builder);
   const connection = connectionOf(
     builder,
-    refs.auditRecord,
+    'AuditRecord',
     'A page of audit records.',
     'An audit record and its cursor.',
   );

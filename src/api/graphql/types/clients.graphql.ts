@@ -1,20 +1,42 @@
 import { clientInput, GRANT_TYPES, rotationInput } from '../../../access/administration/client.input.ts';
 import type { ClientWithSecret } from '../../../access/administration/client-administration.service.ts';
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../../access/clients/clients.service.ts';
-import { type Builder, connectionOf, implement, inputOf, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Client: ClientRow;
+  }
+}
 
 function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_hour }: ClientRow): boolean {
   return [requests_per_second, requests_per_minute, requests_per_hour].some((limit) => limit !== null);
 }
 
+function addClientEnums(builder: Builder) {
+  return {
+    grantType: enumOf(builder, 'GrantType', 'A way to get a token (RFC 6749).', {
+      password: 'A supervisor logs in through the client.',
+      client_credentials: 'The client gets a token for itself.',
+      refresh_token: 'Exchanges a refresh token for a new pair.',
+    }),
+    clientStatus: enumOf(builder, 'ClientStatus', 'Whether a client can get and use tokens.', {
+      active: 'It can get tokens.',
+      disabled: 'Its credentials and tokens are rejected.',
+    }),
+  };
+}
+
+type ClientEnums = ReturnType<typeof addClientEnums>;
+
 /** Adds the type of clients, with its queries and mutations. */
-export function addClients(builder: Builder, refs: TypeRefs): void {
+export function addClients(builder: Builder): void {
+  const enums = addClientEnums(builder);
   // Not cached, so that a rotation that follows another one returns the current expiry.
   const previousSecrets = loaderPerOperation<string | null>(
     (ids, { services, principal }) => services.clientAdministration.previousSecretExpiries(principal.nodeId, ids),
@@ -39,28 +61,32 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       requests_per_hour: ['Int?', 'Requests per hour; null means no limit.'],
     },
   );
-  implement(refs.client, 'A machine client. Its secret is returned only when it is created or rotated.', {
-    id: ['ID', 'The `client_id`.'],
-    name: ['String', 'The display name.'],
-    node_id: ['ID', 'The tenant (node) that it belongs to.'],
-    scopes: ['[String]', 'The permissions of its own tokens, such as `accounts:read`.'],
-    allowed_ips: ['[String]', 'The IP addresses and CIDR ranges that it may call from; empty means any address.'],
-    require_certificate: ['Boolean', 'Whether it must present a client certificate.'],
-    cert_fingerprint: ['String?', 'The fingerprint of its client certificate, in hexadecimal.'],
-    monthly_limit: ['Int?', 'Its quota of requests per calendar month (UTC); null means no limit.'],
-    refresh_reuse_detection: [
-      'Boolean',
-      'Whether each refresh token works only once. A second use revokes all tokens of its family.',
-    ],
-    is_console: ['Boolean', 'Whether it is for signing in to the console only; then it has no secret.'],
-    last_used_at: ['DateTime?', 'When it was last used, to within a few seconds; null if never.'],
-    created_at: ['DateTime', 'When it was created.'],
-    updated_at: ['DateTime', 'When it was last changed.'],
-  });
-  builder.objectFields(refs.client, (t) => ({
+  implement(
+    builder.objectRef<ClientRow>('Client'),
+    'A machine client. Its secret is returned only when it is created or rotated.',
+    {
+      id: ['ID', 'The `client_id`.'],
+      name: ['String', 'The display name.'],
+      node_id: ['ID', 'The tenant (node) that it belongs to.'],
+      scopes: ['[String]', 'The permissions of its own tokens, such as `accounts:read`.'],
+      allowed_ips: ['[String]', 'The IP addresses and CIDR ranges that it may call from; empty means any address.'],
+      require_certificate: ['Boolean', 'Whether it must present a client certificate.'],
+      cert_fingerprint: ['String?', 'The fingerprint of its client certificate, in hexadecimal.'],
+      monthly_limit: ['Int?', 'Its quota of requests per calendar month (UTC); null means no limit.'],
+      refresh_reuse_detection: [
+        'Boolean',
+        'Whether each refresh token works only once. A second use revokes all tokens of its family.',
+      ],
+      is_console: ['Boolean', 'Whether it is for signing in to the console only; then it has no secret.'],
+      last_used_at: ['DateTime?', 'When it was last used, to within a few seconds; null if never.'],
+      created_at: ['DateTime', 'When it was created.'],
+      updated_at: ['DateTime', 'When it was last changed.'],
+    },
+  );
+  builder.objectFields('Client', (t) => ({
     clientId: t.exposeID('id', { description: 'The `client_id` of OAuth; the same value as `id`.' }),
     grantTypes: t.field({
-      type: [refs.grantType],
+      type: [enums.grantType],
       description: 'The grants that it may use.',
       resolve: (row) => GRANT_TYPES.filter((name) => row.grant_types.includes(name)),
     }),
@@ -77,7 +103,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       resolve: (row) => (hasRateLimit(row) ? row : null),
     }),
     status: t.field({
-      type: refs.clientStatus,
+      type: enums.clientStatus,
       description: 'Whether the client can get and use tokens.',
       resolve: (row) => row.status,
     }),
@@ -88,8 +114,8 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       resolve: ({ id }, _args, context) => previousSecrets(context).load(id),
     }),
   }));
-  addClientMutations(builder, refs);
-  const connection = connectionOf(builder, refs.client, 'A page of clients.', 'A client and its cursor.');
+  addClientMutations(builder, enums);
+  const connection = connectionOf(builder, 'Client', 'A page of clients.', 'A client and its cursor.');
   builder.queryFields((t) => ({
     clients: t.field({
       type: connection,
@@ -98,7 +124,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('clients', ({ clientPages }) => clientPages),
     }),
     client: t.field({
-      type: refs.client,
+      type: 'Client',
       nullable: true,
       ...needs('clients:manage', 'One client; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: 'The `client_id`.' }) },
@@ -108,7 +134,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
 }
 
 /** Adds the input type of a client, with the REST members in camelCase. */
-function clientInputType(builder: Builder, { grantType }: TypeRefs) {
+function clientInputType(builder: Builder, { grantType }: ClientEnums) {
   const tokenExpiry = inputOf(builder, 'TokenExpiryInput', "The lifetime of a client's tokens.", {
     enabled: ['Boolean!', 'Whether the tokens expire.'],
     duration: ['Int!', 'Seconds from the issue of a token to its expiry, at least 1; used if `enabled`.'],
@@ -154,12 +180,12 @@ const authScopes = { permission: 'clients:manage' } as const;
 const idOptions = { required: true, description: 'The `client_id`.' } as const;
 
 /** Adds the mutations that administer clients. */
-function addClientMutations(builder: Builder, refs: TypeRefs): void {
-  const input = clientInputType(builder, refs);
+function addClientMutations(builder: Builder, enums: ClientEnums): void {
+  const input = clientInputType(builder, enums);
   const created = builder.objectRef<ClientWithSecret>('CreatedClient').implement({
     description: 'A client and its new secret.',
     fields: (t) => ({
-      client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
+      client: t.field({ type: 'Client', description: 'The client.', resolve: ({ client }) => client }),
       clientSecret: t.exposeString('secret', {
         description: 'The secret, which is shown only once; empty for a console client, which has none.',
       }),
@@ -179,7 +205,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
         orMember(context.services.clientAdministration.create(...tenantAndAdministrator(context), client)),
     }),
     updateClient: t.field({
-      type: refs.client,
+      type: 'Client',
       description:
         'Replaces a client in full; absent members get their defaults. Removing a scope or enabling token expiry revokes its existing tokens. Needs clients:manage and every scope that the client has or gets. An API token cannot give a client fewer restrictions than the client it was issued to.',
       authScopes,
@@ -218,7 +244,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
         ),
     }),
     setClientStatus: t.field({
-      type: refs.client,
+      type: 'Client',
       description:
         'Enables or disables a client. Disabling revokes its tokens and the sessions created through it, and needs clients:manage only. Enabling makes its credentials work again, and needs the same permissions as rotating its secret.',
       authScopes,
@@ -227,7 +253,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs): void {
       ),
       args: {
         id: t.arg.id(idOptions),
-        status: t.arg({ type: refs.clientStatus, required: true, description: 'The new status.' }),
+        status: t.arg({ type: enums.clientStatus, required: true, description: 'The new status.' }),
       },
       resolve: (_root, { id, status }, context) =>
         orMember(context.services.clientAdministration.setStatus(...tenantAndAdministrator(context), id, status)),

@@ -1,4 +1,5 @@
-import { type Builder, implement } from '../kit/builder.ts';
+import type { DuplicateReason } from '../../../platform/errors.ts';
+import { type Builder, enumOf, implement } from '../kit/builder.ts';
 import {
   DuplicateError,
   ForbiddenError,
@@ -7,10 +8,9 @@ import {
   PreconditionError,
   ValidationError,
 } from '../kit/graphql-errors.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the error types that the unions of mutations share. */
-export function addErrorTypes(builder: Builder, refs: TypeRefs): void {
+export function addErrorTypes(builder: Builder): void {
   const error = builder.interfaceRef<Error>('Error').implement({
     description: 'The reason why a mutation was refused. Nothing was changed.',
     fields: (t) => ({
@@ -44,12 +44,25 @@ export function addErrorTypes(builder: Builder, refs: TypeRefs): void {
       }),
     }),
   });
+  const duplicateReason = enumOf<DuplicateReason>(
+    builder,
+    'DuplicateReason',
+    'What another object already has.',
+    {
+      duplicate_id: 'The id.',
+      duplicate_email: 'The email, compared by its key.',
+      duplicate_external_id: 'The external id.',
+      duplicate_wallet: 'The wallet address.',
+      duplicate_username: 'The username, compared by its key.',
+    },
+    String,
+  );
   builder.objectType(DuplicateError, {
     name: 'DuplicateError',
     description: 'Another object already has the same identifier.',
     interfaces: [error],
     fields: (t) => ({
-      reason: t.expose('reason', { type: refs.duplicateReason, description: 'What already exists.' }),
+      reason: t.expose('reason', { type: duplicateReason, description: 'What already exists.' }),
     }),
   });
   builder.objectType(PreconditionError, {

@@ -1,19 +1,25 @@
 import { migrateUserInput, migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
 import type { MigrationProgressRow } from '../../../domain/user-migrations/migration-files.service.ts';
 import { type SkipReason, warningOf } from '../../../domain/user-migrations/migration-outcome.rules.ts';
-import type { MigrationRowRow } from '../../../domain/user-migrations/migration-pages.service.ts';
+import type { MigrationRowRow, MigrationTableRow } from '../../../domain/user-migrations/migration-pages.service.ts';
 import { notFound } from '../../../platform/errors.ts';
-import { type Builder, connectionOf, implement, inputOf, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Migration: MigrationTableRow;
+  }
+}
+
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 
 const DRY_RUN = 'Stores the migration with the outcomes that a run would have, and creates no user.';
 
 /** Adds the type of the rows of a user migration, and the fields of user migrations that list them. */
-function addMigrationRows(builder: Builder, refs: TypeRefs): void {
+function addMigrationRows(builder: Builder): void {
   const rows = implement(
     builder.objectRef<MigrationRowRow>('MigrationRow'),
     'A row of a migration: its identifier and its outcome.',
@@ -38,7 +44,7 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
     }),
   );
   const connection = connectionOf(builder, rows, 'A page of rows.', 'A row and its cursor.');
-  builder.objectFields(refs.migration, (t) => ({
+  builder.objectFields('Migration', (t) => ({
     rows: t.field({
       type: connection,
       ...needs('users:read', 'The rows in order, each with its outcome.'),
@@ -55,7 +61,7 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
 }
 
 /** Adds the subscription to the progress of a user migration. */
-function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
+function addMigrationProgress(builder: Builder): void {
   const progress = implement(
     builder.objectRef<MigrationProgressRow>('MigrationProgress'),
     'The progress of a migration of users.',
@@ -67,7 +73,7 @@ function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
   );
   builder.objectFields(progress, (t) => ({
     migration: t.field({
-      type: refs.migration,
+      type: 'Migration',
       ...needs('users:read', 'The current state of the migration.'),
       resolve: (row) => row.migration,
     }),
@@ -103,10 +109,16 @@ async function follow(id: string, context: GraphqlContext) {
 }
 
 /** Adds the type of user migrations, with its queries, mutations and progress subscription. */
-export function addMigrations(builder: Builder, refs: TypeRefs): void {
-  implement(refs.migration, 'A migration of users, from a request or from a file.', {
+export function addMigrations(builder: Builder): void {
+  const migrationStatus = enumOf(builder, 'MigrationStatus', 'The status of a migration of users.', {
+    running: 'Rows are still being applied.',
+    done: 'Every row has been applied.',
+    cancelled: 'It was cancelled before its last row; the users that it created are kept.',
+    failed: 'It could not continue; the users that it created are kept.',
+  });
+  implement(builder.objectRef<MigrationTableRow>('Migration'), 'A migration of users, from a request or from a file.', {
     id: ['ID', 'A UUID.'],
-    status: [refs.migrationStatus, 'Its status.'],
+    status: [migrationStatus, 'Its status.'],
     total: ['Int', 'The number of rows.'],
     success: ['Int', 'The number of rows that created a user.'],
     skipped: ['Int', 'The number of rows that were skipped: without an identifier, or a duplicate of a user.'],
@@ -119,11 +131,11 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
     created_at: ['DateTime', 'When it began.'],
     finished_at: ['DateTime?', 'When it ended; null while it runs.'],
   });
-  addMigrationRows(builder, refs);
-  addMigrateMutations(builder, refs);
-  addFileMutations(builder, refs);
-  addMigrationProgress(builder, refs);
-  const connection = connectionOf(builder, refs.migration, 'A page of migrations.', 'A migration and its cursor.');
+  addMigrationRows(builder);
+  addMigrateMutations(builder);
+  addFileMutations(builder);
+  addMigrationProgress(builder);
+  const connection = connectionOf(builder, 'Migration', 'A page of migrations.', 'A migration and its cursor.');
   builder.queryFields((t) => ({
     migrations: t.field({
       type: connection,
@@ -132,7 +144,7 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('migrations', ({ migrationPages }) => migrationPages),
     }),
     migration: t.field({
-      type: refs.migration,
+      type: 'Migration',
       nullable: true,
       ...needs('users:read', 'One migration; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
@@ -142,7 +154,7 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
 }
 
 /** Adds the mutations that migrate one user, or up to 500 users. */
-function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
+function addMigrateMutations(builder: Builder): void {
   const input = inputOf(
     builder,
     'MigrateUserInput',
@@ -167,7 +179,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
   );
   builder.mutationFields((t) => ({
     migrateUser: t.field({
-      type: refs.user,
+      type: 'User',
       ...needs('users:migrate', 'Migrates a user who already has a wallet.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
         'The user; or ValidationError: a member is invalid, or both identifiers are missing; DuplicateError: a user of the tenant already has the email, the external id or the wallet; ForbiddenError: the caller lacks users:migrate; NotFoundError: reserved for later versions.',
@@ -184,7 +196,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
       },
     }),
     migrateUsers: t.field({
-      type: refs.migration,
+      type: 'Migration',
       ...needs(
         'users:migrate',
         'Migrates 1 to 500 users. The rows of the migration contain the outcome of each.',
@@ -228,10 +240,10 @@ const SKIPPED: Readonly<Record<SkipReason, () => Error>> = {
 };
 
 /** Adds the mutations that start and cancel the user migration of a file. */
-function addFileMutations(builder: Builder, refs: TypeRefs): void {
+function addFileMutations(builder: Builder): void {
   builder.mutationFields((t) => ({
     startUserMigration: t.field({
-      type: refs.migration,
+      type: 'Migration',
       ...needs(
         'users:migrate',
         'Stores a CSV file of users, with any number of rows, and migrates them in the background. Subscribe to migrationProgress to follow it.',
@@ -258,7 +270,7 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
       },
     }),
     cancelUserMigration: t.field({
-      type: refs.migration,
+      type: 'Migration',
       ...needs('users:migrate', 'Cancels a migration that has not ended; the users created so far are kept.'),
       errors: errorsOf(
         'The migration; or NotFoundError: there is no such migration; PreconditionError: it is already DONE or FAILED; ForbiddenError: the caller lacks users:migrate; ValidationError: reserved for later versions.',

@@ -1,17 +1,23 @@
-import type { CurrencyRow } from '../../../domain/networks/networks.service.ts';
+import type { CurrencyRow, NetworkRow } from '../../../domain/networks/networks.service.ts';
 import { uuidInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Network: NetworkRow;
+  }
+}
+
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 
 /**
  * Adds the type of networks, the queries for all networks and for a wallet's, and the mutation that assigns one to a
  * wallet.
  */
-export function addNetworks(builder: Builder, refs: TypeRefs): void {
-  implement(refs.network, 'A network of a chain; the same for every tenant.', {
+export function addNetworks(builder: Builder): void {
+  implement(builder.objectRef<NetworkRow>('Network'), 'A network of a chain; the same for every tenant.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     name: ['String', 'The display name.'],
     chain: ['String', "The chain's name."],
@@ -20,7 +26,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       'The address of a transaction in a block explorer, with `{hash}` in place of the percent-encoded hash: an http or https URL. Null if unknown.',
     ],
   });
-  const connection = connectionOf(builder, refs.network, 'A page of networks.', 'A network and its cursor.');
+  const connection = connectionOf(builder, 'Network', 'A page of networks.', 'A network and its cursor.');
   builder.queryField('networks', (t) =>
     t.field({
       type: connection,
@@ -31,7 +37,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
     }),
   );
   addCurrencies(builder);
-  builder.objectField(refs.wallet, 'networks', (t) =>
+  builder.objectField('Wallet', 'networks', (t) =>
     t.field({
       type: connection,
       description:
@@ -42,7 +48,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
   );
   builder.mutationField('assignNetwork', (t) =>
     t.field({
-      type: refs.wallet,
+      type: 'Wallet',
       ...needs(
         'wallets:write',
         'Assigns a network of its chain to a wallet; repeating it has no effect.',

@@ -2,11 +2,10 @@ import type { Evaluation, Explanation } from '../../../domain/wallet-rules/evalu
 import { type PreviewedRule, previewFactsInput, previewInput } from '../../../domain/wallet-rules/preview.service.ts';
 import { type Builder, implement, inputOf, type Members, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
-import type { WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
+import type { WalletRuleEnums, WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 
 /** Adds the queries that evaluate whether a rule, or any active rule of a wallet, would fire, and explain why. */
-export function addPreview(builder: Builder, refs: TypeRefs, rule: WalletRuleInputType): void {
+export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: WalletRuleInputType): void {
   const explanation = implement(
     builder.objectRef<Explanation>('WalletRuleExplanation'),
     'The result of one condition of a rule: whether `actual op expected` is true.',
@@ -33,7 +32,7 @@ export function addPreview(builder: Builder, refs: TypeRefs, rule: WalletRuleInp
     {
       rule_id: ['ID', "The rule's UUID."],
       name: ['String', 'Its display name.'],
-      type: [refs.ruleType, 'What it does.'],
+      type: [enums.ruleType, 'What it does.'],
       priority: ['Int?', 'Its priority, 1 to 100.'],
       fires: ['Boolean', 'Whether it would fire, as in WalletRulePreview.'],
       unmet: [

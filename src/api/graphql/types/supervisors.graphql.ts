@@ -5,13 +5,19 @@ import {
   supervisorInput,
 } from '../../../access/administration/supervisor.input.ts';
 import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
-import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import type { SupervisorRow } from '../../../access/supervisors/supervisors.service.ts';
+import { type Builder, connectionOf, enumOf, implement, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Supervisor: SupervisorRow;
+  }
+}
 
 const authScopes = { permission: 'clients:manage' } as const;
 const idOptions = { required: true, description: "The supervisor's UUID." } as const;
@@ -24,12 +30,12 @@ const changed =
   'The supervisor; or ValidationError: an argument is invalid; NotFoundError: there is no such supervisor; PreconditionError: no active admin would be left; ForbiddenError: the caller lacks clients:manage or a permission of the role.';
 
 /** Adds the mutations by which supervisors change themselves. */
-function addOwnMutations(builder: Builder, refs: TypeRefs): void {
+function addOwnMutations(builder: Builder): void {
   const own =
     'The supervisor; or NotFoundError: the token was not issued by a login; ForbiddenError: reserved for later versions;';
   builder.mutationFields((t) => ({
     changeOwnPassword: t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       description:
         "Changes the caller's password and revokes the caller's sessions, this one too. Needs a login token. Five wrong current passwords in fifteen minutes lock the change.",
       authScopes: { token: true },
@@ -48,7 +54,7 @@ function addOwnMutations(builder: Builder, refs: TypeRefs): void {
         ),
     }),
     endOwnSessions: t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       description: "Revokes all of the caller's sessions immediately, this one too. Needs a login token.",
       authScopes: { token: true },
       errors: errorsOf(`${own} ValidationError: reserved for later versions.`),
@@ -58,20 +64,27 @@ function addOwnMutations(builder: Builder, refs: TypeRefs): void {
   }));
 }
 
+function addSupervisorStatus(builder: Builder) {
+  return enumOf(builder, 'SupervisorStatus', 'Whether a supervisor can log in.', {
+    active: 'Can log in.',
+    disabled: 'Cannot log in, and has no session.',
+  });
+}
+
 /** Adds the mutations that administer supervisors. */
-function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
-  addSupervisorCreation(builder, refs);
-  addOwnMutations(builder, refs);
+function addSupervisorMutations(builder: Builder, status: ReturnType<typeof addSupervisorStatus>): void {
+  addSupervisorCreation(builder);
+  addOwnMutations(builder);
   builder.mutationFields((t) => ({
     setSupervisorStatus: t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       description:
         'Enables or disables a supervisor. Disabling revokes the sessions and needs clients:manage only. Enabling, like setting the password, also needs every permission of the role. The last active admin cannot be disabled.',
       authScopes,
       errors: errorsOf(changed, PreconditionError),
       args: {
         id: t.arg.id(idOptions),
-        status: t.arg({ type: refs.supervisorStatus, required: true, description: 'The new status.' }),
+        status: t.arg({ type: status, required: true, description: 'The new status.' }),
       },
       resolve: (_root, args, context) =>
         orMember(
@@ -79,7 +92,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
         ),
     }),
     setSupervisorPassword: t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       description:
         'Sets the password and revokes the sessions. Needs clients:manage and every permission of the role. An API token cannot set a password if its client has restrictions (addresses, certificate, rate, quota).',
       authScopes,
@@ -94,7 +107,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
         ),
     }),
     setSupervisorRole: t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       description:
         'Sets the role and revokes the sessions. Has the same requirements as setting the password, for both roles: needs clients:manage and every permission of each. The last active admin cannot lose that role.',
       authScopes,
@@ -107,7 +120,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
         orMember(context.services.supervisorAdministration.setRole(...tenantAndAdministrator(context), id, role)),
     }),
     unlockSupervisor: t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       description:
         'Ends a lockout after wrong passwords, so that the supervisor can log in immediately. Has the same requirements as setting the password: needs clients:manage and every permission of the role.',
       authScopes,
@@ -117,7 +130,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
         orMember(context.services.supervisorAdministration.unlock(...tenantAndAdministrator(context), id)),
     }),
     revokeSessions: t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       ...needs('clients:manage', 'Revokes every session of a supervisor immediately.'),
       errors: errorsOf(changed, PreconditionError),
       args: { supervisorId: t.arg.id(idOptions) },
@@ -129,7 +142,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs): void {
   }));
 }
 
-function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
+function addSupervisorCreation(builder: Builder): void {
   const input = builder.inputType('SupervisorInput', {
     description: 'A supervisor.',
     fields: (t) => ({
@@ -144,7 +157,7 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
   });
   builder.mutationField('createSupervisor', (t) =>
     t.field({
-      type: refs.supervisor,
+      type: 'Supervisor',
       description:
         'Creates an active supervisor. Has the same requirements as setting the password: needs clients:manage and every permission of the role.',
       authScopes,
@@ -160,7 +173,8 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
 }
 
 /** Adds the type of supervisors, with its query and mutations. */
-export function addSupervisors(builder: Builder, refs: TypeRefs): void {
+export function addSupervisors(builder: Builder): void {
+  const status = addSupervisorStatus(builder);
   // Not cached, so that a mutation that follows another one returns the current lockout.
   const locks = loaderPerOperation<string | null>(
     async (usernames, { services, principal }) => {
@@ -172,17 +186,17 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
     },
     { cache: false },
   );
-  implement(refs.supervisor, 'A person who logs in with the password grant.', {
+  implement(builder.objectRef<SupervisorRow>('Supervisor'), 'A person who logs in with the password grant.', {
     id: ['ID', 'A UUID: the `sub` of the tokens.'],
     username: [
       'String',
       'The name to log in with; unique within the tenant. Letter case, composition and invisible characters do not count.',
     ],
     role: ['String', '`admin`, `operator` or `viewer`.'],
-    status: [refs.supervisorStatus, 'Whether the supervisor can log in.'],
+    status: [status, 'Whether the supervisor can log in.'],
     created_at: ['DateTime', 'When the supervisor was created.'],
   });
-  builder.objectFields(refs.supervisor, (t) => ({
+  builder.objectFields('Supervisor', (t) => ({
     permissions: t.stringList({
       description: 'The permissions of the role, such as `accounts:read`.',
       resolve: ({ role }) => [...permissionsOfRole(role)],
@@ -194,8 +208,8 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
       resolve: ({ username }, _args, context) => locks(context).load(username),
     }),
   }));
-  addSupervisorMutations(builder, refs);
-  const connection = connectionOf(builder, refs.supervisor, 'A page of supervisors.', 'A supervisor and its cursor.');
+  addSupervisorMutations(builder, status);
+  const connection = connectionOf(builder, 'Supervisor', 'A page of supervisors.', 'A supervisor and its cursor.');
   builder.queryField('supervisors', (t) =>
     t.field({
       type: connection,

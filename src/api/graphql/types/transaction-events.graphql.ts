@@ -1,4 +1,4 @@
-import type { TransactionFilter } from '../../../domain/transactions/transaction-pages.service.ts';
+import type { TransactionEventRow, TransactionFilter } from '../../../domain/transactions/transaction-pages.service.ts';
 import {
   TransactionStates,
   type TransactionView,
@@ -6,6 +6,7 @@ import {
 } from '../../../domain/transactions/transaction-view.ts';
 import {
   isTransactionCollection,
+  STATUS,
   statusOfCode,
   type TransactionCollection,
   typeFlagged,
@@ -15,31 +16,74 @@ import type { LoggedEvent } from '../../../events/streams/event-log.ts';
 import { textInput } from '../../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../../lib/instants.ts';
 import { notFound } from '../../../platform/errors.ts';
-import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import { type Builder, connectionOf, enumOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { badInputError } from '../kit/graphql-errors.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Transaction: TransactionView;
+    TransactionEvent: TransactionEventRow;
+  }
+}
+
 import { ownedConnectionResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
+
+/** Adds the enums of transactions. */
+export function addTransactionEnums(builder: Builder) {
+  return {
+    transactionStatus: builder.enumType('TransactionStatus', {
+      description: 'The status of a transaction.',
+      values: {
+        STARTED: { value: STATUS.Started, description: 'The chain processor has queued it.' },
+        IN_PROGRESS: { value: STATUS.InProgress, description: 'The chain processor is preparing or signing it.' },
+        DONE: { value: STATUS.Done, description: 'It is confirmed on the chain. Final.' },
+        ERROR: { value: STATUS.Error, description: 'It failed. Final.' },
+        PENDING_RECEIPT: { value: STATUS.PendingReceipt, description: 'It was broadcast and waits for its receipt.' },
+      } as const,
+    }),
+    transactionCollection: enumOf<TransactionCollection>(
+      builder,
+      'TransactionCollection',
+      'The collection of a transaction; it determines the meaning of the type code.',
+      {
+        token_transactions: 'Transactions of tokenized assets.',
+        node_transactions: 'Transactions of the tenant (node) itself.',
+        currency_token_transactions: 'Transactions of currency tokens.',
+        user_transactions: 'Transactions of users on the primary market.',
+        secondary_market_transactions: 'Transactions of users on the secondary market.',
+        otc_transactions: 'Transactions of users over the counter.',
+      },
+    ),
+  };
+}
+
+/** The enums that `addTransactionEnums` returns. */
+export type TransactionEnums = ReturnType<typeof addTransactionEnums>;
 
 /** Implements the type of transactions, except for the field of its events. */
 export function implementTransaction(
   builder: Builder,
-  { transaction, transactionStatus, transactionCollection }: TypeRefs,
+  { transactionStatus, transactionCollection }: TransactionEnums,
 ): void {
-  implement(transaction, 'A registered transaction, in the state that follows from all its notifications.', {
-    id: ['ID', 'The id that the chain processor gave the transaction.'],
-    type: ['Int', 'A code whose meaning depends on the collection.'],
-    status: [transactionStatus, 'Its status; null before the first notification.', 'nullable'],
-    transaction_hash: ['String', 'The transaction hash; empty until broadcast.'],
-    contract_address: ['String', 'The contract that it calls or deploys; empty if there is none.'],
-    gas_used: ['String', 'Gas used, in units of gas: a decimal integer of any length; "0" while pending.'],
-    error: ['String?', "The chain processor's error message."],
-    conflict: ['Boolean', 'Whether both DONE and ERROR were reported. Such a transaction needs attention.'],
-    created_at: ['DateTime?', 'When the chain processor queued it; null before the first notification.'],
-    updated_at: ['DateTime?', 'When the chain processor last updated it; null before the first notification.'],
-  });
-  builder.objectFields(transaction, (t) => ({
+  implement(
+    builder.objectRef<TransactionView>('Transaction'),
+    'A registered transaction, in the state that follows from all its notifications.',
+    {
+      id: ['ID', 'The id that the chain processor gave the transaction.'],
+      type: ['Int', 'A code whose meaning depends on the collection.'],
+      status: [transactionStatus, 'Its status; null before the first notification.', 'nullable'],
+      transaction_hash: ['String', 'The transaction hash; empty until broadcast.'],
+      contract_address: ['String', 'The contract that it calls or deploys; empty if there is none.'],
+      gas_used: ['String', 'Gas used, in units of gas: a decimal integer of any length; "0" while pending.'],
+      error: ['String?', "The chain processor's error message."],
+      conflict: ['Boolean', 'Whether both DONE and ERROR were reported. Such a transaction needs attention.'],
+      created_at: ['DateTime?', 'When the chain processor queued it; null before the first notification.'],
+      updated_at: ['DateTime?', 'When the chain processor last updated it; null before the first notification.'],
+    },
+  );
+  builder.objectFields('Transaction', (t) => ({
     collection: t.field({
       type: transactionCollection,
       description: 'The collection of the transaction.',
@@ -63,7 +107,7 @@ function collectionOf({ id, collection }: TransactionView): TransactionCollectio
 }
 
 /** Adds the filter that lists and subscriptions of transactions share. */
-export function addTransactionFilter(builder: Builder, { transactionCollection, transactionStatus }: TypeRefs) {
+export function addTransactionFilter(builder: Builder, { transactionCollection, transactionStatus }: TransactionEnums) {
   return builder.inputType('TransactionFilter', {
     description: 'Filters transactions; all given members must match.',
     fields: (t) => ({
@@ -111,20 +155,20 @@ function wholeMillis({ seconds, nanos }: Instant): Instant {
 }
 
 /** Adds the type of events, and the field of a transaction that lists its events. */
-export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
-  refs.transactionEvent.implement({
+export function addTransactionEvents(builder: Builder, { transactionStatus }: TransactionEnums): void {
+  builder.objectRef<TransactionEventRow>('TransactionEvent').implement({
     description: 'A change that was applied to a transaction, and the state after it.',
     fields: (t) => ({
       cursor: t.exposeString('seq', {
         description: 'Its position in the event log, valid as `after` of transactionUpdates.',
       }),
       status: t.field({
-        type: refs.transactionStatus,
+        type: transactionStatus,
         description: 'The status after the change.',
         resolve: (row) => statusOfCode(row.status),
       }),
       previousStatus: t.field({
-        type: refs.transactionStatus,
+        type: transactionStatus,
         nullable: true,
         description: 'The status before the change; null for the first change.',
         resolve: (row) => (row.previous_status === null ? null : statusOfCode(row.previous_status)),
@@ -150,8 +194,8 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
       occurredAt: t.expose('occurred_at', { type: 'DateTime', description: 'When it was applied.' }),
     }),
   });
-  const connection = connectionOf(builder, refs.transactionEvent, 'A page of events.', 'An event and its cursor.');
-  builder.objectField(refs.transaction, 'events', (t) =>
+  const connection = connectionOf(builder, 'TransactionEvent', 'A page of events.', 'An event and its cursor.');
+  builder.objectField('Transaction', 'events', (t) =>
     t.field({
       type: connection,
       ...needs('transactions:read', 'Each applied change, in the order of the event log.'),
@@ -164,7 +208,11 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs): void {
 const CURSOR = /^(?:0|[1-9][0-9]{0,17})$/;
 
 /** Adds two subscriptions: to all changes of a tenant, and to one transaction until its status is final. */
-export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, filter: TransactionFilterRef): void {
+export function addTransactionSubscriptions(
+  builder: Builder,
+  { transactionStatus }: TransactionEnums,
+  filter: TransactionFilterRef,
+): void {
   const update = builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
     description: 'A change of a transaction, and the transaction after the change.',
     fields: (t) => ({
@@ -177,12 +225,12 @@ export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, fi
         resolve: () => 'transaction.status.updated',
       }),
       transaction: t.field({
-        type: refs.transaction,
+        type: 'Transaction',
         ...needs('transactions:read', 'The transaction after the change.'),
         resolve: (event) => viewOfLogged(event.transaction),
       }),
       previousStatus: t.field({
-        type: refs.transactionStatus,
+        type: transactionStatus,
         nullable: true,
         description: 'The status before the change; null for the first change.',
         resolve: ({ previousStatus }) => (previousStatus === null ? null : statusOfCode(previousStatus)),
@@ -215,7 +263,7 @@ export function addTransactionSubscriptions(builder: Builder, refs: TypeRefs, fi
       resolve: (event) => event,
     }),
     transaction: t.field({
-      type: refs.transaction,
+      type: 'Transaction',
       ...needs(
         'transactions:read',
         'The current state of a transaction, then each change until it is DONE or ERROR. NOT_FOUND if the id is unknown or belongs to another tenant.',

@@ -9,12 +9,13 @@ import { type Builder, enumOf, implement, needs, pagesOf } from '../kit/builder.
 import { badInputError, DuplicateError, errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 import {
+  addTransactionEnums,
   addTransactionEvents,
   addTransactionFilter,
   addTransactionSubscriptions,
   implementTransaction,
+  type TransactionEnums,
 } from './transaction-events.graphql.ts';
 
 const registerInput = objectInput({
@@ -25,7 +26,7 @@ const registerInput = objectInput({
 });
 
 /** Adds the mutation that registers a transaction, before or after its first notification. */
-function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
+function addRegisterTransaction(builder: Builder, enums: TransactionEnums): void {
   const input = builder.inputType('RegisterTransactionInput', {
     description: 'A transaction that notifications will refer to.',
     validate: { schema: registerInput },
@@ -36,7 +37,7 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
           'The id that the chain processor gave the transaction: 1 to 128 characters, unique across all collections.',
       }),
       collection: t.field({
-        type: refs.transactionCollection,
+        type: enums.transactionCollection,
         required: true,
         description: 'The collection of the transaction.',
       }),
@@ -46,7 +47,7 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
   });
   builder.mutationField('registerTransaction', (t) =>
     t.field({
-      type: refs.transaction,
+      type: 'Transaction',
       ...needs(
         'transactions:write',
         'Registers a transaction of the tenant; repeating it has no effect.',
@@ -70,7 +71,7 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs): void {
 const MAX_STATS_SECONDS = 31n * 86_400n;
 
 /** Adds the query that counts transactions by hour or day. */
-function addTransactionStats(builder: Builder, { transactionStatus }: TypeRefs): void {
+function addTransactionStats(builder: Builder, { transactionStatus }: TransactionEnums): void {
   const bucket = enumOf(builder, 'StatsBucket', 'The length of the periods that transactions are counted by.', {
     hour: 'An hour.',
     day: 'A day, from midnight to midnight in UTC.',
@@ -130,16 +131,16 @@ function addTransactionTotals(builder: Builder, connection: ReturnType<typeof tr
 }
 
 /** Adds the field with the asset of a transaction. */
-function addTransactionAsset(builder: Builder, { transaction, asset }: TypeRefs): void {
+function addTransactionAsset(builder: Builder): void {
   const assets = loaderPerOperation<AssetRow | null>(async (ids, { services, principal: { nodeId } }) => {
     const assetIds = await services.transactionPages.assetIds(nodeId, ids);
     const rows = assetIds.size === 0 ? [] : await services.assets.byIds(nodeId, [...new Set(assetIds.values())]);
     const byId = new Map(rows.map((row) => [row.id, row]));
     return ids.map((id) => byId.get(assetIds.get(id) ?? '') ?? null);
   });
-  builder.objectField(transaction, 'asset', (t) =>
+  builder.objectField('Transaction', 'asset', (t) =>
     t.field({
-      type: asset,
+      type: 'Asset',
       nullable: true,
       ...needs('tokens:read', 'The asset that it was registered with; null if there is none of the tenant.'),
       resolve: ({ id }, _args, context) => assets(context).load(id),
@@ -147,16 +148,17 @@ function addTransactionAsset(builder: Builder, { transaction, asset }: TypeRefs)
   );
 }
 
-function transactionPagesOf(builder: Builder, { transaction }: TypeRefs) {
-  return pagesOf(builder, transaction, 'A page of transactions.', 'A transaction and its cursor.');
+function transactionPagesOf(builder: Builder) {
+  return pagesOf(builder, 'Transaction', 'A page of transactions.', 'A transaction and its cursor.');
 }
 
 /** Adds everything about transactions: types, queries, the registration and the subscriptions. */
-export function addTransactions(builder: Builder, refs: TypeRefs): void {
-  const filter = addTransactionFilter(builder, refs);
-  implementTransaction(builder, refs);
-  addTransactionEvents(builder, refs);
-  const connection = transactionPagesOf(builder, refs);
+export function addTransactions(builder: Builder): void {
+  const enums = addTransactionEnums(builder);
+  const filter = addTransactionFilter(builder, enums);
+  implementTransaction(builder, enums);
+  addTransactionEvents(builder, enums);
+  const connection = transactionPagesOf(builder);
   addTransactionTotals(builder, connection);
   builder.queryFields((t) => ({
     transactions: t.field({
@@ -169,7 +171,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('transactions', ({ transactionPages }) => transactionPages),
     }),
     transaction: t.field({
-      type: refs.transaction,
+      type: 'Transaction',
       nullable: true,
       ...needs('transactions:read', 'One transaction; null if the id is unknown or belongs to another tenant.'),
       args: {
@@ -183,8 +185,8 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,
     }),
   }));
-  addTransactionAsset(builder, refs);
-  addRegisterTransaction(builder, refs);
-  addTransactionStats(builder, refs);
-  addTransactionSubscriptions(builder, refs, filter);
+  addTransactionAsset(builder);
+  addRegisterTransaction(builder, enums);
+  addTransactionStats(builder, enums);
+  addTransactionSubscriptions(builder, enums, filter);
 }

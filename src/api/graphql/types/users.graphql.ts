@@ -3,8 +3,14 @@ import { searchInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { callerOf } from '../kit/graphql-context.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    User: UserRow;
+  }
+}
+
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 
 const idOptions = { required: true, description: "The user's UUID." } as const;
 
@@ -25,7 +31,7 @@ function receiptOf(row: UserRow): ErasureReceipt | null {
 }
 
 /** Adds the type of users, the queries for them and the mutation that erases a user. */
-export function addUsers(builder: Builder, refs: TypeRefs): void {
+export function addUsers(builder: Builder): void {
   const kyc = builder.objectRef<UserRow>('Kyc').implement({
     description: 'Whether a user is verified, and the KYC token that records it.',
     fields: (t) => ({
@@ -42,7 +48,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       }),
     }),
   });
-  implement(refs.user, 'A migrated user.', {
+  implement(builder.objectRef<UserRow>('User'), 'A migrated user.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     external_id: ['String?', 'The identifier of the user in the system that migrated it.'],
     name: ['String', 'The given name; empty if there is none.'],
@@ -53,7 +59,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     created_at: ['DateTime', 'When it was migrated.'],
     erased_at: ['DateTime?', 'When its personal data was erased; null if it was not.'],
   });
-  builder.objectFields(refs.user, (t) => ({
+  builder.objectFields('User', (t) => ({
     kyc: t.field({
       type: kyc,
       nullable: true,
@@ -70,7 +76,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     responses: ['Int', 'The number of stored idempotent responses that were erased, likewise.'],
     by: ['String?', 'The `sub` of the token that last erased the user; null for the command line.'],
   });
-  builder.objectField(refs.user, 'erasure', (t) =>
+  builder.objectField('User', 'erasure', (t) =>
     t.field({
       type: receipt,
       nullable: true,
@@ -80,7 +86,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
   );
   builder.mutationField('eraseUser', (t) =>
     t.field({
-      type: refs.user,
+      type: 'User',
       ...needs(
         'users:erase',
         "Erases a user's personal data permanently: in the user, in migrations, and in the stored responses and audit records of requests that created, changed, returned or matched the user.",
@@ -105,7 +111,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
     }),
   });
-  const connection = connectionOf(builder, refs.user, 'A page of users.', 'A user and its cursor.');
+  const connection = connectionOf(builder, 'User', 'A page of users.', 'A user and its cursor.');
   builder.queryFields((t) => ({
     users: t.field({
       type: connection,
@@ -117,7 +123,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('users', ({ userPages }) => userPages),
     }),
     user: t.field({
-      type: refs.user,
+      type: 'User',
       nullable: true,
       ...needs('users:read', 'One user; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id(idOptions) },

@@ -1,9 +1,9 @@
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
-import { type Builder, inputOf, needs } from '../kit/builder.ts';
+import type { AutoTransferRule, RuleType, TimePeriod } from '../../../tables/wallet-rule-content.ts';
+import { type Builder, enumOf, inputOf, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf } from '../kit/graphql-context.ts';
 import { errorsOf, orMember, PreconditionError } from '../kit/graphql-errors.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the input type of a rule, with the REST members in camelCase. */
 export function walletRuleInputType(builder: Builder) {
@@ -57,17 +57,60 @@ export function walletRuleInputType(builder: Builder) {
 /** The input type that `walletRuleInputType` returns. */
 export type WalletRuleInputType = ReturnType<typeof walletRuleInputType>;
 
+/** Adds the enums of rules. */
+export function addWalletRuleEnums(builder: Builder) {
+  return {
+    status: enumOf(builder, 'WalletRuleStatus', 'Whether a rule can fire.', {
+      active: 'It fires when its conditions are true.',
+      disabled: 'It is stored but never fires.',
+    }),
+    ruleType: enumOf<RuleType>(
+      builder,
+      'RuleType',
+      'What a rule does.',
+      {
+        auto_transfer: 'Transfers an amount when its conditions are true.',
+        permissionless_transfer_limit: 'Limits the transfers that need no approval.',
+      },
+      String,
+    ),
+    autoTransferType: enumOf<AutoTransferRule['type']>(
+      builder,
+      'AutoTransferType',
+      'Whether an automatic transfer waits for approval.',
+      { auto: 'It is made at once.', auto_with_approve: 'It waits for approval.' },
+      String,
+    ),
+    timePeriod: enumOf<TimePeriod>(
+      builder,
+      'TimePeriod',
+      'The period of the window of a limit.',
+      {
+        hour: '60 minutes.',
+        day: '24 hours.',
+        week: 'Seven days.',
+        month: 'A calendar month in UTC.',
+        year: 'A calendar year in UTC.',
+      },
+      String,
+    ),
+  };
+}
+
+/** The enums that `addWalletRuleEnums` returns. */
+export type WalletRuleEnums = ReturnType<typeof addWalletRuleEnums>;
+
 const IF_VERSION = 'The version that the rule must still have; otherwise PreconditionError.';
 
 /** Adds the mutations that create, replace and enable or disable wallet rules. */
 export function addWalletRuleMutations(
   builder: Builder,
-  { walletRule, walletRuleStatus }: TypeRefs,
+  { status: walletRuleStatus }: WalletRuleEnums,
   input: WalletRuleInputType,
 ): void {
   builder.mutationFields((t) => ({
     createWalletRule: t.field({
-      type: walletRule,
+      type: 'WalletRule',
       ...needs('wallet-rules:write', 'Creates an active rule.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
         'The rule; or ValidationError: `input` is invalid, by the same rules as in REST; NotFoundError: there is no such wallet; ForbiddenError: the caller lacks wallet-rules:write.',
@@ -80,7 +123,7 @@ export function addWalletRuleMutations(
         orMember(context.services.walletRules.create(callerOf(context), walletId, content), context),
     }),
     replaceWalletRule: t.field({
-      type: walletRule,
+      type: 'WalletRule',
       ...needs(
         'wallet-rules:write',
         'Replaces a rule in full and raises its version; its status does not change.',
@@ -108,7 +151,7 @@ export function addWalletRuleMutations(
         ),
     }),
     setWalletRuleStatus: t.field({
-      type: walletRule,
+      type: 'WalletRule',
       ...needs('wallet-rules:write', 'Enables or disables a rule; a change raises its version.'),
       errors: errorsOf(
         'The rule; or NotFoundError: there is no such rule; PreconditionError: the version of the rule is not `ifVersion`; ForbiddenError: the caller lacks wallet-rules:write; ValidationError: reserved for later versions.',

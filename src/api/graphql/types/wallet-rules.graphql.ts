@@ -1,4 +1,8 @@
-import { contentOf, type WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
+import {
+  contentOf,
+  type WalletRuleRow,
+  type WalletRuleVersionRow,
+} from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { hasDecimalForm } from '../../../lib/decimal.ts';
 import { textInput } from '../../../lib/input.ts';
 import { ExactNumber } from '../../../lib/json.ts';
@@ -12,18 +16,29 @@ import { rulesOfTenant, versionsOfRule } from '../../shared/lists.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 import { addPreview } from './preview.graphql.ts';
-import { addWalletRuleMutations, walletRuleInputType } from './wallet-rule-mutations.graphql.ts';
+import {
+  addWalletRuleEnums,
+  addWalletRuleMutations,
+  type WalletRuleEnums,
+  walletRuleInputType,
+} from './wallet-rule-mutations.graphql.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    WalletRule: WalletRuleRow;
+  }
+}
 
 /** Adds the types of wallet rules, their queries, the preview and the mutations. */
-export function addWalletRules(builder: Builder, refs: TypeRefs): void {
+export function addWalletRules(builder: Builder): void {
   const input = walletRuleInputType(builder);
+  const enums = addWalletRuleEnums(builder);
   const autoTransfer = implement(
     builder.objectRef<AutoTransferRule>('AutoTransferRule'),
     'The condition, amount and target of an automatic transfer.',
     {
-      type: [refs.autoTransferType, 'Whether it waits for approval.'],
+      type: [enums.autoTransferType, 'Whether it waits for approval.'],
       amount: ['Decimal', 'The amount to transfer.'],
       target_wallet_id: ['ID', 'The id of the target wallet, as sent.'],
     },
@@ -50,11 +65,11 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     'The limit on transfers within a time window.',
     {
       max_amount: ['Decimal', 'The maximum in the window: a whole number.'],
-      time_period: [refs.timePeriod, 'The period of the window.'],
+      time_period: [enums.timePeriod, 'The period of the window.'],
       time_period_value: ['Int', 'The number of periods in the window.'],
     },
   );
-  implement(refs.walletRule, 'A rule of a wallet.', {
+  implement(builder.objectRef<WalletRuleRow>('WalletRule'), 'A rule of a wallet.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     wallet_id: ['ID', 'The wallet that it belongs to.'],
     name: ['String', 'The display name.'],
@@ -62,7 +77,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     network_id: ['ID', 'The network that it applies to, as sent.'],
     network_currency_id: ['ID', 'The currency that it applies to, as sent.'],
     priority: ['Int?', 'The priority, 1 to 100; stored as sent.'],
-    status: [refs.walletRuleStatus, 'Whether the rule can fire.'],
+    status: [enums.status, 'Whether the rule can fire.'],
     version: ['Int', 'The version, which every change raises; the entity tag in REST.'],
     auto_transfer_rule: [autoTransfer, 'The automatic transfer; null if not sent.', 'nullable'],
     sign_and_approve_rule: [signAndApprove, 'The approvals that are required; null if not sent.', 'nullable'],
@@ -74,11 +89,11 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     created_at: ['DateTime', 'When it was created.'],
     updated_at: ['DateTime', 'When it was last changed.'],
   });
-  addPreview(builder, refs, input);
-  addWalletRuleMutations(builder, refs, input);
-  addWalletRuleVersions(builder, refs);
-  const connection = connectionOf(builder, refs.walletRule, 'A page of wallet rules.', 'A rule and its cursor.');
-  builder.objectField(refs.wallet, 'rules', (t) =>
+  addPreview(builder, enums, input);
+  addWalletRuleMutations(builder, enums, input);
+  addWalletRuleVersions(builder, enums);
+  const connection = connectionOf(builder, 'WalletRule', 'A page of wallet rules.', 'A rule and its cursor.');
+  builder.objectField('Wallet', 'rules', (t) =>
     t.field({
       type: connection,
       ...needs('wallet-rules:read', "The wallet's rules, oldest first."),
@@ -107,7 +122,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
       ),
     }),
     walletRule: t.field({
-      type: refs.walletRule,
+      type: 'WalletRule',
       nullable: true,
       ...needs('wallet-rules:read', 'One rule; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The rule's UUID." }) },
@@ -142,13 +157,13 @@ function restBodyOf(row: WalletRuleVersionRow): object {
   };
 }
 
-function versionType(builder: Builder, { walletRuleStatus }: TypeRefs) {
+function versionType(builder: Builder, { status }: WalletRuleEnums) {
   const type = implement(
     builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion'),
     'A version of a rule and its author.',
     {
       version: ['Int', 'The version number; versions are numbered from 1 without gaps.'],
-      status: [walletRuleStatus, 'The rule status in this version.'],
+      status: [status, 'The rule status in this version.'],
       deleted: ['Boolean', 'Whether the rule was deleted with its wallet; `rule` is its last state.'],
       client_id: ['ID?', 'The client of that token; null if it names none or is unknown.'],
       correlation_id: ['String?', 'The correlation id of the request, as in its audit record; null if unknown.'],
@@ -172,14 +187,14 @@ function versionType(builder: Builder, { walletRuleStatus }: TypeRefs) {
 }
 
 /** Adds the type of versions, the field of rules that lists them, and the query that finds them for a deleted rule too. */
-function addWalletRuleVersions(builder: Builder, refs: TypeRefs): void {
+function addWalletRuleVersions(builder: Builder, enums: WalletRuleEnums): void {
   const connection = connectionOf(
     builder,
-    versionType(builder, refs),
+    versionType(builder, enums),
     'A page of versions.',
     'A version and its cursor.',
   );
-  builder.objectField(refs.walletRule, 'versions', (t) =>
+  builder.objectField('WalletRule', 'versions', (t) =>
     t.field({
       type: connection,
       ...needs('wallet-rules:read', 'Its versions, newest first.'),

@@ -1,29 +1,36 @@
 import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
+import type { WalletRow } from '../../../domain/wallets/wallets.service.ts';
 import { uuidInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
+
+declare module '../kit/builder.ts' {
+  interface ObjectRows {
+    Wallet: WalletRow;
+  }
+}
+
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
-import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of wallets, the queries for them and the wallets of an account. */
-export function addWallets(builder: Builder, refs: TypeRefs): void {
+export function addWallets(builder: Builder): void {
   const accounts = loaderPerOperation<AccountRow>(async (ids, { services, principal }) => {
     const byId = new Map((await services.accountPages.byIds(principal.nodeId, ids)).map((row) => [row.id, row]));
     return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} no longer exists`));
   });
-  implement(refs.wallet, 'A wallet of an account, on one chain.', {
+  implement(builder.objectRef<WalletRow>('Wallet'), 'A wallet of an account, on one chain.', {
     id: ['ID', 'A UUID, the same as in REST.'],
     chain: ['String', "The chain's name."],
     created_at: ['DateTime', 'When it was created.'],
   });
-  builder.objectFields(refs.wallet, (t) => ({
+  builder.objectFields('Wallet', (t) => ({
     account: t.field({
-      type: refs.account,
+      type: 'Account',
       ...needs('accounts:read', 'The account that it belongs to.'),
       resolve: ({ account_id: id }, _args, context) => accounts(context).load(id),
     }),
   }));
-  const connection = connectionOf(builder, refs.wallet, 'A page of wallets.', 'A wallet and its cursor.');
+  const connection = connectionOf(builder, 'Wallet', 'A page of wallets.', 'A wallet and its cursor.');
   const filter = builder.inputType('WalletFilter', {
     description: 'Filters wallets; all given members must match.',
     fields: (t) => ({
@@ -42,14 +49,14 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
       resolve: connectionResolver('wallets', ({ walletPages }) => walletPages),
     }),
     wallet: t.field({
-      type: refs.wallet,
+      type: 'Wallet',
       nullable: true,
       ...needs('wallets:read', 'One wallet; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id({ required: true, description: "The wallet's UUID." }) },
       resolve: rowResolver(({ walletPages }, nodeId, id) => walletPages.find(nodeId, id)),
     }),
   }));
-  builder.objectField(refs.account, 'wallets', (t) =>
+  builder.objectField('Account', 'wallets', (t) =>
     t.field({
       type: connection,
       ...needs('wallets:read', "The account's wallets, oldest first."),
