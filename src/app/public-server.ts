@@ -99,7 +99,11 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     /** Refuses a request whose body does not come while the process stops. */
     giveUp: (req: IncomingMessage) => gateway.giveUp(req),
     /** Ends event streams and WebSockets, so that clients reconnect. */
-    stopGraphql: () => graphql.stop(),
+    async stopGraphql() {
+      await graphql.stop();
+      // Stopped after the sockets, so that their clients do not see their subscriptions fail.
+      context.migrationProgress.stop();
+    },
   };
 }
 

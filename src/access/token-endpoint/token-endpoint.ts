@@ -32,7 +32,8 @@ export interface AuditedClient {
   isApi: boolean;
 }
 
-interface TokenEndpointDependencies {
+/** What the endpoints that authenticate a client call. */
+export interface TokenEndpointDependencies {
   directory: Pick<AccessDirectory, 'authenticate'>;
   throttle: Pick<Throttle, 'failed'>;
   guards: Pick<ClientGuards, 'check'>;

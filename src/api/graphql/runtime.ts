@@ -68,7 +68,7 @@ export interface GraphqlDependencies extends ContextDependencies {
  * service. Yoga's own masking and CORS are off.
  */
 export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDependencies) {
-  const { services, log, introspection, jit, production, durations, tracer, uploadLimits = UPLOAD_LIMITS } = deps;
+  const { log, introspection, jit, production, durations, tracer, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
   const sse = new SseStreams(deps.watch);
   const audits = new OperationAudits(schema);
@@ -139,8 +139,6 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     async stop(): Promise<void> {
       sse.stop();
       await sockets.stop();
-      // Stopped after the sockets, so that their clients do not see their subscriptions fail.
-      services.migrationProgress.stop();
     },
   };
 }

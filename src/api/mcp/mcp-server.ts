@@ -1,7 +1,10 @@
-import type { Access } from '../../access/access.ts';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import { bearerOf, type Principal } from '../../access/identity/principal.ts';
+import type { ClientGuards } from '../../access/limits/guards.ts';
+import type { Throttle } from '../../access/limits/throttle.ts';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { TokenAuthenticator } from '../../access/tokens/token-authenticator.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
 import { forbidden, Refusal } from '../../platform/errors.ts';
@@ -9,9 +12,11 @@ import type { AgentIdentity } from './kit/tool.ts';
 import type { McpRuntime, McpRuntimeDependencies } from './mcp-runtime.ts';
 import { readMessage } from './message-body.ts';
 
-interface McpServerDependencies
-  extends McpRuntimeDependencies,
-    Pick<Access, 'authenticator' | 'directory' | 'throttle' | 'guards'> {
+interface McpServerDependencies extends McpRuntimeDependencies {
+  authenticator: TokenAuthenticator;
+  directory: AccessDirectory;
+  throttle: Throttle;
+  guards: ClientGuards;
   /** The origins from which browsers may call; `*` allows any. */
   corsOrigins: readonly string[];
   publicUrl(): string;

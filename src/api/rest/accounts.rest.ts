@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { oas31 } from 'zod-openapi';
-import type { Domain } from '../../domain/domain.ts';
+import type { Accounts } from '../../domain/accounts/accounts.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
@@ -52,7 +52,7 @@ export const listAccounts = route({
       }),
     },
   },
-  handlers: ({ accounts }: Pick<Domain, 'accounts'>) => [
+  handlers: ({ accounts }: { accounts: Accounts }) => [
     async (req, res) => {
       const { page, limit } = pageQuery(req.query);
       const includeDeleted = req.query.include_deleted === 'true';

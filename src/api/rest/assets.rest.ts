@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Domain } from '../../domain/domain.ts';
+import type { Assets } from '../../domain/assets/assets.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
@@ -34,7 +34,7 @@ export const getAsset = route({
       404: responseOf('NotFound'),
     },
   },
-  handlers: ({ assets }: Pick<Domain, 'assets'>) => [
+  handlers: ({ assets }: { assets: Assets }) => [
     async (req, res) => {
       const { id } = parsed(assetPath, req.params);
       res.json(await assets.view(callerOf(req).nodeId, id));

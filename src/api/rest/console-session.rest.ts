@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
-import type { Access } from '../../access/access.ts';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { ConsoleSessions } from '../../access/token-endpoint/console-sessions.ts';
 import { consoleSessionInput, consoleSignInInput } from '../../access/token-endpoint/token-request.input.ts';
 import { CONSOLE_IDLE_SECONDS, type TokenResponse } from '../../access/tokens/token-issuer.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
@@ -12,13 +13,13 @@ import { sendEmpty } from './rest-call.ts';
 import { type Route, route } from './route.ts';
 import { showConsole } from './static-files.rest.ts';
 
-interface SessionServices extends Pick<Access, 'directory' | 'consoleSessions'> {
+interface SessionServices {
+  directory: AccessDirectory;
+  consoleSessions: ConsoleSessions;
   /** Undefined where there is no console. */
   console: Files | undefined;
   publicUrl: Readonly<{ value: string; path: string }>;
 }
-
-type Sessions = Access['consoleSessions'];
 
 const PATH = showConsole.path.replace('**', 'session');
 
@@ -65,7 +66,12 @@ function sessionRoute<Input extends { client_id: string }>(
   method: 'POST' | 'DELETE',
   path: string,
   schema: z.ZodType<Input>,
-  work: (sessions: Sessions, input: Input, tokens: string[], realIp: string) => Promise<TokenResponse | undefined>,
+  work: (
+    sessions: ConsoleSessions,
+    input: Input,
+    tokens: string[],
+    realIp: string,
+  ) => Promise<TokenResponse | undefined>,
 ): Route<SessionServices> {
   return route({
     method,

@@ -1,5 +1,4 @@
-import type { Domain } from '../../domain/domain.ts';
-import { gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
+import { type GasFees, gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
 import { IDS } from '../openapi/examples.ts';
 import { headersOf, json } from '../openapi/operation.ts';
 import { route } from './route.ts';
@@ -34,7 +33,7 @@ export const getGasFees = route({
       ),
     },
   },
-  handlers: ({ gasFees }: Pick<Domain, 'gasFees'>) => [
+  handlers: ({ gasFees }: { gasFees: GasFees }) => [
     async (_req, res) => res.json({ data: (await gasFees.list()).map(gasFeeView) }),
   ],
 });

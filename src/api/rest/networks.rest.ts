@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import type { Domain } from '../../domain/domain.ts';
+import type { Networks } from '../../domain/networks/networks.service.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
@@ -29,7 +29,7 @@ export const assignNetwork = route({
       404: responseOf('NotFound'),
     },
   },
-  handlers: ({ networks }: Pick<Domain, 'networks'>) => [
+  handlers: ({ networks }: { networks: Networks }) => [
     async (req, res) => {
       const { wallet_id: walletId, network_id: networkId } = parsed(assignmentPath, req.params);
       await networks.assign(callerOf(req).nodeId, walletId, networkId);

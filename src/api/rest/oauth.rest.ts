@@ -1,12 +1,13 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { oas31 } from 'zod-openapi';
-import type { Access } from '../../access/access.ts';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
 import {
   type AuditedClient,
   type ClientCall,
   issueTokens,
+  type TokenEndpointDependencies,
   tokenToManage,
 } from '../../access/token-endpoint/token-endpoint.ts';
 import { clientRequestOf, isStandardRequest } from '../../access/token-endpoint/token-request.input.ts';
@@ -24,7 +25,9 @@ import { route } from './route.ts';
 import { serveFiles } from './static-files.rest.ts';
 
 /** The services that these routes call. */
-interface OAuthServices extends Pick<Access, 'directory' | 'throttle' | 'guards' | 'grants' | 'tokenManagement'> {
+interface OAuthServices extends TokenEndpointDependencies {
+  directory: AccessDirectory;
+  tokenManagement: TokenManagement;
   /** The issuer of tokens: `PUBLIC_URL`, or the address that the process listens on, once it does. */
   publicUrl: Readonly<{ value: string }>;
 }

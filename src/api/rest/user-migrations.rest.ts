@@ -1,12 +1,12 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
-import type { Domain } from '../../domain/domain.ts';
-import type { StoredResponse } from '../../domain/idempotency/idempotent-responses.ts';
+import type { IdempotentResponses, StoredResponse } from '../../domain/idempotency/idempotent-responses.ts';
 import { migrateUserInput, migrateUsersInput } from '../../domain/user-migrations/migration.input.ts';
 import {
   bulkResultView,
   type MigratedUser,
   type MigrationCaller,
+  type UserMigrations,
 } from '../../domain/user-migrations/user-migrations.service.ts';
 import { userView } from '../../domain/users/users.service.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
@@ -17,7 +17,10 @@ import { json, limitedHeadersOf, parameterOf, refTo, responseOf } from '../opena
 import { answerOnce } from './rest-call.ts';
 import { route } from './route.ts';
 
-type MigrationServices = Pick<Domain, 'userMigrations' | 'idempotentResponses'>;
+interface MigrationServices {
+  userMigrations: UserMigrations;
+  idempotentResponses: IdempotentResponses;
+}
 
 const tag = 'Users';
 const parameters = [parameterOf('Idempotency-Key')];

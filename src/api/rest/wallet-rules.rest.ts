@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
-import type { Domain } from '../../domain/domain.ts';
+import type { IdempotentResponses } from '../../domain/idempotency/idempotent-responses.ts';
 import { MAX_INT32, walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts';
+import type { WalletRules } from '../../domain/wallet-rules/wallet-rules.service.ts';
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
@@ -11,7 +12,9 @@ import { limitedHeadersOf, parameterOf, refTo, responseOf } from '../openapi/ope
 import { answerOnce, sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
-interface WalletRuleServices extends Pick<Domain, 'walletRules' | 'idempotentResponses'> {
+interface WalletRuleServices {
+  walletRules: WalletRules;
+  idempotentResponses: IdempotentResponses;
   publicUrl: { readonly path: string };
 }
 

@@ -1,4 +1,4 @@
-import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, type GraphQLFieldMap, getOperationAST } from 'graphql';
 import {
   ERASED_BODY,
   ERASED_MESSAGE,
@@ -8,17 +8,12 @@ import {
 } from '../../../domain/idempotency/idempotent-responses.ts';
 import { limitedJson } from '../../../lib/json-slices.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
+import { traitsOf } from '../kit/field-traits.ts';
 import { callerOf, type GraphqlContext, type GraphqlServices } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
 import { badRequest, rootFieldsOf } from './documents.ts';
 import { MAX_RESULT_BYTES, type MaskedResult, pageTooLarge } from './error-masking.ts';
 import type { OperationRequest } from './operation-request.ts';
-
-/** The mutations that take an idempotency key. Results of others may have secrets, which are never stored. */
-const KEYED = [
-  ...['createWalletRule', 'replaceWalletRule', 'assignNetwork'],
-  ...['migrateUser', 'migrateUsers', 'registerTransaction'],
-];
 
 interface Arrival extends OperationRequest, GraphqlContext {
   /** The body of a POST with JSON. */
@@ -48,12 +43,14 @@ export async function executedOnce(
   args: ExecutionArgs,
   execute: (args: ExecutionArgs) => Promise<ExecutionResult>,
 ): Promise<MaskedResult> {
-  const request = keyedRequest(args);
+  const mutations = args.schema.getMutationType()?.getFields() ?? {};
+  const request = keyedRequest(args, mutations);
   if (request instanceof GraphQLError) return { errors: [request] };
   if (!request) return execute(args);
   const context = args.contextValue as GraphqlContext;
   callerOf(context).hasIdempotencyKey = true;
-  const { idempotentResponses, userMigrations } = context.services;
+  const { idempotentResponses } = context.services;
+  const wrap = traitsOf(mutations[request.path]).idempotent?.(context.services);
   // As on REST, permission and validation are checked before the key.
   const trial = await execute({ ...args, contextValue: { ...context, services: UNREACHABLE } });
   if (!trial.errors?.some((error) => originOf(error) instanceof StoppedError)) return trial;
@@ -68,7 +65,7 @@ export async function executedOnce(
   }
   try {
     const { body } = await idempotentResponses.respond(request, work, (run) =>
-      request.path.startsWith('migrateUser') ? userMigrations.exclusively(request.nodeId, run) : run(),
+      wrap ? wrap(request.nodeId, run) : run(),
     );
     if (body === ERASED_BODY) {
       return { data: null, errors: [new GraphQLError(ERASED_MESSAGE, { extensions: { code: 'ERASED' } })] };
@@ -84,17 +81,17 @@ export async function executedOnce(
  * Returns the request that the idempotency key of a mutation stands for; undefined for one without, and for a query; an
  * error for a key that is malformed or not taken there.
  */
-function keyedRequest({
-  document,
-  operationName,
-  contextValue,
-}: ExecutionArgs): KeyedRequest | GraphQLError | undefined {
+function keyedRequest(
+  { document, operationName, contextValue }: ExecutionArgs,
+  mutations: GraphQLFieldMap<unknown, unknown>,
+): KeyedRequest | GraphQLError | undefined {
   const { exchange, isLater, bearer, body, params } = contextValue as Arrival;
   const [key, ...others] = exchange.req.headersDistinct['idempotency-key'] ?? [];
   const operation = getOperationAST(document, operationName);
   if (key === undefined || operation?.operation !== 'mutation') return undefined;
   const names = rootFieldsOf(document, operation).filter((name) => name !== '__typename');
   const [path = ''] = names;
+  const keyed = Object.keys(mutations).filter((name) => traitsOf(mutations[name]).idempotent);
   const fault =
     others.length > 0 || !IDEMPOTENCY_KEY.test(key)
       ? 'must be 1 to 255 printable ASCII characters, once'
@@ -102,7 +99,7 @@ function keyedRequest({
         ? 'is only for operations over HTTP, not over a WebSocket'
         : names.length !== 1
           ? `is for operations with a single mutation; this one has ${names.length} root fields`
-          : !KEYED.includes(path) && `is not supported for ${path}, only for ${KEYED.join(', ')}`;
+          : !keyed.includes(path) && `is not supported for ${path}, only for ${keyed.join(', ')}`;
   if (fault) return badRequest(`Idempotency-Key ${fault}`);
   const { nodeId, subject, clientId } = bearer;
   return {

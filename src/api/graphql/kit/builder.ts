@@ -14,6 +14,7 @@ import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import { camelName } from '../../../lib/camel-name.ts';
 import type { Instant } from '../../../lib/instants.ts';
 import type { ExactNumber } from '../../../lib/json.ts';
+import { COUNTS_ROWS } from './field-traits.ts';
 import type { GraphqlContext } from './graphql-context.ts';
 import {
   badInputError,
@@ -240,6 +241,7 @@ export function connectionOf<Type extends ObjectParam>(builder: Builder, type: T
   const connection = pagesOf(builder, type, page, edge);
   builder.objectField(connection, 'totalCount', (t) =>
     t.int({
+      ...COUNTS_ROWS,
       description: 'The exact number of rows over all pages. Counted only if selected.',
       resolve: (counted) => counted.totalCount(),
     }),

@@ -1,17 +1,12 @@
-import type { Access } from '../../../access/access.ts';
 import { type Administrator, administratorOf } from '../../../access/administration/administration.ts';
 import type { Caller, Principal } from '../../../access/identity/principal.ts';
-import type { AuditPages } from '../../../audit/audit-pages.service.ts';
-import type { Domain } from '../../../domain/domain.ts';
+import type { IdempotentResponses } from '../../../domain/idempotency/idempotent-responses.ts';
 import type { EventStreams } from '../../../events/streams/event-streams.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
 
-/** The services that fields call. */
-export interface GraphqlServices
-  extends Domain,
-    Pick<Access, 'clientPages' | 'clientAdministration' | 'supervisorPages' | 'supervisorAdministration' | 'locks'>,
-    Pick<Access, 'directory' | 'supervisors'> {
-  auditPages: AuditPages;
+/** The services that fields call. Each noun adds its own. */
+export interface GraphqlServices {
+  idempotentResponses: IdempotentResponses;
   streams: EventStreams;
   /** Signs and verifies the cursors of pages. */
   cursors: PageCursors;

@@ -19,12 +19,12 @@ import {
   type ValueNode,
   visit,
 } from 'graphql';
-import { priceOfWalletPreview } from '../../../domain/wallet-rules/preview.service.ts';
 import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
 import { declaredVariables, fragmentsOf, limitError, operationsOf } from '../execution/documents.ts';
 import type { GraphqlBatch } from '../execution/operation-request.ts';
+import { traitsOf } from '../kit/field-traits.ts';
 
 const MAX_DEPTH = 15;
 const MAX_ALIASES = 30;
@@ -33,12 +33,9 @@ const MAX_REPEATS = 30;
 /** The maximum number of introspection fields. Introspection has no `first`, so its cost is not counted otherwise. */
 const MAX_INTROSPECTIONS = 5;
 
-/** The fields that count rows, and the cost of one, in objects. */
-const COUNTS: ReadonlySet<string> = new Set(['totalCount', 'totalCountAtLeast', 'transactionStats']);
+/** The cost of a field that counts rows, in objects. */
 const COST_OF_A_COUNT = 200;
 
-/** The prices of the fields that do more work for more members of the lists in their arguments, in objects. */
-const PRICES: ReadonlyMap<string, (members: number) => number> = new Map([['previewWallet', priceOfWalletPreview]]);
 const CHEAPER = 'preview fewer wallets in one operation, or with fewer balances and transfers';
 
 /** The maximum number of members of an object in the variables; no input type has as many. */
@@ -220,14 +217,15 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
   const name = node.name.value;
   const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined;
   const { pages, members } = argumentsOf(walk, node, field);
-  const priced = PRICES.get(name)?.(members) ?? 0;
+  const { price, counts = false } = traitsOf(field);
+  const priced = price?.(members) ?? 0;
   const brought = Math.max(priced, Math.floor(members / MEMBERS_OF_AN_OBJECT));
   const own: Measure = {
     ...NOTHING,
     depth: 1,
     aliases: node.alias ? 1 : 0,
     introspections: INTROSPECTION.has(name) ? 1 : 0,
-    counts: COUNTS.has(name) ? 1 : 0,
+    counts: counts ? 1 : 0,
     cost: brought,
     priced,
     largestPage: Math.max(0, ...pages),

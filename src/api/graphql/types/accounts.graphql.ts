@@ -1,4 +1,4 @@
-import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
+import type { AccountPages, AccountRow } from '../../../domain/accounts/accounts.service.ts';
 import { searchInput, textInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 
@@ -9,6 +9,12 @@ declare module '../kit/builder.ts' {
 }
 
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    accountPages: AccountPages;
+  }
+}
 
 /** Adds the type of accounts and the queries for them. */
 export function addAccounts(builder: Builder): void {

@@ -1,6 +1,12 @@
-import type { AssetRow } from '../../../domain/assets/assets.service.ts';
+import type { AssetRow, Assets } from '../../../domain/assets/assets.service.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    assets: Assets;
+  }
+}
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {

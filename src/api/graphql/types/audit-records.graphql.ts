@@ -1,10 +1,16 @@
 import type { GraphQLResolveInfo } from 'graphql';
-import type { AuditFilter, AuditRecordRow } from '../../../audit/audit-pages.service.ts';
+import type { AuditFilter, AuditPages, AuditRecordRow } from '../../../audit/audit-pages.service.ts';
 import { textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { pgFromInstant } from '../../../lib/instants.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    auditPages: AuditPages;
+  }
+}
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {

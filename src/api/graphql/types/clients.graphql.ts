@@ -1,12 +1,22 @@
 import { clientInput, GRANT_TYPES, rotationInput } from '../../../access/administration/client.input.ts';
-import type { ClientWithSecret } from '../../../access/administration/client-administration.service.ts';
-import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../../access/clients/clients.service.ts';
+import type {
+  ClientAdministration,
+  ClientWithSecret,
+} from '../../../access/administration/client-administration.service.ts';
+import { type ClientPages, type ClientRow, DEFAULT_DURATION_SECONDS } from '../../../access/clients/clients.service.ts';
 import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    clientPages: InstanceType<typeof ClientPages>;
+    clientAdministration: ClientAdministration;
+  }
+}
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {

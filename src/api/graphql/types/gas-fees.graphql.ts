@@ -1,6 +1,12 @@
 import type { GasPrices } from '../../../domain/gas-fee/fee-history.rules.ts';
-import { gasFeeView } from '../../../domain/gas-fee/gas-fees.service.ts';
+import { type GasFees, gasFeeView } from '../../../domain/gas-fee/gas-fees.service.ts';
 import { type Builder, implement } from '../kit/builder.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    gasFees: GasFees;
+  }
+}
 
 type Views = ReturnType<typeof gasFeeView>;
 /** A gas fee of either form, so that a member may be absent. */

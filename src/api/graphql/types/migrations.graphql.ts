@@ -1,10 +1,17 @@
 import { migrateUserInput, migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
-import type { MigrationProgressRow } from '../../../domain/user-migrations/migration-files.service.ts';
+import type { MigrationFiles, MigrationProgressRow } from '../../../domain/user-migrations/migration-files.service.ts';
 import { type SkipReason, warningOf } from '../../../domain/user-migrations/migration-outcome.rules.ts';
-import type { MigrationRowRow, MigrationTableRow } from '../../../domain/user-migrations/migration-pages.service.ts';
+import type {
+  MigrationPages,
+  MigrationRowRow,
+  MigrationTableRow,
+} from '../../../domain/user-migrations/migration-pages.service.ts';
+import type { ProgressFeeds } from '../../../domain/user-migrations/progress-feeds.ts';
+import type { UserMigrations } from '../../../domain/user-migrations/user-migrations.service.ts';
 import { notFound } from '../../../platform/errors.ts';
 import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
+import { traits } from '../kit/field-traits.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
 
@@ -15,6 +22,23 @@ declare module '../kit/builder.ts' {
 }
 
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    migrationFiles: MigrationFiles;
+    migrationPages: MigrationPages;
+    migrationProgress: ProgressFeeds;
+    userMigrations: UserMigrations;
+  }
+}
+
+/** A mutation of which a tenant runs one at a time. */
+const EXCLUSIVE = traits({
+  idempotent:
+    ({ userMigrations }) =>
+    (nodeId, work) =>
+      userMigrations.exclusively(nodeId, work),
+});
 
 const DRY_RUN = 'Stores the migration with the outcomes that a run would have, and creates no user.';
 
@@ -180,6 +204,7 @@ function addMigrateMutations(builder: Builder): void {
   builder.mutationFields((t) => ({
     migrateUser: t.field({
       type: 'User',
+      ...EXCLUSIVE,
       ...needs('users:migrate', 'Migrates a user who already has a wallet.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
         'The user; or ValidationError: a member is invalid, or both identifiers are missing; DuplicateError: a user of the tenant already has the email, the external id or the wallet; ForbiddenError: the caller lacks users:migrate; NotFoundError: reserved for later versions.',
@@ -197,6 +222,7 @@ function addMigrateMutations(builder: Builder): void {
     }),
     migrateUsers: t.field({
       type: 'Migration',
+      ...EXCLUSIVE,
       ...needs(
         'users:migrate',
         'Migrates 1 to 500 users. The rows of the migration contain the outcome of each.',

@@ -1,7 +1,8 @@
-import type { CurrencyRow, NetworkRow } from '../../../domain/networks/networks.service.ts';
+import type { CurrencyRow, NetworkRow, Networks } from '../../../domain/networks/networks.service.ts';
 import { uuidInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
+import { IDEMPOTENT } from '../kit/field-traits.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
 
 declare module '../kit/builder.ts' {
@@ -11,6 +12,12 @@ declare module '../kit/builder.ts' {
 }
 
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    networks: Networks;
+  }
+}
 
 /**
  * Adds the type of networks, the queries for all networks and for a wallet's, and the mutation that assigns one to a
@@ -49,6 +56,7 @@ export function addNetworks(builder: Builder): void {
   builder.mutationField('assignNetwork', (t) =>
     t.field({
       type: 'Wallet',
+      ...IDEMPOTENT,
       ...needs(
         'wallets:write',
         'Assigns a network of its chain to a wallet; repeating it has no effect.',

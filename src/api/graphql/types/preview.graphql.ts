@@ -1,7 +1,13 @@
 import type { Evaluation, Explanation } from '../../../domain/wallet-rules/evaluate.rules.ts';
-import { type PreviewedRule, previewFactsInput, previewInput } from '../../../domain/wallet-rules/preview.service.ts';
+import {
+  type PreviewedRule,
+  previewFactsInput,
+  previewInput,
+  priceOfWalletPreview,
+} from '../../../domain/wallet-rules/preview.service.ts';
 import { type Builder, implement, inputOf, type Members, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
+import { traits } from '../kit/field-traits.ts';
 import type { WalletRuleEnums, WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 
 /** Adds the queries that evaluate whether a rule, or any active rule of a wallet, would fire, and explain why. */
@@ -67,6 +73,7 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
     }),
     previewWallet: t.field({
       type: walletPreview,
+      ...traits({ price: priceOfWalletPreview }),
       ...needs(
         'wallet-rules:read',
         'Evaluates every active rule of a wallet against the same balances and transfers. Changes nothing. NOT_FOUND if the wallet is unknown or belongs to another tenant; PAGE_TOO_LARGE if it has more than 500 active rules.',

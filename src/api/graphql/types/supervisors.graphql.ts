@@ -4,14 +4,24 @@ import {
   roleInput,
   supervisorInput,
 } from '../../../access/administration/supervisor.input.ts';
+import type { SupervisorAdministration } from '../../../access/administration/supervisor-administration.service.ts';
+import type { LoginLocks } from '../../../access/credentials/login-locks.ts';
 import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
-import type { SupervisorRow } from '../../../access/supervisors/supervisors.service.ts';
+import type { SupervisorPages, SupervisorRow } from '../../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    supervisorPages: InstanceType<typeof SupervisorPages>;
+    supervisorAdministration: SupervisorAdministration;
+    locks: LoginLocks;
+  }
+}
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {

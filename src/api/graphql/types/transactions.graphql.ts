@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import type { AssetRow } from '../../../domain/assets/assets.service.ts';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
-import { COUNTED_AT_MOST, type TransactionStat } from '../../../domain/transactions/transaction-pages.service.ts';
+import {
+  COUNTED_AT_MOST,
+  type TransactionPages,
+  type TransactionStat,
+} from '../../../domain/transactions/transaction-pages.service.ts';
+import type { Transactions } from '../../../domain/transactions/transactions.service.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
 import { compareInstants } from '../../../lib/instants.ts';
 import { type Builder, enumOf, implement, needs, pagesOf } from '../kit/builder.ts';
+import { COUNTS_ROWS, IDEMPOTENT } from '../kit/field-traits.ts';
 import { badInputError, DuplicateError, errorsOf, orMember } from '../kit/graphql-errors.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
 import { connectionResolver } from '../kit/pages.ts';
@@ -17,6 +23,13 @@ import {
   implementTransaction,
   type TransactionEnums,
 } from './transaction-events.graphql.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    transactions: Transactions;
+    transactionPages: TransactionPages;
+  }
+}
 
 const registerInput = objectInput({
   id: transactionIdInput,
@@ -48,6 +61,7 @@ function addRegisterTransaction(builder: Builder, enums: TransactionEnums): void
   builder.mutationField('registerTransaction', (t) =>
     t.field({
       type: 'Transaction',
+      ...IDEMPOTENT,
       ...needs(
         'transactions:write',
         'Registers a transaction of the tenant; repeating it has no effect.',
@@ -89,6 +103,7 @@ function addTransactionStats(builder: Builder, { transactionStatus }: Transactio
   builder.queryField('transactionStats', (t) =>
     t.field({
       type: [stat],
+      ...COUNTS_ROWS,
       ...needs(
         'transactions:read',
         'Counts transactions by status and by the hour or day of their last update, by the clock of the chain processor, oldest first. Hours and days without transactions are left out. The first and last one count only what is in the range.',
@@ -113,6 +128,7 @@ function addTransactionStats(builder: Builder, { transactionStatus }: Transactio
 function addTransactionTotals(builder: Builder, connection: ReturnType<typeof transactionPagesOf>): void {
   builder.objectFields(connection, (t) => ({
     totalCount: t.int({
+      ...COUNTS_ROWS,
       nullable: true,
       description: `The exact number of rows over all pages; null if a filter matches more than ${COUNTED_AT_MOST}. Counted only if selected.`,
       resolve: async (counted) => {
@@ -121,6 +137,7 @@ function addTransactionTotals(builder: Builder, connection: ReturnType<typeof tr
       },
     }),
     totalCountAtLeast: t.int({
+      ...COUNTS_ROWS,
       description: `\`totalCount\`, or ${COUNTED_AT_MOST} if it is null. Counted only if selected.`,
       resolve: async (counted) => {
         const total = await counted.totalCount();

@@ -1,4 +1,5 @@
-import type { UserRow } from '../../../domain/users/users.service.ts';
+import type { UserErasure } from '../../../domain/users/user-erasure.service.ts';
+import type { UserPages, UserRow } from '../../../domain/users/users.service.ts';
 import { searchInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { callerOf } from '../kit/graphql-context.ts';
@@ -11,6 +12,13 @@ declare module '../kit/builder.ts' {
 }
 
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    userPages: UserPages;
+    userErasure: UserErasure;
+  }
+}
 
 const idOptions = { required: true, description: "The user's UUID." } as const;
 

@@ -1,6 +1,15 @@
 import type { Principal } from '../../../access/identity/principal.ts';
+import type { AccessDirectory } from '../../../access/revocation/access-directory.ts';
+import type { Supervisors } from '../../../access/supervisors/supervisors.service.ts';
 import { type Builder, implement } from '../kit/builder.ts';
 import { callerOf } from '../kit/graphql-context.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    directory: AccessDirectory;
+    supervisors: Supervisors;
+  }
+}
 
 /** The latest time that a Date can hold, in ms (ECMA-262, section 21.4.1.1); a token's expiry may be later. */
 const LAST_DATE_MS = 8.64e15;

@@ -2,6 +2,7 @@ import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.in
 import type { AutoTransferRule, RuleType, TimePeriod } from '../../../tables/wallet-rule-content.ts';
 import { type Builder, enumOf, inputOf, needs } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
+import { IDEMPOTENT } from '../kit/field-traits.ts';
 import { callerOf } from '../kit/graphql-context.ts';
 import { errorsOf, orMember, PreconditionError } from '../kit/graphql-errors.ts';
 
@@ -111,6 +112,7 @@ export function addWalletRuleMutations(
   builder.mutationFields((t) => ({
     createWalletRule: t.field({
       type: 'WalletRule',
+      ...IDEMPOTENT,
       ...needs('wallet-rules:write', 'Creates an active rule.', 'Takes an `Idempotency-Key`.'),
       errors: errorsOf(
         'The rule; or ValidationError: `input` is invalid, by the same rules as in REST; NotFoundError: there is no such wallet; ForbiddenError: the caller lacks wallet-rules:write.',
@@ -124,6 +126,7 @@ export function addWalletRuleMutations(
     }),
     replaceWalletRule: t.field({
       type: 'WalletRule',
+      ...IDEMPOTENT,
       ...needs(
         'wallet-rules:write',
         'Replaces a rule in full and raises its version; its status does not change.',

@@ -1,6 +1,10 @@
+import type { WalletRulePreviews } from '../../../domain/wallet-rules/preview.service.ts';
+import { rulesOfTenant, versionsOfRule } from '../../../domain/wallet-rules/rule-lists.ts';
 import {
   contentOf,
+  type WalletRulePages,
   type WalletRuleRow,
+  type WalletRules,
   type WalletRuleVersionRow,
 } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { hasDecimalForm } from '../../../lib/decimal.ts';
@@ -12,11 +16,19 @@ import type {
   RuleLogic,
   SignAndApproveRule,
 } from '../../../tables/wallet-rule-content.ts';
-import { rulesOfTenant, versionsOfRule } from '../../shared/lists.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import { addPreview } from './preview.graphql.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    walletRules: WalletRules;
+    walletRulePages: WalletRulePages;
+    walletRulePreviews: WalletRulePreviews;
+  }
+}
+
 import {
   addWalletRuleEnums,
   addWalletRuleMutations,

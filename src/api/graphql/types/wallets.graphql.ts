@@ -1,5 +1,5 @@
 import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
-import type { WalletRow } from '../../../domain/wallets/wallets.service.ts';
+import type { WalletPages, WalletRow } from '../../../domain/wallets/wallets.service.ts';
 import { uuidInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
@@ -11,6 +11,12 @@ declare module '../kit/builder.ts' {
 }
 
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
+
+declare module '../kit/graphql-context.ts' {
+  interface GraphqlServices {
+    walletPages: WalletPages;
+  }
+}
 
 /** Adds the type of wallets, the queries for them and the wallets of an account. */
 export function addWallets(builder: Builder): void {

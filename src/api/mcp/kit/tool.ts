@@ -3,7 +3,7 @@ import { Counter } from 'prom-client';
 import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import type { Caller } from '../../../access/identity/principal.ts';
-import type { Domain } from '../../../domain/domain.ts';
+import type { IdempotentResponses } from '../../../domain/idempotency/idempotent-responses.ts';
 import { sameName } from '../../../lib/input.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
@@ -96,8 +96,9 @@ export interface AgentIdentity extends Omit<Caller, 'correlationId' | 'tracepare
 /** The caller of a tool. */
 export type ToolCaller = AgentIdentity & Caller;
 
-/** The services that tools call. */
-export interface McpServices extends Domain {
+/** The services that tools call. Each noun adds its own. */
+export interface McpServices {
+  idempotentResponses: IdempotentResponses;
   /** Signs and verifies the cursors of pages. */
   cursors: PageCursors;
 }

@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import { accountView } from '../../../domain/accounts/accounts.service.ts';
+import { type AccountPages, accountView } from '../../../domain/accounts/accounts.service.ts';
 import { objectInput, searchInput, textInput, uuidInput } from '../../../lib/input.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool } from '../kit/tool.ts';
+
+declare module '../kit/tool.ts' {
+  interface McpServices {
+    accountPages: AccountPages;
+  }
+}
 
 const account = z.strictObject({
   id: uuid(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
-import type { TransactionEventRow } from '../../../domain/transactions/transaction-pages.service.ts';
+import type { TransactionEventRow, TransactionPages } from '../../../domain/transactions/transaction-pages.service.ts';
 import { type TransactionView, viewOfLogged } from '../../../domain/transactions/transaction-view.ts';
 import {
   isTransactionCollection,
@@ -15,6 +15,13 @@ import { objectInput, readAs } from '../../../lib/input.ts';
 import { isoFromPg, parseInstant } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput } from '../kit/list-tools.ts';
+
+declare module '../kit/tool.ts' {
+  interface McpServices {
+    transactionPages: TransactionPages;
+  }
+}
+
 import { defineTool, found } from '../kit/tool.ts';
 
 const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;

@@ -1,13 +1,27 @@
 import { z } from 'zod';
 import { migrateUsersInput } from '../../../domain/user-migrations/migration.input.ts';
-import type { MigrationRowRow, MigrationTableRow } from '../../../domain/user-migrations/migration-pages.service.ts';
-import { userView as restView, type UserRow } from '../../../domain/users/users.service.ts';
+import type {
+  MigrationPages,
+  MigrationRowRow,
+  MigrationTableRow,
+} from '../../../domain/user-migrations/migration-pages.service.ts';
+import type { UserMigrations } from '../../../domain/user-migrations/user-migrations.service.ts';
+import { userView as restView, type UserPages, type UserRow } from '../../../domain/users/users.service.ts';
 import { objectInput, searchInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { invalidInput } from '../../../platform/errors.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import { instant, listPage, type PageArguments, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
+
+declare module '../kit/tool.ts' {
+  interface McpServices {
+    userPages: UserPages;
+    migrationPages: MigrationPages;
+    userMigrations: UserMigrations;
+  }
+}
+
 import { defineTool, found, type ToolCall } from '../kit/tool.ts';
 
 const user = z.strictObject({

@@ -1,14 +1,28 @@
 import { z } from 'zod';
-import { previewMembers, priceOfWalletPreview } from '../../../domain/wallet-rules/preview.service.ts';
+import { previewMembers, priceOfWalletPreview, type WalletRulePreviews } from '../../../domain/wallet-rules/preview.service.ts';
+import { rulesOfTenant, versionsOfRule } from '../../../domain/wallet-rules/rule-lists.ts';
 import { MAX_INT32, walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
-import type { WalletRuleRow, WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
+import type {
+  WalletRulePages,
+  WalletRuleRow,
+  WalletRules,
+  WalletRuleVersionRow,
+} from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
 import { OPERATORS, RULE_STATUSES, RULE_TYPES } from '../../../tables/wallet-rule-content.ts';
-import { rulesOfTenant, versionsOfRule } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
+
+declare module '../kit/tool.ts' {
+  interface McpServices {
+    walletRules: WalletRules;
+    walletRulePages: WalletRulePages;
+    walletRulePreviews: WalletRulePreviews;
+  }
+}
+
 import { defineTool, found, invalidArguments, ToolError } from '../kit/tool.ts';
 
 /** The schema of a part of a rule; tools that write rules publish it in full. */

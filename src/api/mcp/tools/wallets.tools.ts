@@ -1,12 +1,20 @@
 import { z } from 'zod';
-import { gasFeeView } from '../../../domain/gas-fee/gas-fees.service.ts';
-import type { NetworkRow } from '../../../domain/networks/networks.service.ts';
-import type { WalletRow } from '../../../domain/wallets/wallets.service.ts';
+import { type GasFees, gasFeeView } from '../../../domain/gas-fee/gas-fees.service.ts';
+import type { NetworkRow, Networks } from '../../../domain/networks/networks.service.ts';
+import type { WalletPages, WalletRow } from '../../../domain/wallets/wallets.service.ts';
 import { objectInput, uuidInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
 import { defineTool, found, requireScope, type ToolCall, type ToolCaller } from '../kit/tool.ts';
+
+declare module '../kit/tool.ts' {
+  interface McpServices {
+    walletPages: WalletPages;
+    networks: Networks;
+    gasFees: GasFees;
+  }
+}
 
 const wallet = z.strictObject({
   id: uuid(),
