@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
-import { described } from '../src/api/openapi/descriptions.ts';
-import { merged, schemaOf, withExactNumbers } from '../src/api/openapi/input-schemas.ts';
+import { NOTIFICATION_MEMBERS } from '../src/api/openapi/nouns/webhook.openapi.ts';
 import type { JsonSchema } from '../src/api/openapi/operation.ts';
+import { described, merged, schemaOf, withExactNumbers } from '../src/api/openapi/schemas.ts';
 import { commonInput, rowInputs } from '../src/domain/reference/reference.input.ts';
 import type { ReferenceKind } from '../src/domain/reference/reference-kinds.ts';
 import { notificationInput, registrationInput } from '../src/domain/transactions/notification.input.ts';
@@ -83,7 +83,10 @@ function rowName(kind: ReferenceKind): string {
  * them.
  */
 function payloadSchemas(): Record<string, JsonSchema> {
-  const { Notification } = described({ Notification: schemaOf(notificationInput, 'input') }, ['Notification']);
+  const { Notification } = described(
+    { Notification: schemaOf(notificationInput, 'input') },
+    { Notification: NOTIFICATION_MEMBERS },
+  );
   return {
     Notification: withNulls(Notification),
     Registration: withNulls(schemaOf(registrationInput, 'input')),

@@ -1,10 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { PERMISSIONS } from '../src/access/identity/permissions.rules.ts';
-import { toolsOf } from '../src/api/mcp/mcp-runtime.ts';
+import { TOOLS } from '../src/api/mcp/tools.ts';
 
 // Writes schema/tools.json, which is committed: a change of a tool, or of a word that a model reads, shows in the diff.
 const folder = resolve(import.meta.dirname, '../schema');
-const tools = toolsOf(new Set(PERMISSIONS)).map(({ listed }) => listed);
+const tools = [...TOOLS.values()].map(({ listed }) => listed);
 mkdirSync(folder, { recursive: true });
 writeFileSync(resolve(folder, 'tools.json'), `${JSON.stringify({ tools }, null, 2)}\n`);

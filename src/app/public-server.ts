@@ -4,6 +4,7 @@ import { missingPermissions, type Principal } from '../access/identity/principal
 import { consoleFiles } from '../api/console/console-files.ts';
 import type { PersistedFile } from '../api/graphql/execution/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-server.ts';
+import type { Toolset } from '../api/mcp/mcp-runtime.ts';
 import { createMcpServer } from '../api/mcp/mcp-server.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
@@ -107,6 +108,11 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   };
 }
 
+async function toolset(): Promise<Toolset> {
+  const { INSTRUCTIONS, TOOLS } = await import('../api/mcp/tools.ts');
+  return { tools: TOOLS, instructions: INSTRUCTIONS };
+}
+
 /** The largest number of endpoints that a log line names. */
 const MAX_NAMED = 20;
 
@@ -165,7 +171,9 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
       metadataUrl: () => new URL(metadataPathOf(context.publicUrl.path), context.publicUrl.value).href,
       production: config.production,
       outcomes: context.telemetry.toolOutcomes,
+      toolset,
     }),
+    toolset,
   };
 }
 
@@ -215,6 +223,7 @@ function graphqlOf(
     if (missing.length > 0) throw forbidden(missing);
   };
   return createGraphqlServer({
+    schema: async () => (await import('../api/graphql/schema.ts')).buildSchema(),
     services: context,
     judge: async (token, exchange) => {
       if (token === undefined) return undefined;

@@ -15,7 +15,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { buildSchema } from '../../src/api/graphql/schema.ts';
 import { TOOLS } from '../../src/api/mcp/tools.ts';
-import { outputSchemas } from '../../src/api/openapi/output-schemas.ts';
+import { DOCUMENTED } from '../../src/api/openapi/documented.ts';
 import { camelName } from '../../src/lib/camel-name.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -57,7 +57,8 @@ async function zodSchemas(): Promise<[name: string, schema: z.ZodType, io: 'inpu
       if (value instanceof z.ZodType) found.push([`${file} ${name}`, value, 'input']);
     }
   }
-  for (const [name, schema] of Object.entries(outputSchemas)) found.push([name, schema, 'output']);
+  for (const { outputs = {} } of DOCUMENTED.nouns)
+    for (const [name, schema] of Object.entries(outputs)) found.push([name, schema, 'output']);
   return found;
 }
 

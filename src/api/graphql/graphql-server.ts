@@ -1,3 +1,4 @@
+import type { GraphQLSchema } from 'graphql';
 import { refuseForgotPassword } from '../../access/identity/principal.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
@@ -17,13 +18,13 @@ export type GraphqlServer = ReturnType<typeof createGraphqlServer>;
  * Creates the GraphQL server. Its runtime takes 40 MB, so it is loaded with the first operation, except in production,
  * where it is loaded at once.
  */
-export function createGraphqlServer(deps: GraphqlDependencies) {
+export function createGraphqlServer(deps: GraphqlDependencies & { schema(): Promise<GraphQLSchema> }) {
   const { log, production } = deps;
   const graphiql = deps.graphiql && graphiqlFiles(deps.graphiql);
   let loading: Promise<GraphqlRuntime> | undefined;
   async function load(): Promise<GraphqlRuntime> {
-    const [{ buildSchema }, loaded] = await Promise.all([import('./schema.ts'), import('./runtime.ts')]);
-    return loaded.createGraphqlRuntime(buildSchema(), deps);
+    const [schema, loaded] = await Promise.all([deps.schema(), import('./runtime.ts')]);
+    return loaded.createGraphqlRuntime(schema, deps);
   }
   function runtime(): Promise<GraphqlRuntime> {
     loading ??= load();

@@ -28,26 +28,16 @@ import {
 } from './kit/tool.ts';
 import { invalidParams, messageOf } from './message.ts';
 import { notAMessage } from './message-body.ts';
-import { TOOLS } from './tools.ts';
 
 /** The name and version of the server, as `initialize` returns them. */
 const SERVER = { name: 'portcullis', title: 'Portcullis', version: VERSION };
 
-/** The instructions that a model reads before it chooses a tool. */
-const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. Everything you see belongs to one tenant (node), that of the client or person whose credentials you use. get_access returns the tenant and what you may do.
-
-An account has wallets. A wallet is on one chain, operates on networks of that chain, and has rules. A rule transfers funds automatically (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are reported by the chain processor. Users are created by migrations. get_wallet_rule, get_transaction and get_migration include versions, events and rows on request.
-
-- Ids are UUIDs, except those of transactions, which are any text. Get them from the lists; never invent one.
-- Amounts are exact decimals in units of the currency, as text ("12.50"). Send them as text too, so that no digit is lost. Gas fees are in wei.
-- Times are ISO 8601 in UTC.
-- Lists have pages: if next_cursor is not null, call again with it as cursor and the other arguments unchanged.
-- The text of a failed call says what to change. not_found: this tenant has no such id. forbidden: your credentials lack a scope, and repeating the call does not help.
-- Before you create or replace a rule, show the user the result of preview_wallet_rule. Tools that write take effect immediately: ask first, unless the user has requested exactly this change.`;
-
-/** Returns the tools that a client may call: those whose scope it has. */
-export function toolsOf(scopes: ReadonlySet<string>): Tool[] {
-  return [...TOOLS.values()].filter(({ scope }) => scope === undefined || scopes.has(scope));
+/** The tools of a server, and how a model is told of them. */
+export interface Toolset {
+  /** The tools by name, in the order in which they are listed. */
+  tools: ReadonlyMap<string, Tool>;
+  /** What a model reads before it chooses a tool. */
+  instructions: string;
 }
 
 /**
@@ -56,13 +46,13 @@ export function toolsOf(scopes: ReadonlySet<string>): Tool[] {
  * @throws ProtocolError for an unknown tool.
  */
 async function callTool(
-  { outcomes, log }: McpRuntimeDependencies,
+  { outcomes, log, tools }: McpRuntimeDependencies & Toolset,
   name: string,
   args: Readonly<Record<string, unknown>>,
   call: ToolCall,
 ): Promise<CallToolResult> {
   const count = (outcome: ToolOutcome) => outcomes.inc({ outcome });
-  const tool = TOOLS.get(name);
+  const tool = tools.get(name);
   if (!tool) {
     count('error');
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${printableName(name)}: see tools/list`);
@@ -138,13 +128,16 @@ function headersOf({ headers }: Exchange['req']): Record<string, string> {
 const ALWAYS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Creates the runtime. Each message has its own SDK server and transport, so that clients share no state. */
-export function createMcpRuntime(deps: McpRuntimeDependencies): McpRuntime {
+export function createMcpRuntime(deps: McpRuntimeDependencies & Toolset): McpRuntime {
+  const { tools, instructions } = deps;
   /** Creates the server that answers one message. */
   function serverFor(call: ToolCall, message: JSONRPCMessage): Server {
-    const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
+    const options = { capabilities: { tools: {} }, instructions, jsonSchemaValidator: NO_VALIDATOR };
     const server = new Server(SERVER, options);
     server.setRequestHandler('tools/list', () => ({
-      tools: toolsOf(call.caller.permissions).map(({ listed }) => listed),
+      tools: [...tools.values()]
+        .filter(({ scope }) => scope === undefined || call.caller.permissions.has(scope))
+        .map(({ listed }) => listed),
     }));
     // The arguments are those that were sent: the schemas of the protocol would drop `__proto__` before a tool refuses it.
     const sent = 'method' in message ? (message.params?.arguments as Record<string, unknown> | undefined) : undefined;

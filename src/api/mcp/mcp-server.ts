@@ -9,7 +9,7 @@ import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
 import { forbidden, Refusal } from '../../platform/errors.ts';
 import type { AgentIdentity } from './kit/tool.ts';
-import type { McpRuntime, McpRuntimeDependencies } from './mcp-runtime.ts';
+import type { McpRuntime, McpRuntimeDependencies, Toolset } from './mcp-runtime.ts';
 import { readMessage } from './message-body.ts';
 
 interface McpServerDependencies extends McpRuntimeDependencies {
@@ -23,6 +23,8 @@ interface McpServerDependencies extends McpRuntimeDependencies {
   /** Returns the URL of the metadata of this resource (RFC 9728). */
   metadataUrl(): string;
   production: boolean;
+  /** Loads the tools. */
+  toolset(): Promise<Toolset>;
 }
 
 /** Matches a host with an optional port, and nothing that a URL parser would read as anything else. */
@@ -125,8 +127,12 @@ export interface McpServer {
  */
 export function createMcpServer(deps: McpServerDependencies): McpServer {
   let loading: Promise<McpRuntime> | undefined;
+  async function load(): Promise<McpRuntime> {
+    const [{ createMcpRuntime }, toolset] = await Promise.all([import('./mcp-runtime.ts'), deps.toolset()]);
+    return createMcpRuntime({ ...deps, ...toolset });
+  }
   const runtime = (): Promise<McpRuntime> => {
-    loading ??= import('./mcp-runtime.ts').then(({ createMcpRuntime }) => createMcpRuntime(deps));
+    loading ??= load();
     return loading;
   };
   // If loading fails, the first request gets the error.

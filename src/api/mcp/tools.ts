@@ -1,34 +1,37 @@
-import { z } from 'zod';
-import { uuid } from './kit/list-tools.ts';
-import { defineTool, type Tool } from './kit/tool.ts';
+import type { Tool } from './kit/tool.ts';
 import { accountTools } from './tools/accounts.tools.ts';
+import { gasFeeTools } from './tools/gas-fee.tools.ts';
+import { getAccess } from './tools/get-access.tools.ts';
+import { networkTools } from './tools/networks.tools.ts';
 import { transactionTools } from './tools/transactions.tools.ts';
+import { migrationTools } from './tools/user-migrations.tools.ts';
 import { userTools } from './tools/users.tools.ts';
 import { walletRuleTools } from './tools/wallet-rules.tools.ts';
 import { walletTools } from './tools/wallets.tools.ts';
 
-const getAccess = defineTool({
-  name: 'get_access',
-  title: 'Who am I',
-  description:
-    'Returns the tenant (node) that all tools work on, the caller and its scopes. Call it first if you are unsure what you may do, or after the error forbidden.',
-  input: z.object({}),
-  output: z.strictObject({
-    node_id: uuid(),
-    subject: z.string().meta({ description: 'The client or supervisor that calls.' }),
-    client_id: z.string().nullable(),
-    client_name: z.string().nullable(),
-    scopes: z.array(z.string()).meta({ description: 'Such as accounts:read.' }),
-  }),
-  run: async (_input, { caller: { nodeId, subject, clientId = null, clientName = null, permissions } }) => {
-    return { node_id: nodeId, subject, client_id: clientId, client_name: clientName, scopes: [...permissions] };
-  },
-});
-
 /** The tools by name, in the order in which they are listed: few enough that a model can read them with every task. */
 export const TOOLS: ReadonlyMap<string, Tool> = new Map(
-  [getAccess, ...accountTools, ...walletTools, ...walletRuleTools, ...transactionTools, ...userTools].map((tool) => [
-    tool.name,
-    tool,
-  ]),
+  [
+    getAccess,
+    ...accountTools,
+    ...walletTools,
+    ...networkTools,
+    ...gasFeeTools,
+    ...walletRuleTools,
+    ...transactionTools,
+    ...userTools,
+    ...migrationTools,
+  ].map((tool) => [tool.name, tool]),
 );
+
+/** The instructions that a model reads before it chooses a tool. */
+export const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. Everything you see belongs to one tenant (node), that of the client or person whose credentials you use. get_access returns the tenant and what you may do.
+
+An account has wallets. A wallet is on one chain, operates on networks of that chain, and has rules. A rule transfers funds automatically (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are reported by the chain processor. Users are created by migrations. get_wallet_rule, get_transaction and get_migration include versions, events and rows on request.
+
+- Ids are UUIDs, except those of transactions, which are any text. Get them from the lists; never invent one.
+- Amounts are exact decimals in units of the currency, as text ("12.50"). Send them as text too, so that no digit is lost. Gas fees are in wei.
+- Times are ISO 8601 in UTC.
+- Lists have pages: if next_cursor is not null, call again with it as cursor and the other arguments unchanged.
+- The text of a failed call says what to change. not_found: this tenant has no such id. forbidden: your credentials lack a scope, and repeating the call does not help.
+- Before you create or replace a rule, show the user the result of preview_wallet_rule. Tools that write take effect immediately: ask first, unless the user has requested exactly this change.`;

@@ -1,57 +1,26 @@
 import type { oas31 } from 'zod-openapi';
-import type { SkipReason } from '../../domain/user-migrations/migration-outcome.rules.ts';
 import type { ErrorMessage } from '../../gateway/exchange/refusals.ts';
-import type { OAuthErrorCode } from '../shared/oauth-errors.ts';
 import { headersOf, type JsonSchema, limitedHeadersOf, refTo } from './operation.ts';
 
 type Reasons = readonly [ErrorMessage, ...ErrorMessage[]];
 
-const issues: JsonSchema = { type: 'array', items: refTo('Issue') };
-
-const OAUTH_MESSAGES = [
-  'invalid_request',
-  'ip_not_allowed',
-  'mtls_required',
-  'rate_limit_exceeded',
-  'monthly_limit_exceeded',
-] as const satisfies readonly ErrorMessage[];
-
-const OAUTH_MEMBERS: Record<string, JsonSchema> = {
-  error: {
-    enum: [
-      'invalid_request',
-      'invalid_client',
-      'invalid_grant',
-      'unauthorized_client',
-      'unsupported_grant_type',
-      'access_denied',
-      'temporarily_unavailable',
-    ] satisfies OAuthErrorCode[],
-  },
-  error_description: { type: 'string' },
-};
-
-/** The members of RFC 6749, each of which requires the other. */
-const TOGETHER = { error: ['error_description'], error_description: ['error'] };
-
-const MIGRATION_REASONS: readonly SkipReason[] = [
-  'missing_email_and_external_id',
-  'duplicate_email',
-  'duplicate_external_id',
-  'duplicate_wallet',
-];
+/** The member of a refusal that lists what to change. */
+export const ISSUES: JsonSchema = { type: 'array', items: refTo('Issue') };
 
 /** The schemas of error bodies and of an empty body, by name. */
 export const errorSchemas: Record<string, JsonSchema> = {
   Issue: {
     type: 'object',
-    properties: { path: { type: 'string' }, message: { type: 'string' } },
+    properties: {
+      path: {
+        type: 'string',
+        description: 'The path of the member, such as `users[3].email`; empty for the whole body.',
+      },
+      message: { type: 'string' },
+    },
     required: ['path', 'message'],
     additionalProperties: false,
   },
-  TokenError: { ...envelope(OAUTH_MESSAGES, OAUTH_MEMBERS), dependentRequired: TOGETHER },
-  OAuthError: { ...envelope(OAUTH_MESSAGES, { errors: issues, ...OAUTH_MEMBERS }), dependentRequired: TOGETHER },
-  MigrationRefusal: { oneOf: [envelope(['invalid_request'], { errors: issues }), envelope(MIGRATION_REASONS)] },
   MethodNotAllowed: envelope(['method_not_allowed'] satisfies ErrorMessage[]),
   Nothing: { type: 'object', additionalProperties: false },
 };
@@ -62,7 +31,7 @@ export const responses: Record<string, oas31.ResponseObject> = {
     'The request is malformed or invalid; `errors` lists the members to change.',
     ['invalid_request'],
     limitedHeadersOf(),
-    { errors: issues },
+    { errors: ISSUES },
     { errors: [{ path: 'name', message: 'is required: a string' }] },
   ),
   Unauthorized: refusal(
@@ -117,7 +86,7 @@ function refusal(
  * Returns the schema of an error envelope with one of these messages; members other than the three documented ones are
  * optional.
  */
-function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
+export function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
   return {
     type: 'object',
     // Not `const`: generators stop at a negative one.

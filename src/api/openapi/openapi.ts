@@ -4,25 +4,10 @@ import { IDEMPOTENCY_KEY } from '../../domain/idempotency/idempotent-responses.t
 import type { Endpoint, GatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
 import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/request-head.ts';
 import { VERSION } from '../../platform/health.ts';
-import { described } from './descriptions.ts';
-import { inputSchemas, schemaOf, withExactNumbers } from './input-schemas.ts';
 import { headers } from './openapi-headers.ts';
 import { errorSchemas, responses } from './openapi-responses.ts';
 import { type DescribedRoute, type JsonSchema, type Operation, parameterOf, responseOf } from './operation.ts';
-import { outputSchemas } from './output-schemas.ts';
-
-/** The groups of operations, in the order in which they are shown. */
-const TAGS: oas31.TagObject[] = [
-  { name: 'Tokens', description: 'Issue, refresh, revoke and introspect tokens.' },
-  { name: 'Wallets', description: 'Rules and networks of wallets.' },
-  { name: 'Webhook', description: 'Called by the chain processor only.' },
-  { name: 'Users', description: 'Migration of users who already have a wallet.' },
-  { name: 'Accounts', description: 'The accounts of a tenant.' },
-  { name: 'Assets', description: 'Tokenized assets.' },
-  { name: 'Health', description: 'Probes.' },
-  { name: 'Blockchain', description: 'Gas prices of networks.' },
-  { name: 'MCP', description: 'The Model Context Protocol, for agents of tenants.' },
-];
+import { type DocumentedSchemas, described, schemaOf, withExactNumbers, withNulls } from './schemas.ts';
 
 /** What each permission allows, on every interface. */
 const SCOPES: Record<Permission, string> = {
@@ -83,15 +68,22 @@ const INTRODUCTION = [
   'Paths match exactly: letter case and a trailing slash matter. Any path accepts `OPTIONS`. GraphQL is served at `/graphql` and has a separate schema. In names, `node` means tenant.',
 ].join('\n\n');
 
+/** What the document describes. */
+export interface DocumentedInterface {
+  routes: readonly DescribedRoute[];
+  nouns: readonly DocumentedSchemas[];
+  /** The groups of operations, in the order in which they are shown. */
+  tags: readonly oas31.TagObject[];
+}
+
 /**
  * Builds the OpenAPI 3.1 document of the REST interface from the routes and the endpoints of a gateway configuration.
  * @throws Error for an endpoint without a route, or a route with an operation but without an endpoint.
  */
 export function openApiDocument(
   { endpoints, services }: GatewayConfig,
-  routes: readonly DescribedRoute[],
+  { routes, nouns, tags }: DocumentedInterface,
 ): oas31.OpenAPIObject {
-  const outputs = Object.entries(outputSchemas).map(([name, schema]) => [name, schemaOf(schema, 'output')]);
   return {
     openapi: '3.1.0',
     info: {
@@ -101,16 +93,30 @@ export function openApiDocument(
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: TAGS,
+    tags: [...tags],
     paths: pathsOf(endpoints, Object.keys(services), routes),
     components: {
-      schemas: described({ ...inputSchemas, ...Object.fromEntries(outputs), ...errorSchemas }),
+      schemas: schemasOf(nouns),
       responses,
       parameters,
       headers,
       securitySchemes: securitySchemes(routes),
     },
   };
+}
+
+function schemasOf(nouns: readonly DocumentedSchemas[]): Record<string, JsonSchema> {
+  const merged: Required<DocumentedSchemas>[] = nouns.map((noun) => ({
+    ...{ inputs: {}, outputs: {}, errors: {}, descriptions: {} },
+    ...noun,
+  }));
+  const entries = merged.flatMap(({ inputs, outputs, errors }) => [
+    ...Object.entries(inputs).map(([name, schema]) => [name, withNulls(schema)] as const),
+    ...Object.entries(outputs).map(([name, schema]) => [name, schemaOf(schema, 'output')] as const),
+    ...Object.entries(errors),
+  ]);
+  const descriptions = Object.assign({}, ...merged.map((noun) => noun.descriptions));
+  return described({ ...Object.fromEntries(entries), ...errorSchemas }, descriptions);
 }
 
 function pathsOf(
@@ -260,6 +266,6 @@ function targetServer(services: readonly string[]): oas31.ParameterObject {
 /**
  * Returns the document as text for `schema/openapi.json`; the same configuration and routes always give the same text.
  */
-export function printedOpenApi(config: GatewayConfig, routes: readonly DescribedRoute[]): string {
-  return withExactNumbers(`${JSON.stringify(openApiDocument(config, routes), null, 2)}\n`);
+export function printedOpenApi(config: GatewayConfig, described: DocumentedInterface): string {
+  return withExactNumbers(`${JSON.stringify(openApiDocument(config, described), null, 2)}\n`);
 }

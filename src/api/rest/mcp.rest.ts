@@ -1,4 +1,5 @@
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import type { Toolset } from '../mcp/mcp-runtime.ts';
 import type { McpServer } from '../mcp/mcp-server.ts';
 import {
   headersOf,
@@ -93,6 +94,11 @@ export function metadataPathOf(publicPath: string): string {
   return `/.well-known/oauth-protected-resource${publicPath}${path}`;
 }
 
+interface MetadataServices {
+  publicUrl: Readonly<{ value: string }>;
+  toolset(): Promise<Toolset>;
+}
+
 /** Returns the metadata of MCP as a protected resource (RFC 9728): which server issues the tokens that it takes. */
 const getMcpMetadata = route({
   method: 'GET',
@@ -114,11 +120,11 @@ const getMcpMetadata = route({
       },
     },
   },
-  handlers: ({ publicUrl }: { publicUrl: Readonly<{ value: string }> }) => [
+  handlers: ({ publicUrl, toolset }: MetadataServices) => [
     serveFiles(
       new ServedFiles(async () => {
-        const { TOOLS } = await import('../mcp/tools.ts');
-        const scopes = new Set([...TOOLS.values()].flatMap(({ scope }) => scope ?? []));
+        const { tools } = await toolset();
+        const scopes = new Set([...tools.values()].flatMap(({ scope }) => scope ?? []));
         const bytes = Buffer.from(JSON.stringify(resourceMetadata(publicUrl.value, [...scopes])));
         return { bytes, type: JSON_TEXT, cacheControl: KEPT };
       }),

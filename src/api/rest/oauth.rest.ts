@@ -17,12 +17,22 @@ import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
 import { heapWeight } from '../../lib/heap-weight.ts';
 import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
-import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../openapi/operation.ts';
 import { oauthEnvelope } from '../shared/oauth-errors.ts';
 import { JSON_TEXT, KEPT, ServedFiles } from '../shared/served-files.ts';
 import { route } from './route.ts';
 import { serveFiles } from './static-files.rest.ts';
+
+/** The client credentials of the examples. */
+const CLIENT = {
+  client_id: '5f0a3c7e-9f43-4d0f-8a9e-4e7b1f8d2c61',
+  client_secret: 'q3Jm7Yk0pXw2Zc9Rb5Tn8Vd1Hs4Lf6Ga0Ke2Uo7Ii9M',
+};
+
+/** Tokens of the right form, with invented signatures. */
+const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJleGFtcGxlIn0.c2lnbmF0dXJl';
+
+const REFRESH_JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJyZWZyZXNoIn0.c2lnbmF0dXJl';
 
 /** The services that these routes call. */
 interface OAuthServices extends TokenEndpointDependencies {

@@ -12,10 +12,29 @@ import { userView } from '../../domain/users/users.service.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { parsed } from '../../platform/errors.ts';
-import { MIGRATED, USER } from '../openapi/examples.ts';
 import { json, limitedHeadersOf, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
 import { answerOnce } from './rest-call.ts';
 import { route } from './route.ts';
+
+const USER = {
+  wallet_address: '0xAbC1230000000000000000000000000000000456',
+  email: 'ada@example.com',
+  external_id: 'crm-4711',
+  name: 'Ada',
+  surname: 'Lovelace',
+  kyc_sent: true,
+};
+
+const MIGRATED = {
+  id: '0193501f-2c1f-7c0a-9c4e-5b1f3a0d7e11',
+  external_id: 'crm-4711',
+  name: 'Ada',
+  surname: 'Lovelace',
+  email: 'ada@example.com',
+  address: '0xabc1230000000000000000000000000000000456',
+  identity_number: '',
+  kyc: { is_verified: true, token_sent: true, token_sent_at: '2026-11-21T10:30:00.000Z', token_tx_hash: null },
+};
 
 interface MigrationServices {
   userMigrations: UserMigrations;

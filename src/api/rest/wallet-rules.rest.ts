@@ -7,10 +7,47 @@ import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { invalidRequest, parsed } from '../../platform/errors.ts';
-import { AUTO_TRANSFER, GROUPED, IDS, TRANSFER_LIMIT } from '../openapi/examples.ts';
+import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
 import { answerOnce, sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
+
+const AUTO_TRANSFER = {
+  name: 'Top up the hot wallet',
+  type: 'auto_transfer',
+  network_id: IDS.network_id,
+  network_currency_id: IDS.network_currency_id,
+  priority: 10,
+  auto_transfer_rule: {
+    type: 'auto_with_approve',
+    rule_logic: { field: 'target.balance', op: 'lt', value: 100, network_currency_id: IDS.network_currency_id },
+    amount: 250.5,
+    target_wallet_id: IDS.target_wallet_id,
+  },
+  sign_and_approve_rule: { min_priority: 1, max_priority: 50, min_user_count: 2 },
+};
+
+const TRANSFER_LIMIT = {
+  name: 'At most 1000 a day',
+  type: 'permissionless_transfer_limit',
+  network_id: IDS.network_id,
+  network_currency_id: IDS.network_currency_id,
+  permissionless_transfer_limit_rule: { max_amount: 1000, time_period: 'day', time_period_value: 1 },
+};
+
+/** A rule whose conditions are combined by `or` and `not`. */
+const GROUPED = {
+  ...AUTO_TRANSFER,
+  auto_transfer_rule: {
+    ...AUTO_TRANSFER.auto_transfer_rule,
+    rule_logic: {
+      or: [
+        AUTO_TRANSFER.auto_transfer_rule.rule_logic,
+        { not: { field: 'source.balance', op: '>=', value: 1000, network_currency_id: IDS.network_currency_id } },
+      ],
+    },
+  },
+};
 
 interface WalletRuleServices {
   walletRules: WalletRules;

@@ -10,11 +10,22 @@ import { nfc } from '../../lib/spelling.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { BASIC_CHALLENGE, Refusal } from '../../platform/errors.ts';
 import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
-import { NOTIFICATION } from '../openapi/examples.ts';
 import { responses } from '../openapi/openapi-responses.ts';
 import { headersOf, type Operation, parameterOf, refTo } from '../openapi/operation.ts';
 import { sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
+
+const NOTIFICATION = {
+  id: '6f1d2b7c-3e94-4c08-a5d1-0b9e8f7a6c35',
+  type: 1,
+  status: 3,
+  transaction_hash: '0x8f2a4c6e0b1d3f5a7c9e8d6b4a2f0e1c3d5b7a9f8e6c4d2b0a1f3e5d7c9b8a6f',
+  contract_address: '',
+  gas_used: 21000,
+  error: null,
+  created_at: '2026-11-21T10:30:00Z',
+  updated_at: '2026-11-21T10:31:12Z',
+};
 
 /** The Basic credentials of the chain processor; during a rotation the previous password is accepted too. */
 interface BasicCredentials {

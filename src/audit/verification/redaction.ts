@@ -4,7 +4,7 @@ import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { columnDigests } from '../audit-chain.ts';
-import { type AuditFilter, auditConditions } from '../audit-pages.service.ts';
+import { type AuditFilter, auditConditions } from '../audit-filter.ts';
 import { RECORD_COLUMNS } from '../audit-record.ts';
 import type { AuditSeals, Statement } from '../seals.ts';
 import { type ChainedRow, contentHash } from './chained.ts';

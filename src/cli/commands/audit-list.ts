@@ -1,4 +1,4 @@
-import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-pages.service.ts';
+import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-filter.ts';
 import { RECORD_COLUMNS } from '../../audit/audit-record.ts';
 import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';

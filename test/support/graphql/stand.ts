@@ -13,8 +13,9 @@ import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
 import { createGraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
 import type { GraphqlServices } from '../../../src/api/graphql/kit/graphql-context.ts';
 import type { GraphqlDependencies } from '../../../src/api/graphql/runtime.ts';
+import { buildSchema } from '../../../src/api/graphql/schema.ts';
 import type { OperationRecord } from '../../../src/api/graphql/sockets/socket-operations.ts';
-import { AuditPages } from '../../../src/audit/audit-pages.service.ts';
+import { AuditPages } from '../../../src/domain/audit-records/audit-records.service.ts';
 import { buildDomain } from '../../../src/domain/domain.ts';
 import type { TransactionTopic } from '../../../src/domain/transactions/type-codes.rules.ts';
 import { EmbeddedBus } from '../../../src/events/bus/embedded-bus.ts';
@@ -146,6 +147,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
   };
   const watch = new AccessWatch({ check, admits: () => true, clock: systemClock, onError: () => undefined });
   const server = createGraphqlServer({
+    schema: async () => buildSchema(),
     services: { ...services, ...replaced },
     judge: async (token) => {
       const principal = token === undefined ? undefined : principals.get(token);

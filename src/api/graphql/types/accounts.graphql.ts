@@ -1,14 +1,13 @@
 import type { AccountPages, AccountRow } from '../../../domain/accounts/accounts.service.ts';
 import { searchInput, textInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
+import { connectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {
     Account: AccountRow;
   }
 }
-
-import { connectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/graphql-context.ts' {
   interface GraphqlServices {

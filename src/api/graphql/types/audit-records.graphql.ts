@@ -1,5 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
-import type { AuditFilter, AuditPages, AuditRecordRow } from '../../../audit/audit-pages.service.ts';
+import type { AuditFilter, AuditRecordRow } from '../../../audit/audit-filter.ts';
+import type { AuditPages } from '../../../domain/audit-records/audit-records.service.ts';
 import { textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { pgFromInstant } from '../../../lib/instants.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';

@@ -14,14 +14,13 @@ import { parsedArgument } from '../kit/camel-input.ts';
 import { traits } from '../kit/field-traits.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
+import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {
     Migration: MigrationTableRow;
   }
 }
-
-import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/graphql-context.ts' {
   interface GraphqlServices {

@@ -4,14 +4,13 @@ import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts'
 import { withoutNulls } from '../kit/camel-input.ts';
 import { IDEMPOTENT } from '../kit/field-traits.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
+import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {
     Network: NetworkRow;
   }
 }
-
-import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 
 declare module '../kit/graphql-context.ts' {
   interface GraphqlServices {

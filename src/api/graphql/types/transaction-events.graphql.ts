@@ -20,6 +20,7 @@ import { type Builder, connectionOf, enumOf, implement, needs } from '../kit/bui
 import { withoutNulls } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { badInputError } from '../kit/graphql-errors.ts';
+import { ownedConnectionResolver } from '../kit/pages.ts';
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {
@@ -27,8 +28,6 @@ declare module '../kit/builder.ts' {
     TransactionEvent: TransactionEventRow;
   }
 }
-
-import { ownedConnectionResolver } from '../kit/pages.ts';
 
 /** Adds the enums of transactions. */
 export function addTransactionEnums(builder: Builder) {

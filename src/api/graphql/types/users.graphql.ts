@@ -4,14 +4,13 @@ import { searchInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { callerOf } from '../kit/graphql-context.ts';
 import { errorsOf, orMember } from '../kit/graphql-errors.ts';
+import { connectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {
     User: UserRow;
   }
 }
-
-import { connectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/graphql-context.ts' {
   interface GraphqlServices {

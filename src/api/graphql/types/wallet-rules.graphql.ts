@@ -20,6 +20,12 @@ import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts'
 import { withoutNulls } from '../kit/camel-input.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import { addPreview } from './preview.graphql.ts';
+import {
+  addWalletRuleEnums,
+  addWalletRuleMutations,
+  type WalletRuleEnums,
+  walletRuleInputType,
+} from './wallet-rule-mutations.graphql.ts';
 
 declare module '../kit/graphql-context.ts' {
   interface GraphqlServices {
@@ -28,13 +34,6 @@ declare module '../kit/graphql-context.ts' {
     walletRulePreviews: WalletRulePreviews;
   }
 }
-
-import {
-  addWalletRuleEnums,
-  addWalletRuleMutations,
-  type WalletRuleEnums,
-  walletRuleInputType,
-} from './wallet-rule-mutations.graphql.ts';
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {

@@ -3,14 +3,13 @@ import type { WalletPages, WalletRow } from '../../../domain/wallets/wallets.ser
 import { uuidInput } from '../../../lib/input.ts';
 import { type Builder, connectionOf, implement, needs } from '../kit/builder.ts';
 import { loaderPerOperation } from '../kit/loaders.ts';
+import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/builder.ts' {
   interface ObjectRows {
     Wallet: WalletRow;
   }
 }
-
-import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 
 declare module '../kit/graphql-context.ts' {
   interface GraphqlServices {

@@ -1,34 +1,20 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { bulkRows } from '../../../domain/user-migrations/migration.input.ts';
-import { ruleLogicTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import { TEXT_PATTERN } from '../../../lib/input.ts';
 
 /** The JSON Schema of an object, as tools publish it. */
 type ObjectSchema = ListedTool['inputSchema'];
 
-type Schema = z.core.JSONSchema.BaseSchema;
+/** A JSON Schema. */
+export type Schema = z.core.JSONSchema.BaseSchema;
 
 const NUMBER_LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'] as const;
 
 /** Descriptions of members, by their path, such as `rule.auto_transfer_rule.amount`. The path skips list indexes. */
 export type Descriptions = Readonly<Record<string, string>>;
 
-/**
- * The JSON Schema of a condition tree. It does not refer to itself, because not every host of a model resolves `$ref`.
- */
-const LOGIC: Schema = {
-  type: 'object',
-  properties: {
-    field: { type: 'string', description: 'In a condition: the compared field, such as "target.balance".' },
-    op: { type: 'string', enum: ['lt', 'lte', 'gt', 'gte', 'eq', 'neq'], description: 'In a condition.' },
-    value: { type: 'string', description: 'In a condition: an exact decimal, "1000.50".' },
-    network_currency_id: { type: 'string', format: 'uuid', description: 'In a condition: the currency of value.' },
-    and: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'In a group: all of these are true.' },
-    or: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'In a group: one of these is true.' },
-    not: { type: 'object', description: 'In a group: this is false.' },
-  },
-};
+/** What tools publish of inputs that code rather than zod parses, by the schema of the input. */
+export const publishedSchemas = new Map<z.core.$ZodType, () => Schema>();
 
 /**
  * Returns the JSON Schema of a tool's input or output, without keywords that are of no use to a model, which reads them
@@ -44,8 +30,7 @@ export function objectSchema(schema: z.ZodType, io: 'input' | 'output', descript
 
 function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Schema }): void {
   const schema: z.core.$ZodType = zodSchema;
-  if (schema === ruleLogicTextInput) Object.assign(jsonSchema, LOGIC);
-  if (schema === bulkRows) jsonSchema.items = objectSchema(bulkRows.out.element, 'input') as Schema;
+  Object.assign(jsonSchema, publishedSchemas.get(schema)?.());
   if (jsonSchema.format === 'uuid' || jsonSchema.pattern === TEXT_PATTERN) delete jsonSchema.pattern;
   // Amounts, which may be numbers as well: a model that writes text loses no digit, and not every host knows lists.
   if (Array.isArray(jsonSchema.type)) jsonSchema.type = 'string';

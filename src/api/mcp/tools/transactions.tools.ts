@@ -15,14 +15,13 @@ import { objectInput, readAs } from '../../../lib/input.ts';
 import { isoFromPg, parseInstant } from '../../../lib/instants.ts';
 import { ofOneOwner } from '../../../platform/database/keyset-list.ts';
 import { instant, listPage, pageArguments, pageOutput } from '../kit/list-tools.ts';
+import { defineTool, found } from '../kit/tool.ts';
 
 declare module '../kit/tool.ts' {
   interface McpServices {
     transactionPages: TransactionPages;
   }
 }
-
-import { defineTool, found } from '../kit/tool.ts';
 
 const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
 

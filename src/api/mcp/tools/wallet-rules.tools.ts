@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { previewMembers, priceOfWalletPreview, type WalletRulePreviews } from '../../../domain/wallet-rules/preview.service.ts';
 import { rulesOfTenant, versionsOfRule } from '../../../domain/wallet-rules/rule-lists.ts';
-import { MAX_INT32, walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
+import { MAX_INT32, ruleLogicTextInput, walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import type {
   WalletRulePages,
   WalletRuleRow,
@@ -12,8 +12,9 @@ import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts'
 import { isoFromPg } from '../../../lib/instants.ts';
 import { OPERATORS, RULE_STATUSES, RULE_TYPES } from '../../../tables/wallet-rule-content.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
-import type { Descriptions } from '../kit/json-schema.ts';
+import { type Descriptions, publishedSchemas, type Schema } from '../kit/json-schema.ts';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
+import { defineTool, found, invalidArguments, ToolError } from '../kit/tool.ts';
 
 declare module '../kit/tool.ts' {
   interface McpServices {
@@ -23,7 +24,23 @@ declare module '../kit/tool.ts' {
   }
 }
 
-import { defineTool, found, invalidArguments, ToolError } from '../kit/tool.ts';
+/**
+ * The JSON Schema of a condition tree. It does not refer to itself, because not every host of a model resolves `$ref`.
+ */
+const LOGIC: Schema = {
+  type: 'object',
+  properties: {
+    field: { type: 'string', description: 'In a condition: the compared field, such as "target.balance".' },
+    op: { type: 'string', enum: ['lt', 'lte', 'gt', 'gte', 'eq', 'neq'], description: 'In a condition.' },
+    value: { type: 'string', description: 'In a condition: an exact decimal, "1000.50".' },
+    network_currency_id: { type: 'string', format: 'uuid', description: 'In a condition: the currency of value.' },
+    and: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'In a group: all of these are true.' },
+    or: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'In a group: one of these is true.' },
+    not: { type: 'object', description: 'In a group: this is false.' },
+  },
+};
+
+publishedSchemas.set(ruleLogicTextInput, () => LOGIC);
 
 /** The schema of a part of a rule; tools that write rules publish it in full. */
 const part = () => z.looseObject({}).nullable();
