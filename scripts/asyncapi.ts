@@ -1,15 +1,15 @@
 import { stringify } from 'yaml';
-import { NOTIFICATION_MEMBERS } from '../src/api/openapi/nouns/webhook.openapi.ts';
 import type { JsonSchema } from '../src/api/openapi/operation.ts';
 import { described, merged, schemaOf, withExactNumbers } from '../src/api/openapi/schemas.ts';
-import { commonInput, rowInputs } from '../src/domain/reference/reference.input.ts';
-import type { ReferenceKind } from '../src/domain/reference/reference-kinds.ts';
-import { notificationInput, registrationInput } from '../src/domain/transactions/notification.input.ts';
-import { NOTIFICATION_EVENT } from '../src/domain/transactions/transaction-messages.ts';
-import { KYC_EVENT } from '../src/domain/user-migrations/migration-outcome.rules.ts';
 import { isDeadLetterTopic } from '../src/events/bus/dead-letters.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
 import { ALL_TOPICS, isCompactedTopic, REFERENCE_KINDS, TOPICS } from '../src/events/bus/topics.ts';
+import { commonInput, rowInputs } from '../src/features/reference/reference.input.ts';
+import type { ReferenceKind } from '../src/features/reference/reference-kinds.rules.ts';
+import { notificationInput, registrationInput } from '../src/features/transactions/notification.input.ts';
+import { NOTIFICATION_EVENT } from '../src/features/transactions/transaction-messages.service.ts';
+import { KYC_EVENT } from '../src/features/user-migrations/migration-outcome.rules.ts';
+import { NOTIFICATION_MEMBERS } from '../src/features/webhook/webhook.openapi.ts';
 import { VERSION } from '../src/platform/health.ts';
 
 const text: JsonSchema = { type: 'string' };

@@ -1,6 +1,6 @@
-import { MAX_SCOPE_LENGTH } from '../src/access/administration/client.input.ts';
-import { MAX_WALLET_LENGTH } from '../src/domain/user-migrations/migration.input.ts';
-import { MAX_FIELD_LENGTH } from '../src/domain/wallet-rules/wallet-rule.input.ts';
+import { MAX_SCOPE_LENGTH } from '../src/features/clients/client.input.ts';
+import { MAX_WALLET_LENGTH } from '../src/features/user-migrations/migration.input.ts';
+import { MAX_FIELD_LENGTH } from '../src/features/wallet-rules/wallet-rule.input.ts';
 import { MAX_LENGTHS } from '../src/tables/text-lengths.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { DOCUMENTED } from '../src/api/openapi/documented.ts';
 import { printedOpenApi } from '../src/api/openapi/openapi.ts';
+import { DOCUMENTED } from '../src/app/documented.ts';
 import { readGatewayConfig } from '../src/gateway/endpoints/gateway-config.ts';
 
 // Writes schema/openapi.json, which is committed and served: a change of the interface shows in the diff.

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { printedSchema } from '../src/api/graphql/schema.ts';
+import { printedSchema } from '../src/app/graphql-schema.ts';
 
 // Writes schema/schema.graphql, which is committed: a change of the surface shows in the diff.
 const folder = resolve(import.meta.dirname, '../schema');

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { TOOLS } from '../src/api/mcp/tools.ts';
+import { TOOLS } from '../src/app/tools.ts';
 
 // Writes schema/tools.json, which is committed: a change of a tool, or of a word that a model reads, shows in the diff.
 const folder = resolve(import.meta.dirname, '../schema');

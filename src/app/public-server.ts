@@ -9,10 +9,9 @@ import { createMcpServer } from '../api/mcp/mcp-server.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
 import { metadataPathOf } from '../api/rest/mcp.rest.ts';
-import { getServerMetadata } from '../api/rest/oauth.rest.ts';
 import { type Route, reaches, restApplication } from '../api/rest/route.ts';
-import { ROUTES, type RouteServices } from '../api/rest/routes.ts';
 import { notingUsers } from '../audit/noted-users.ts';
+import { getServerMetadata } from '../features/oauth/oauth.rest.ts';
 import { type ChainDependencies, gatewayChain } from '../gateway/chain.ts';
 import { ArrivingHeads, limitConnections } from '../gateway/connections.ts';
 import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
@@ -29,6 +28,7 @@ import { forbidden } from '../platform/errors.ts';
 import { inRequest } from '../platform/waiting-request.ts';
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
+import { ROUTES, type RouteServices } from './routes.ts';
 
 /** The flags of routes that the gateway must know, by path. */
 const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));
@@ -109,7 +109,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
 }
 
 async function toolset(): Promise<Toolset> {
-  const { INSTRUCTIONS, TOOLS } = await import('../api/mcp/tools.ts');
+  const { INSTRUCTIONS, TOOLS } = await import('./tools.ts');
   return { tools: TOOLS, instructions: INSTRUCTIONS };
 }
 
@@ -223,7 +223,7 @@ function graphqlOf(
     if (missing.length > 0) throw forbidden(missing);
   };
   return createGraphqlServer({
-    schema: async () => (await import('../api/graphql/schema.ts')).buildSchema(),
+    schema: async () => (await import('./graphql-schema.ts')).buildSchema(),
     services: context,
     judge: async (token, exchange) => {
       if (token === undefined) return undefined;

@@ -6,18 +6,18 @@ const WIRE = 'knows no wire and no environment';
 /** Files that are added, and the rule that refuses each. */
 const BAD: [file: string, text: string, says: string][] = [
   ...['express', 'graphql-yoga', 'graphql', '@pothos/core', '@envelop/core', 'ws', 'node:http', 'node:process'].map(
-    (name, at): [string, string, string] => [`src/domain/accounts/bad-${at}.ts`, `import '${name}';\n`, WIRE],
+    (name, at): [string, string, string] => [`src/features/accounts/bad-${at}.service.ts`, `import '${name}';\n`, WIRE],
   ),
   ['src/access/bad.ts', "import 'express';\n", WIRE],
-  ['src/domain/accounts/env.ts', 'export const home = process.env.HOME;\n', 'process.env'],
+  ['src/features/accounts/env.service.ts', 'export const home = process.env.HOME;\n', 'process.env'],
   ['src/gateway/env.ts', 'export const home = process.env.HOME;\n', 'process.env'],
   [
-    'src/domain/accounts/env-by-name.ts',
+    'src/features/accounts/env-by-name.service.ts',
     'const { env } = process;\nexport const home = env.HOME;\n',
     'process is not handed around',
   ],
   [
-    'src/domain/accounts/type.ts',
+    'src/features/accounts/type.service.ts',
     "export type Hidden = import('../../app/context.ts').Context;\n",
     'An import inside a type hides its direction',
   ],

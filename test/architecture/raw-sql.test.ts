@@ -39,7 +39,7 @@ const BAD: [line: string, says: string][] = [
 ];
 
 /** No place is better than another: the domain, the adapters, lib, and the program around them. */
-const FOLDERS = ['src/domain/accounts', 'src/gateway', 'src/lib', 'src/cli', 'src'];
+const FOLDERS = ['src/features/accounts', 'src/gateway', 'src/lib', 'src/cli', 'src'];
 
 describe('raw SQL outside the tenant door', () => {
   const files = FOLDERS.flatMap((folder) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { SECRETS } from '../../src/audit/mask-keys.ts';
 import { isSecretInput } from '../../src/lib/input.ts';
 import { inputMembers } from '../support/audit/declared-secrets.ts';

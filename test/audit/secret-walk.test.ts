@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { isSecretInput } from '../../src/lib/input.ts';
 import { inputMembers, secretArguments } from '../support/audit/declared-secrets.ts';
 import { percent, traceIn } from '../support/audit/secret-traces.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { clientInput, rotationInput } from '../../src/access/administration/client.input.ts';
 import { camelInput } from '../../src/api/graphql/kit/camel-input.ts';
 import { inputIssues } from '../../src/api/graphql/kit/graphql-errors.ts';
+import { clientInput, rotationInput } from '../../src/features/clients/client.input.ts';
 
 const LEAST = { name: 'Trader', grantTypes: ['client_credentials'], scopes: [] };
 

@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { copyOf, fieldsOf, recordOf, recordsOf } from '../../console/views/csv.ts';
-import { CsvRecords, MAX_RECORD_BYTES } from '../../src/domain/user-migrations/csv.rules.ts';
+import { CsvRecords, MAX_RECORD_BYTES } from '../../src/features/user-migrations/csv.rules.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { gasPricesOf, lacksBaseFees, singlePriceOf } from '../../src/domain/gas-fee/fee-history.rules.ts';
+import { gasPricesOf, lacksBaseFees, singlePriceOf } from '../../src/features/gas-fee/fee-history.rules.ts';
 
 const HISTORY = {
   oldestBlock: '0x1479cd0',

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import type { GasPrices } from '../../src/domain/gas-fee/fee-history.rules.ts';
-import { GasFees } from '../../src/domain/gas-fee/gas-fees.service.ts';
+import type { GasPrices } from '../../src/features/gas-fee/fee-history.rules.ts';
+import { GasFees } from '../../src/features/gas-fee/gas-fee.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 
 const PRICES: GasPrices = {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { reaches } from '../../src/api/rest/route.ts';
-import { ROUTES } from '../../src/api/rest/routes.ts';
 import { unlistedRoutes, unservedEndpoints } from '../../src/app/public-server.ts';
+import { ROUTES } from '../../src/app/routes.ts';
 import {
   type GatewayConfig,
   parseGatewayConfig,

@@ -13,9 +13,9 @@ import {
 } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
-import { TOOLS } from '../../src/api/mcp/tools.ts';
-import { DOCUMENTED } from '../../src/api/openapi/documented.ts';
+import { DOCUMENTED } from '../../src/app/documented.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { TOOLS } from '../../src/app/tools.ts';
 import { camelName } from '../../src/lib/camel-name.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -52,7 +52,7 @@ function valuesOf(member: JsonSchema): unknown[] | undefined {
 /** The zod schemas that the modules of access and domain export, and those of responses. */
 async function zodSchemas(): Promise<[name: string, schema: z.ZodType, io: 'input' | 'output'][]> {
   const found: [string, z.ZodType, 'input' | 'output'][] = [];
-  for (const file of globSync('src/{access,domain}/**/*.ts', { cwd: ROOT }).sort()) {
+  for (const file of globSync('src/{access,features}/**/*.ts', { cwd: ROOT }).sort()) {
     for (const [name, value] of Object.entries(await import(join(ROOT, file)))) {
       if (value instanceof z.ZodType) found.push([`${file} ${name}`, value, 'input']);
     }

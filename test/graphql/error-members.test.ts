@@ -1,9 +1,9 @@
 import { isUnionType } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
-import { migrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
-import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { migrateUserInput } from '../../src/features/user-migrations/migration.input.ts';
+import { walletRuleInput } from '../../src/features/wallet-rules/wallet-rule.input.ts';
 import { issuesOf } from '../../src/platform/errors.ts';
 import { useStand } from '../support/graphql/stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { UserPages } from '../../src/domain/users/users.service.ts';
 import { databaseEventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
+import { UserPages } from '../../src/features/users/users.service.ts';
 import { NODE, useStand } from '../support/graphql/stand.ts';
 
 const stand = useStand();

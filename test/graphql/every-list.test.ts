@@ -2,7 +2,7 @@ import { getNamedType, isObjectType } from 'graphql';
 import { Kysely } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 import {
   askingFor,
   fillEveryList,

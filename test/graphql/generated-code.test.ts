@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { parse } from 'graphql';
 import { compileQuery } from 'graphql-jit';
 import { expect, inject, it } from 'vitest';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { checkGeneratedCode } from '../support/graphql/generated-code.ts';
 import { GeneratedSources } from '../support/graphql/generated-sources.ts';
 import { POISON } from '../support/graphql/planted-document.ts';

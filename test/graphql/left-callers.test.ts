@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { WalletRulePreviews } from '../../src/domain/wallet-rules/preview.service.ts';
+import type { WalletRulePreviews } from '../../src/features/wallet-rules/preview.service.ts';
 import { runCooperatively } from '../../src/lib/yielding.ts';
 import { heldMemory } from '../../src/platform/waiting-request.ts';
 import { openSocket } from '../support/graphql/sockets.ts';

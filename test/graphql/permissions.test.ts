@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStand } from '../support/graphql/stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { TransactionPages } from '../../src/domain/transactions/transaction-pages.service.ts';
+import { TransactionPages } from '../../src/features/transactions/transaction-pages.service.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { type Stand, startStandOn, until } from '../support/graphql/stand.ts';

@@ -4,7 +4,7 @@ import type { Principal } from '../../src/access/identity/principal.ts';
 import { resultKeyOf } from '../../src/api/graphql/execution/shared-results.ts';
 import type { SharedPrincipal } from '../../src/api/graphql/kit/graphql-context.ts';
 import { sharedPrincipalOf } from '../../src/api/graphql/plugins/operation-context.ts';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 
 const schema = buildSchema();
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
+import { MigrationFiles } from '../../src/features/user-migrations/migration-files.service.ts';
 import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
 import { NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

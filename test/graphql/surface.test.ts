@@ -20,7 +20,7 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { unnamedChanges } from '../../scripts/breaking-changes.ts';
-import { buildSchema, printedSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema, printedSchema } from '../../src/app/graphql-schema.ts';
 
 const schema = buildSchema();
 const names = buildFromText(readFileSync(resolve(import.meta.dirname, 'surface.graphql'), 'utf8'));

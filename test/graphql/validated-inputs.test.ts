@@ -9,7 +9,7 @@ import {
   isScalarType,
 } from 'graphql';
 import { expect, it } from 'vitest';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 
 /** The scalars of which every value that parses is valid. An ID that is no UUID is the id of nothing. */
 const BARE = ['ID', 'Boolean', 'DateTime', 'File'];

@@ -4,7 +4,7 @@ import {
   IdempotentResponses,
   type KeyedRequest,
   type StoredResponse,
-} from '../../src/domain/idempotency/idempotent-responses.ts';
+} from '../../src/idempotency/idempotent-responses.ts';
 import type { Db } from '../../src/platform/database/database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';

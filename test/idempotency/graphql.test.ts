@@ -3,7 +3,7 @@ import { print } from 'graphql';
 import { createClient } from 'graphql-ws';
 import { beforeAll, describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 import {
   AssignNetworkDocument,
   CreateWalletRuleDocument,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { scopeHash } from '../../src/domain/idempotency/idempotent-responses.ts';
+import { scopeHash } from '../../src/idempotency/idempotent-responses.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { renameTable } from '../support/harness/database-roles.ts';
 import { startPortcullis } from '../support/harness.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseForm } from '../../src/access/token-endpoint/token-request.input.ts';
+import { parseForm } from '../../src/features/oauth/token-request.input.ts';
 
 function parsed(text: string) {
   return parseForm(Buffer.from(text, 'latin1'));

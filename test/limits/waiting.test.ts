@@ -3,8 +3,8 @@ import {
   ConsoleSessions,
   MAX_SIGN_INS,
   MAX_WAITING_SIGN_INS,
-} from '../../src/access/token-endpoint/console-sessions.ts';
-import { MAX_WAITING_MIGRATIONS } from '../../src/domain/user-migrations/user-migrations.service.ts';
+} from '../../src/features/oauth/console-sessions.service.ts';
+import { MAX_WAITING_MIGRATIONS } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { MemoryAccounts } from '../../src/platform/held-memory.ts';
 import { inRequest } from '../../src/platform/waiting-request.ts';

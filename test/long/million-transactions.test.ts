@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type TransactionFilter, TransactionPages } from '../../src/domain/transactions/transaction-pages.service.ts';
+import { type TransactionFilter, TransactionPages } from '../../src/features/transactions/transaction-pages.service.ts';
 import type { PageKey, PageRequest } from '../../src/lib/keyset.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TOOLS } from '../../src/api/mcp/tools.ts';
+import { TOOLS } from '../../src/app/tools.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import type { Portcullis } from '../support/harness.ts';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Tool } from '../../src/api/mcp/kit/tool.ts';
-import { TOOLS } from '../../src/api/mcp/tools.ts';
+import { TOOLS } from '../../src/app/tools.ts';
 
 const PAGE = join(import.meta.dirname, '../../docs/mcp.md');
 const PART = /(<!-- tools:[^\n]*-->\n)([\s\S]*?)(<!-- end of tools -->)/;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TOOLS } from '../../src/api/mcp/tools.ts';
+import { TOOLS } from '../../src/app/tools.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { connect } from '../support/mcp/agents.ts';
 import { secretBearer } from '../support/mcp/secret-bearer.ts';

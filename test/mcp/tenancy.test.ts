@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TOOLS } from '../../src/api/mcp/tools.ts';
+import { TOOLS } from '../../src/app/tools.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { marksOf, type Things } from '../support/tenancy/marked-node.ts';
 import { missing, told, withoutNewIds } from '../support/tenancy/surface-row.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
-import { TOOLS } from '../../src/api/mcp/tools.ts';
-import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
+import { TOOLS } from '../../src/app/tools.ts';
+import { WalletRules } from '../../src/features/wallet-rules/wallet-rules.service.ts';
 import { invalidInput, invalidRequest, notFound, Refusal } from '../../src/platform/errors.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { type Agent, callOf, connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';

@@ -2,20 +2,20 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { validate } from '@readme/openapi-parser';
 import { describe, expect, it } from 'vitest';
+import { openApiDocument, printedOpenApi } from '../../src/api/openapi/openapi.ts';
+import { DOCUMENTED } from '../../src/app/documented.ts';
+import { ROUTES } from '../../src/app/routes.ts';
 import {
   clientBesideBasicInput,
   clientInput,
   parseForm,
   parseTokenRequest,
   tokenInput,
-} from '../../src/access/token-endpoint/token-request.input.ts';
-import { DOCUMENTED } from '../../src/api/openapi/documented.ts';
-import { openApiDocument, printedOpenApi } from '../../src/api/openapi/openapi.ts';
-import { ROUTES } from '../../src/api/rest/routes.ts';
-import { notificationInput } from '../../src/domain/transactions/notification.input.ts';
-import { migrateUserInput, migrateUsersInput } from '../../src/domain/user-migrations/migration.input.ts';
-import { evaluateRule } from '../../src/domain/wallet-rules/evaluate.rules.ts';
-import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+} from '../../src/features/oauth/token-request.input.ts';
+import { notificationInput } from '../../src/features/transactions/notification.input.ts';
+import { migrateUserInput, migrateUsersInput } from '../../src/features/user-migrations/migration.input.ts';
+import { evaluateRule } from '../../src/features/wallet-rules/evaluate.rules.ts';
+import { walletRuleInput } from '../../src/features/wallet-rules/wallet-rule.input.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { committed, document, faultsOf, followed, operations } from '../support/openapi/described.ts';
 

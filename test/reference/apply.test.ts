@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ReferenceChange } from '../../src/domain/reference/reference-kinds.ts';
-import { Transactions } from '../../src/domain/transactions/transactions.service.ts';
 import { REFERENCE_KINDS } from '../../src/events/bus/topics.ts';
+import type { ReferenceChange } from '../../src/features/reference/reference-kinds.rules.ts';
+import { Transactions } from '../../src/features/transactions/transactions.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { NOW, newFamily, put, rowOf, type Stand, standOn, stateOf, tombstone } from '../support/reference/stand.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ReferenceChange } from '../../src/domain/reference/reference-kinds.ts';
-import { Transactions } from '../../src/domain/transactions/transactions.service.ts';
 import { REFERENCE_KINDS } from '../../src/events/bus/topics.ts';
+import type { ReferenceChange } from '../../src/features/reference/reference-kinds.rules.ts';
+import { Transactions } from '../../src/features/transactions/transactions.service.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { NOW, newFamily, rowOf, type Stand, standOn, stateOf, tombstone } from '../support/reference/stand.ts';
 import { describeReal } from '../support/services/real.ts';

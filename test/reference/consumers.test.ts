@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { Reference } from '../../src/domain/reference/reference.service.ts';
-import { startReferenceConsumers } from '../../src/domain/reference/reference-consumers.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus, IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { kafkaClient } from '../../src/events/bus/kafka-client.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
+import { startReferenceConsumers } from '../../src/features/reference/reference.consumers.ts';
+import { Reference } from '../../src/features/reference/reference.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { busByHand, message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';

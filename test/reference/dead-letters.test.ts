@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Reference } from '../../src/domain/reference/reference.service.ts';
-import { lateReferenceHandler, startReferenceConsumers } from '../../src/domain/reference/reference-consumers.ts';
 import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus, LogReader } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { KafkaLogReader } from '../../src/events/bus/kafka-log-reader.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
+import { lateReferenceHandler, startReferenceConsumers } from '../../src/features/reference/reference.consumers.ts';
+import { Reference } from '../../src/features/reference/reference.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';

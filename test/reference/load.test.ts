@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/kit/progress.ts';
-import { linesOf, loadReference } from '../../src/domain/reference/reference-file.ts';
+import { linesOf, loadReference } from '../../src/features/reference/reference-file.service.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { type RealDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { startPortcullis } from '../support/harness.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
-import { SupervisorAdministration } from '../../src/access/administration/supervisor-administration.service.ts';
 import { LoginLocks } from '../../src/access/credentials/login-locks.ts';
 import { AccessChanges } from '../../src/access/revocation/access-changes.ts';
 import { Sessions } from '../../src/access/revocation/sessions.ts';
+import { SupervisorAdministration } from '../../src/features/supervisors/supervisor-administration.service.ts';
 import { Refusal } from '../../src/platform/errors.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';

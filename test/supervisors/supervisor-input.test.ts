@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { supervisorInput } from '../../src/access/administration/supervisor.input.ts';
 import { camelInput } from '../../src/api/graphql/kit/camel-input.ts';
 import { inputIssues } from '../../src/api/graphql/kit/graphql-errors.ts';
+import { supervisorInput } from '../../src/features/supervisors/supervisor.input.ts';
 
 const GOOD = { username: 'grace', password: 'x'.repeat(8), role: 'viewer' };
 

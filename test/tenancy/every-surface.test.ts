@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isRequiredArgument } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildSchema } from '../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { openStream } from '../support/graphql/event-reader.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';

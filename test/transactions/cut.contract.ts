@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Transactions } from '../../src/domain/transactions/transactions.service.ts';
+import type { Transactions } from '../../src/features/transactions/transactions.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,

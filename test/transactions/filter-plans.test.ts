@@ -3,7 +3,7 @@ import {
   COUNTED_AT_MOST,
   type TransactionFilter,
   TransactionPages,
-} from '../../src/domain/transactions/transaction-pages.service.ts';
+} from '../../src/features/transactions/transaction-pages.service.ts';
 import type { PageKey, PageRequest } from '../../src/lib/keyset.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type TransactionCollection, topicOf } from '../../src/domain/transactions/type-codes.rules.ts';
+import { type TransactionCollection, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
 import { NODE, OTHER_NODE, useStand } from '../support/graphql/stand.ts';
 
 const stand = useStand();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import type { TransactionCollection } from '../../src/domain/transactions/type-codes.rules.ts';
+import type { TransactionCollection } from '../../src/features/transactions/type-codes.rules.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { LOOKUPS_AT_ONCE, LookupStore, lookupBackoffMs } from '../../src/domain/transactions/transaction-lookups.ts';
+import {
+  LOOKUPS_AT_ONCE,
+  LookupStore,
+  lookupBackoffMs,
+} from '../../src/features/transactions/transaction-lookups.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from '../support/transactions/lookup-stand.ts';
 import {

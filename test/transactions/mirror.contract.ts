@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/domain/transactions/type-codes.rules.ts';
 import { PoisonError } from '../../src/events/bus/dead-letters.ts';
+import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,

@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTransactionConsumers } from '../../src/domain/transactions/transaction-messages.ts';
 import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
+import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { realDatabase, scratchDatabase } from '../support/harness/databases.ts';

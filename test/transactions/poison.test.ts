@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTransactionConsumers } from '../../src/domain/transactions/transaction-messages.ts';
 import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
+import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { busByHand, message } from '../support/events/recorder.ts';

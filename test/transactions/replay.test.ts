@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTransactionConsumers } from '../../src/domain/transactions/transaction-messages.ts';
 import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
+import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';

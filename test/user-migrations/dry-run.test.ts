@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { print } from 'graphql';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import type { MigrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
-import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
+import type { MigrateUserInput } from '../../src/features/user-migrations/migration.input.ts';
+import { UserMigrations } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import {
   EraseUserDocument,

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
-import { type CsvRecord, CsvRecords, MAX_RECORD_BYTES } from '../../src/domain/user-migrations/csv.rules.ts';
+import { type CsvRecord, CsvRecords, MAX_RECORD_BYTES } from '../../src/features/user-migrations/csv.rules.ts';
 
 const NAMES = ['wallet_address', 'email', 'name', '', '', '', '', '', ''];
 const isBlank = (text: string) => !/[^\p{White_Space}\ufeff]/u.test(text);

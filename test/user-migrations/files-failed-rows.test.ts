@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
+import { UserMigrations } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { MigrationJobs } from '../../src/domain/user-migrations/migration-jobs.ts';
-import { MigrationPages } from '../../src/domain/user-migrations/migration-pages.service.ts';
-import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
+import { MigrationJobs } from '../../src/features/user-migrations/migration-jobs.service.ts';
+import { MigrationPages } from '../../src/features/user-migrations/migration-pages.service.ts';
+import { UserMigrations } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';

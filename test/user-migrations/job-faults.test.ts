@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isPassing } from '../../src/domain/user-migrations/migration-jobs.ts';
+import { isPassing } from '../../src/features/user-migrations/migration-jobs.service.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 
 const error = (message: string, code?: string) => Object.assign(new Error(message), code === undefined ? {} : { code });

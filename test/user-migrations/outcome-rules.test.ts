@@ -5,7 +5,7 @@ import {
   type JudgedRow,
   outcomesOf,
   type RowOutcome,
-} from '../../src/domain/user-migrations/migration-outcome.rules.ts';
+} from '../../src/features/user-migrations/migration-outcome.rules.ts';
 import { isLonger } from '../../src/lib/input.ts';
 
 const FREE = { email: false, externalId: false, address: false };

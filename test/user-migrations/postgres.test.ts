@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { MigrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
-import { type AppliedMigration, UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
+import type { MigrateUserInput } from '../../src/features/user-migrations/migration.input.ts';
+import { type AppliedMigration, UserMigrations } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { type Database, type Db, openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';

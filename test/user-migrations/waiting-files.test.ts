@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MAX_WAITING_CHUNKS } from '../../src/domain/user-migrations/migration-store.ts';
+import { MAX_WAITING_CHUNKS } from '../../src/features/user-migrations/migrations.store.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { Refusal } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { emailOf } from '../../src/domain/users/identifiers.rules.ts';
+import { emailOf } from '../../src/features/users/users.rules.ts';
 import {
   MigrateUserDocument,
   MigrateUsersDocument,

@@ -6,7 +6,7 @@ import {
   firstUnmet,
   operatorOf,
   spellingsOf,
-} from '../../src/domain/wallet-rules/evaluate.rules.ts';
+} from '../../src/features/wallet-rules/evaluate.rules.ts';
 import { OPERATORS, type RuleLogic } from '../../src/tables/wallet-rule-content.ts';
 import { balances, conditions, factsOf, fullBalances, logics, ruleWith } from '../support/wallet-rules/logics.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateRule, firstUnmet, type Transfer } from '../../src/domain/wallet-rules/evaluate.rules.ts';
+import { evaluateRule, firstUnmet, type Transfer } from '../../src/features/wallet-rules/evaluate.rules.ts';
 import type {
   Condition,
   Operator,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { versionsOf } from '../../src/api/rest/wallet-rules.rest.ts';
+import { versionsOf } from '../../src/features/wallet-rules/wallet-rules.rest.ts';
 
 describe('If-Match', () => {
   it.each<[string | undefined, number[] | undefined]>([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { camelInput } from '../../src/api/graphql/kit/camel-input.ts';
-import { walletRuleInput, walletRuleTextInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+import { walletRuleInput, walletRuleTextInput } from '../../src/features/wallet-rules/wallet-rule.input.ts';
 import { ExactNumber } from '../../src/lib/json.ts';
 import { issuesOf } from '../../src/platform/errors.ts';
 import { autoTransfer, leaf, limit, nested } from '../support/wallet-rules/rules.ts';

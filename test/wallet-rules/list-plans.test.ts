@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
-import { type WalletRuleFilter, WalletRulePages } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
+import { type WalletRuleFilter, WalletRulePages } from '../../src/features/wallet-rules/wallet-rules.service.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { WalletRulePreviews } from '../../src/domain/wallet-rules/preview.service.ts';
-import type { WalletRuleRow } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
+import { WalletRulePreviews } from '../../src/features/wallet-rules/preview.service.ts';
+import type { WalletRuleRow } from '../../src/features/wallet-rules/wallet-rules.service.ts';
 import { MemoryAccounts } from '../../src/platform/held-memory.ts';
 import { inRequest } from '../../src/platform/waiting-request.ts';
 

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
-import { Networks } from '../../src/domain/networks/networks.service.ts';
-import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
-import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
+import { Networks } from '../../src/features/networks/networks.service.ts';
+import { walletRuleInput } from '../../src/features/wallet-rules/wallet-rule.input.ts';
+import { WalletRules } from '../../src/features/wallet-rules/wallet-rules.service.ts';
 import { Refusal } from '../../src/platform/errors.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';

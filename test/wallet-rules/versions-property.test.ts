@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
+import { WalletRules } from '../../src/features/wallet-rules/wallet-rules.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { RULE_STATUSES, type RuleStatus, type WalletRuleContent } from '../../src/tables/wallet-rule-content.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { windowStart } from '../../src/domain/wallet-rules/evaluate.rules.ts';
+import { windowStart } from '../../src/features/wallet-rules/evaluate.rules.ts';
 import { instantToIsoMillis, parseInstant } from '../../src/lib/instants.ts';
 import type { TimePeriod } from '../../src/tables/wallet-rule-content.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { signatureFault } from '../../src/api/rest/webhooks.rest.ts';
+import { signatureFault } from '../../src/features/webhook/webhook.rest.ts';
 import { signingKey } from '../../src/platform/config/forms.ts';
 
 /** Messages whose signatures others have published, in the specification of Standard Webhooks and by its first sender. */

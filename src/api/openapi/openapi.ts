@@ -1,8 +1,8 @@
 import type { oas31 } from 'zod-openapi';
 import type { Permission } from '../../access/identity/permissions.rules.ts';
-import { IDEMPOTENCY_KEY } from '../../domain/idempotency/idempotent-responses.ts';
 import type { Endpoint, GatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
 import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/request-head.ts';
+import { IDEMPOTENCY_KEY } from '../../idempotency/idempotent-responses.ts';
 import { VERSION } from '../../platform/health.ts';
 import { headers } from './openapi-headers.ts';
 import { errorSchemas, responses } from './openapi-responses.ts';

@@ -1,13 +1,13 @@
 import type { Request, Response } from 'express';
+import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
+import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { sendPieces } from '../../gateway/exchange/responses.ts';
 import {
   IDEMPOTENCY_KEY,
   type IdempotentResponses,
   type KeyedRequest,
   type StoredResponse,
-} from '../../domain/idempotency/idempotent-responses.ts';
-import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
-import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { sendPieces } from '../../gateway/exchange/responses.ts';
+} from '../../idempotency/idempotent-responses.ts';
 import { isShort, jsonSlices } from '../../lib/json-slices.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { invalidRequest } from '../../platform/errors.ts';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { listAccounts } from '../../api/rest/accounts.rest.ts';
 import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
-import { issueToken } from '../../api/rest/oauth.rest.ts';
 import { showSwagger } from '../../api/rest/static-files.rest.ts';
+import { listAccounts } from '../../features/accounts/accounts.rest.ts';
+import { issueToken } from '../../features/oauth/oauth.rest.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Secrets } from '../../platform/config/secrets.ts';
 import { consoleUrl, type Demo } from './demo.ts';

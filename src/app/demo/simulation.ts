@@ -1,11 +1,11 @@
-import { issueToken } from '../../api/rest/oauth.rest.ts';
-import { notifyTransaction } from '../../api/rest/webhooks.rest.ts';
+import { issueToken } from '../../features/oauth/oauth.rest.ts';
 import {
   STATUS,
   statusName,
   type TransactionCollection,
   type TransactionStatus,
-} from '../../domain/transactions/type-codes.rules.ts';
+} from '../../features/transactions/type-codes.rules.ts';
+import { notifyTransaction } from '../../features/webhook/webhook.rest.ts';
 import type { DemoFile } from './demo.ts';
 
 const REGISTER = `mutation ($input: RegisterTransactionInput!) {

@@ -1,7 +1,7 @@
 import { OPERATOR } from '../../access/administration/administration.ts';
-import { clientInput, GRANT_TYPES, rotationInput } from '../../access/administration/client.input.ts';
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
+import { clientInput, GRANT_TYPES, rotationInput } from '../../features/clients/client.input.ts';
 import { camelName } from '../../lib/camel-name.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import type { PageKey } from '../../lib/keyset.ts';
@@ -172,7 +172,7 @@ export const clientList: CommandBody = {
 
 /** Yields the clients of the tenants page by page, so that only one page is in memory. */
 async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientRow> {
-  const { clientPages } = (await import('../../access/access.ts')).buildAccessPages(db);
+  const { clientPages } = (await import('../../app/access.ts')).buildAccessPages(db);
   for (const nodeId of nodes) {
     let after: PageKey | undefined;
     for (;;) {

@@ -55,7 +55,7 @@ async function check(env: NodeJS.ProcessEnv): Promise<Checked | { faults: string
 async function persistedFaults(path: string): Promise<readonly string[]> {
   const [{ readPersistedDocuments }, { documentFaults }] = await Promise.all([
     import('../../api/graphql/execution/persisted-file.ts'),
-    import('../../api/graphql/schema.ts'),
+    import('../../app/graphql-schema.ts'),
   ]);
   try {
     return documentFaults(await readPersistedDocuments(path)).map((fault) => `GRAPHQL_PERSISTED_FILE ${path} ${fault}`);

@@ -1,4 +1,4 @@
-import { parseReferenceChange } from '../../domain/reference/reference.input.ts';
+import { parseReferenceChange } from '../../features/reference/reference.input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';

@@ -1,4 +1,4 @@
-import { type LoadCounts, loadReference } from '../../domain/reference/reference-file.ts';
+import { type LoadCounts, loadReference } from '../../features/reference/reference-file.service.ts';
 import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 import { openInput } from '../kit/input-file.ts';
 import { openDomain, REFERENCE_OPENING } from '../kit/open-services.ts';

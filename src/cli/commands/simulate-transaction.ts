@@ -5,7 +5,7 @@ import {
   statusName,
   statusOfCode,
   TRANSACTION_COLLECTIONS,
-} from '../../domain/transactions/type-codes.rules.ts';
+} from '../../features/transactions/type-codes.rules.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK, UsageError } from '../kit/command.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../access/administration/administration.ts';
-import { passwordInput, supervisorInput } from '../../access/administration/supervisor.input.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
+import { passwordInput, supervisorInput } from '../../features/supervisors/supervisor.input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { changeCommand } from '../kit/change-command.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';

@@ -1,8 +1,8 @@
-import { lateReferenceHandler } from '../../domain/reference/reference-consumers.ts';
 import { deadLetterTopicOf } from '../../events/bus/dead-letters.ts';
 import { BusUnavailableError, type EventBus } from '../../events/bus/event-bus.ts';
 import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/replay.ts';
 import { isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
+import { lateReferenceHandler } from '../../features/reference/reference.consumers.ts';
 import { silentLog } from '../../lib/log.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { type Flags, instantMs, list } from '../kit/flags.ts';

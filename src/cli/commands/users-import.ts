@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { MAX_BULK_ROWS } from '../../domain/user-migrations/migration.input.ts';
-import { rowRanges } from '../../domain/user-migrations/migration-files.service.ts';
-import { warningOf } from '../../domain/user-migrations/migration-outcome.rules.ts';
-import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migrations/migration-pages.service.ts';
+import { MAX_BULK_ROWS } from '../../features/user-migrations/migration.input.ts';
+import { rowRanges } from '../../features/user-migrations/migration-files.service.ts';
+import { warningOf } from '../../features/user-migrations/migration-outcome.rules.ts';
+import type { MigrationRowRow } from '../../features/user-migrations/migration-pages.service.ts';
+import type { MigrationTableRow } from '../../features/user-migrations/migrations.store.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { Refusal } from '../../platform/errors.ts';

@@ -116,7 +116,7 @@ export async function openAdministration({ env, stack }: CommandInput, advice: A
   const { config, env: variables } = readConfig(env);
   const database = await openMigrated(config, { advice }, stack);
   const [{ buildAdministration }, { Passwords }] = await Promise.all([
-    import('../../access/access.ts'),
+    import('../../app/access.ts'),
     import('../../access/credentials/passwords.ts'),
   ]);
   const administration = buildAdministration({
@@ -193,7 +193,7 @@ export async function openDomain(
   const [{ AUDIT_DELAY_MS }, { AuditErasure }, { buildStored }] = await Promise.all([
     import('../../audit/audit-writer.ts'),
     import('../../audit/erasure.ts'),
-    import('../../domain/domain.ts'),
+    import('../../app/features.ts'),
   ]);
   const database = await openMigrated(config, opening, stack);
   const dropped: string[] = [];

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { parse } from 'graphql';
 import { expect } from 'vitest';
 import { areVariablesGood, fragmentsOf } from '../../../src/api/graphql/execution/documents.ts';
-import { buildSchema } from '../../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../../src/app/graphql-schema.ts';
 import { CompiledOperations } from '../../../src/lib/fast/compiled-operations.ts';
 import { GeneratedSources } from './generated-sources.ts';
 import { CANARIES, POISON, plantedDocument } from './planted-document.ts';

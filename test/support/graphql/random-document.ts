@@ -7,7 +7,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { buildSchema } from '../../../src/api/graphql/schema.ts';
+import { buildSchema } from '../../../src/app/graphql-schema.ts';
 
 const schema = buildSchema();
 

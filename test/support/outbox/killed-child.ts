@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { UserMigrations } from '../../../src/domain/user-migrations/user-migrations.service.ts';
 import { EmbeddedBus } from '../../../src/events/bus/embedded-bus.ts';
 import { OutboxRelay } from '../../../src/events/outbox/outbox.ts';
+import { UserMigrations } from '../../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../../src/lib/log.ts';
 import { openDatabase } from '../../../src/platform/database/database.ts';
 import { steppedDb } from '../user-migrations/stepped-db.ts';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { parseReferenceChange } from '../../../src/domain/reference/reference.input.ts';
-import { Reference } from '../../../src/domain/reference/reference.service.ts';
+import { REFERENCE_KINDS } from '../../../src/events/bus/topics.ts';
+import { parseReferenceChange } from '../../../src/features/reference/reference.input.ts';
+import { Reference } from '../../../src/features/reference/reference.service.ts';
 import {
   type LogPosition,
   type ReferenceChange,
   type ReferenceKind,
   TABLES,
-} from '../../../src/domain/reference/reference-kinds.ts';
-import { REFERENCE_KINDS } from '../../../src/events/bus/topics.ts';
+} from '../../../src/features/reference/reference-kinds.rules.ts';
 import type { Database, Db } from '../../../src/platform/database/database.ts';
 
 export const NOW = '2026-11-21T12:00:00.000Z';

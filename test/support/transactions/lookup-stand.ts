@@ -1,6 +1,6 @@
-import type { NewTransaction } from '../../../src/domain/transactions/notification.input.ts';
-import { TransactionLookups } from '../../../src/domain/transactions/transaction-lookups.ts';
-import type { Transactions } from '../../../src/domain/transactions/transactions.service.ts';
+import type { NewTransaction } from '../../../src/features/transactions/notification.input.ts';
+import { TransactionLookups } from '../../../src/features/transactions/transaction-lookups.service.ts';
+import type { Transactions } from '../../../src/features/transactions/transactions.service.ts';
 import { type Log, silentLog } from '../../../src/lib/log.ts';
 import type { Db } from '../../../src/platform/database/database.ts';
 import type { Stand } from './stand.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Delivery, NewTransaction } from '../../../src/domain/transactions/notification.input.ts';
-import { Transactions } from '../../../src/domain/transactions/transactions.service.ts';
-import type { TransactionTopic } from '../../../src/domain/transactions/type-codes.rules.ts';
+import type { Delivery, NewTransaction } from '../../../src/features/transactions/notification.input.ts';
+import { Transactions } from '../../../src/features/transactions/transactions.service.ts';
+import type { TransactionTopic } from '../../../src/features/transactions/type-codes.rules.ts';
 import type { Database, Db } from '../../../src/platform/database/database.ts';
 
 export const ADMIN: TransactionTopic = 'transactions.admin';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { MigrationFiles } from '../../../src/domain/user-migrations/migration-files.service.ts';
-import { type IterationOutcome, MigrationJobs } from '../../../src/domain/user-migrations/migration-jobs.ts';
-import { UserMigrations } from '../../../src/domain/user-migrations/user-migrations.service.ts';
+import { MigrationFiles } from '../../../src/features/user-migrations/migration-files.service.ts';
+import { type IterationOutcome, MigrationJobs } from '../../../src/features/user-migrations/migration-jobs.service.ts';
+import { UserMigrations } from '../../../src/features/user-migrations/user-migrations.service.ts';
 import { type Log, silentLog } from '../../../src/lib/log.ts';
 import type { Db } from '../../../src/platform/database/database.ts';
 import { steppedDb } from './stepped-db.ts';

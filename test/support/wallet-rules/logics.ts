@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Balance, Facts } from '../../../src/domain/wallet-rules/evaluate.rules.ts';
+import type { Balance, Facts } from '../../../src/features/wallet-rules/evaluate.rules.ts';
 import {
   type Condition,
   OPERATORS,

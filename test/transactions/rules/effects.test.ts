@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assetContractAddress, emptyState, joinNotification } from '../../../src/domain/transactions/join.rules.ts';
-import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
+import { assetContractAddress, emptyState, joinNotification } from '../../../src/features/transactions/join.rules.ts';
+import type { Notification } from '../../../src/features/transactions/notification.input.ts';
 import {
   TRANSACTION_COLLECTIONS,
   type TransactionCollection,
-} from '../../../src/domain/transactions/type-codes.rules.ts';
+} from '../../../src/features/transactions/type-codes.rules.ts';
 import { anyNotification, notification, time } from '../../support/transactions/rules/notifications.ts';
 
 function joinOf(notifications: readonly Notification[], collection: TransactionCollection = 'token_transactions') {

@@ -8,9 +8,12 @@ import {
   joinStates,
   orderKeyOf,
   type TransactionState,
-} from '../../../src/domain/transactions/join.rules.ts';
-import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
-import { TRANSACTION_COLLECTIONS, type TransactionStatus } from '../../../src/domain/transactions/type-codes.rules.ts';
+} from '../../../src/features/transactions/join.rules.ts';
+import type { Notification } from '../../../src/features/transactions/notification.input.ts';
+import {
+  TRANSACTION_COLLECTIONS,
+  type TransactionStatus,
+} from '../../../src/features/transactions/type-codes.rules.ts';
 import { anyNotification } from '../../support/transactions/rules/notifications.ts';
 
 const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { notificationInput, parseDelivery } from '../../../src/domain/transactions/notification.input.ts';
 import { PoisonError } from '../../../src/events/bus/dead-letters.ts';
+import { notificationInput, parseDelivery } from '../../../src/features/transactions/notification.input.ts';
 import { parseJson } from '../../../src/lib/json.ts';
 import { issuesOf } from '../../../src/platform/errors.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareKeys, NO_KEY, orderKeyOf } from '../../../src/domain/transactions/join.rules.ts';
-import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
+import { compareKeys, NO_KEY, orderKeyOf } from '../../../src/features/transactions/join.rules.ts';
+import type { Notification } from '../../../src/features/transactions/notification.input.ts';
 import { compareInstants } from '../../../src/lib/instants.ts';
 import { anyNotification, notification, time } from '../../support/transactions/rules/notifications.ts';
 

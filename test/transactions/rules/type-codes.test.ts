@@ -9,7 +9,7 @@ import {
   topicOf,
   typeFlagged,
   typeName,
-} from '../../../src/domain/transactions/type-codes.rules.ts';
+} from '../../../src/features/transactions/type-codes.rules.ts';
 
 describe('type codes', () => {
   it.each<[TransactionCollection, number, string | null]>([

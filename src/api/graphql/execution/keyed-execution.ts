@@ -5,7 +5,7 @@ import {
   IDEMPOTENCY_KEY,
   type KeyedRequest,
   type StoredResponse,
-} from '../../../domain/idempotency/idempotent-responses.ts';
+} from '../../../idempotency/idempotent-responses.ts';
 import { limitedJson } from '../../../lib/json-slices.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
 import { traitsOf } from '../kit/field-traits.ts';

@@ -1,7 +1,7 @@
 import { type Administrator, administratorOf } from '../../../access/administration/administration.ts';
 import type { Caller, Principal } from '../../../access/identity/principal.ts';
-import type { IdempotentResponses } from '../../../domain/idempotency/idempotent-responses.ts';
 import type { EventStreams } from '../../../events/streams/event-streams.ts';
+import type { IdempotentResponses } from '../../../idempotency/idempotent-responses.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
 
 /** The services that fields call. Each noun adds its own. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ERASED_BODY, ERASED_MESSAGE, IDEMPOTENCY_KEY } from '../../../domain/idempotency/idempotent-responses.ts';
+import { ERASED_BODY, ERASED_MESSAGE, IDEMPOTENCY_KEY } from '../../../idempotency/idempotent-responses.ts';
 import { type ToolCall, ToolError } from './tool.ts';
 
 /** The argument that makes it safe to repeat a call of a tool. */

@@ -3,7 +3,7 @@ import { Counter } from 'prom-client';
 import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import type { Caller } from '../../../access/identity/principal.ts';
-import type { IdempotentResponses } from '../../../domain/idempotency/idempotent-responses.ts';
+import type { IdempotentResponses } from '../../../idempotency/idempotent-responses.ts';
 import { sameName } from '../../../lib/input.ts';
 import { isObject } from '../../../lib/json.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { Notification, ReceivedTime } from '../../../../src/domain/transactions/notification.input.ts';
-import type { TransactionStatus } from '../../../../src/domain/transactions/type-codes.rules.ts';
+import type { Notification, ReceivedTime } from '../../../../src/features/transactions/notification.input.ts';
+import type { TransactionStatus } from '../../../../src/features/transactions/type-codes.rules.ts';
 import { parseInstant } from '../../../../src/lib/instants.ts';
 
 export function time(text: string): ReceivedTime {

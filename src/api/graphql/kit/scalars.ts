@@ -1,0 +1,95 @@
+import { GraphQLError, Kind, type ValueNode } from 'graphql';
+import { hasDecimalForm, isJsonNumber, literalOf } from '../../../lib/decimal.ts';
+import { type Instant, isoFromPg, parseInstant } from '../../../lib/instants.ts';
+import { ExactNumber, parseJson } from '../../../lib/json.ts';
+import type { Builder } from './builder.ts';
+import { Upload } from './upload.ts';
+
+/** Adds the scalars that GraphQL does not define. */
+export function addScalars(builder: Builder): void {
+  builder.scalarType('DateTime', {
+    description:
+      'An instant in ISO 8601: UTC with milliseconds, such as 2026-11-21T10:30:00.123Z. Input may have any offset.',
+    // PostgreSQL's text has a space where ISO 8601 has a T.
+    serialize: (text) => (text.includes('T') ? text : isoFromPg(text)),
+    parseValue: (value) => instantOf(value),
+    parseLiteral: (node) => instantOf(node.kind === Kind.STRING ? node.value : undefined, node),
+  });
+  builder.scalarType('Decimal', {
+    description:
+      'An exact decimal of up to 78 significant digits, with an exponent from -78 to 78. Input is a number or a string; output is a string without an exponent.',
+    serialize: (text) => text,
+    parseValue: (value) => decimalOf(value),
+    parseLiteral: (node) =>
+      decimalOf(
+        node.kind === Kind.STRING || node.kind === Kind.INT || node.kind === Kind.FLOAT ? node.value : undefined,
+        node,
+      ),
+  });
+  builder.scalarType('JSON', {
+    description: 'Any JSON value. Its numbers keep every digit.',
+    serialize: (value) => value,
+    parseValue: (value) => value,
+    parseLiteral: (node, variables) => jsonOf(node, variables ?? {}),
+  });
+  builder.scalarType('File', {
+    description:
+      'A file: null in `variables`, and the content in a part of a multipart/form-data request (GraphQL multipart request specification).',
+    serialize: () => {
+      throw new GraphQLError('File cannot be used in a result');
+    },
+    parseValue: (value) => fileOf(value),
+    parseLiteral: (node) => fileOf(undefined, node),
+  });
+}
+
+/** Parses a decimal without checking its range, which the input's own schema does and reports with a path. */
+function decimalOf(value: unknown, node?: ValueNode): ExactNumber {
+  const literal = isJsonNumber(value) ? literalOf(value) : value;
+  if (typeof literal === 'string' && hasDecimalForm(literal)) return new ExactNumber(literal);
+  throw invalid('Decimal must be a number, or a string that contains a number', node);
+}
+
+function jsonOf(node: ValueNode, variables: Readonly<Record<string, unknown>>): unknown {
+  switch (node.kind) {
+    case Kind.NULL:
+      return null;
+    case Kind.INT:
+    case Kind.FLOAT:
+      return parseJson(node.value);
+    case Kind.STRING:
+    case Kind.BOOLEAN:
+    case Kind.ENUM:
+      return node.value;
+    case Kind.LIST:
+      return node.values.map((value) => jsonOf(value, variables));
+    case Kind.OBJECT:
+      return Object.fromEntries(node.fields.map(({ name, value }) => [name.value, jsonOf(value, variables)]));
+    case Kind.VARIABLE:
+      return variables[node.name.value];
+    default:
+      return node satisfies never;
+  }
+}
+
+function fileOf(value: unknown, node?: ValueNode): Upload {
+  if (value instanceof Upload) return value;
+  throw invalid(
+    'File must be sent as a part of a multipart/form-data request, with null as the value of its variable',
+    node,
+  );
+}
+
+function instantOf(value: unknown, node?: ValueNode): Instant {
+  const instant = typeof value === 'string' ? parseInstant(value) : undefined;
+  if (instant === undefined) throw invalid('DateTime must be an ISO 8601 date and time', node);
+  return instant;
+}
+
+/**
+ * Creates the error for an invalid value, with the location of a literal; for a variable graphql-js adds its name
+ * itself.
+ */
+function invalid(message: string, node: ValueNode | undefined): GraphQLError {
+  return new GraphQLError(message, node ? { nodes: node } : {});
+}

@@ -1,0 +1,47 @@
+import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
+import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import type { AssetRow, Assets } from './assets.service.ts';
+
+declare module '../../api/graphql/kit/graphql-context.ts' {
+  interface GraphqlServices {
+    assets: Assets;
+  }
+}
+
+declare module '../../api/graphql/kit/builder.ts' {
+  interface ObjectRows {
+    Asset: AssetRow;
+  }
+}
+
+/** Adds the type of tokenized assets and the queries for them. */
+export function addAssets(builder: Builder): void {
+  implement(builder.objectRef<AssetRow>('Asset'), 'A tokenized asset.', {
+    id: ['ID', 'A UUID, the same as in REST.'],
+    name: ['String', 'The display name.'],
+    symbol: ['String', "The token's symbol."],
+    type: ['String', 'Such as `bond`; more values may be added.'],
+    node_id: ['ID', 'The tenant (node) that it belongs to.'],
+    network_id: ['ID', 'The network that its contract is on.'],
+    contract_address: ['String?', "The contract's address; null before it is tokenized."],
+    status: ['String', 'Such as `draft`; more values may be added.'],
+    created_at: ['DateTime', 'When it was created.'],
+    updated_at: ['DateTime', 'When it was last changed.'],
+  });
+  const connection = connectionOf(builder, 'Asset', 'A page of tokenized assets.', 'An asset and its cursor.');
+  builder.queryFields((t) => ({
+    assets: t.field({
+      type: connection,
+      ...needs('tokens:read', "The tenant's tokenized assets, oldest first."),
+      args: t.arg.connectionArgs(),
+      resolve: connectionResolver('assets', ({ assets }) => assets),
+    }),
+    asset: t.field({
+      type: 'Asset',
+      nullable: true,
+      ...needs('tokens:read', 'One tokenized asset; null if the id is unknown or belongs to another tenant.'),
+      args: { id: t.arg.id({ required: true, description: "The asset's UUID." }) },
+      resolve: rowResolver(async ({ assets }, nodeId, id) => (await assets.byIds(nodeId, [id]))[0]),
+    }),
+  }));
+}

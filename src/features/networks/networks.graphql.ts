@@ -1,0 +1,106 @@
+import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
+import { withoutNulls } from '../../api/graphql/kit/camel-input.ts';
+import { IDEMPOTENT } from '../../api/graphql/kit/field-traits.ts';
+import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
+import { connectionResolver, ownedConnectionResolver } from '../../api/graphql/kit/pages.ts';
+import { uuidInput } from '../../lib/input.ts';
+import type { CurrencyRow, NetworkRow, Networks } from './networks.service.ts';
+
+declare module '../../api/graphql/kit/builder.ts' {
+  interface ObjectRows {
+    Network: NetworkRow;
+  }
+}
+
+declare module '../../api/graphql/kit/graphql-context.ts' {
+  interface GraphqlServices {
+    networks: Networks;
+  }
+}
+
+/**
+ * Adds the type of networks, the queries for all networks and for a wallet's, and the mutation that assigns one to a
+ * wallet.
+ */
+export function addNetworks(builder: Builder): void {
+  implement(builder.objectRef<NetworkRow>('Network'), 'A network of a chain; the same for every tenant.', {
+    id: ['ID', 'A UUID, the same as in REST.'],
+    name: ['String', 'The display name.'],
+    chain: ['String', "The chain's name."],
+    explorer_url: [
+      'String?',
+      'The address of a transaction in a block explorer, with `{hash}` in place of the percent-encoded hash: an http or https URL. Null if unknown.',
+    ],
+  });
+  const connection = connectionOf(builder, 'Network', 'A page of networks.', 'A network and its cursor.');
+  builder.queryField('networks', (t) =>
+    t.field({
+      type: connection,
+      description: 'Every network, in the order in which they were added. Needs any token.',
+      authScopes: { token: true },
+      args: t.arg.connectionArgs(),
+      resolve: connectionResolver('networks', ({ networks }) => networks),
+    }),
+  );
+  addCurrencies(builder);
+  builder.objectField('Wallet', 'networks', (t) =>
+    t.field({
+      type: connection,
+      description:
+        'The networks that the wallet operates on, in the order of their assignment. Needs any token that can read the wallet.',
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('walletNetworks', ({ networks }) => networks.ofWallets),
+    }),
+  );
+  builder.mutationField('assignNetwork', (t) =>
+    t.field({
+      type: 'Wallet',
+      ...IDEMPOTENT,
+      ...needs(
+        'wallets:write',
+        'Assigns a network of its chain to a wallet; repeating it has no effect.',
+        'Takes an `Idempotency-Key`.',
+      ),
+      errors: errorsOf(
+        'The wallet; or ValidationError: the network belongs to another chain; NotFoundError: there is no such wallet or network; ForbiddenError: the caller lacks wallets:write.',
+      ),
+      args: {
+        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        networkId: t.arg.id({ required: true, description: "The network's UUID." }),
+      },
+      resolve: (_root, { walletId, networkId }, context) =>
+        orMember(context.services.networks.assign(context.principal.nodeId, walletId, networkId), context),
+    }),
+  );
+}
+
+function addCurrencies(builder: Builder): void {
+  const currency = implement(
+    builder.objectRef<CurrencyRow>('NetworkCurrency'),
+    'A currency of a network; the same for every tenant.',
+    {
+      id: ['ID', 'A UUID: the `networkCurrencyId` of rules.'],
+      network_id: ['ID', 'The UUID of its network.'],
+      symbol: ['String', 'The symbol, such as `USDC`.'],
+      name: ['String?', 'The display name; null if unknown.'],
+      decimals: ['Int?', 'The number of decimal places; null if unknown.'],
+    },
+  );
+  const connection = connectionOf(builder, currency, 'A page of currencies.', 'A currency and its cursor.');
+  builder.queryField('networkCurrencies', (t) =>
+    t.field({
+      type: connection,
+      description: 'The currencies of all networks or of one, by symbol. Needs any token.',
+      authScopes: { token: true },
+      args: {
+        networkId: t.arg.id({ description: 'Currencies of this network.', validate: { schema: uuidInput() } }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver(
+        'networkCurrencies',
+        ({ networks }) => networks.currencies,
+        ({ networkId }) => withoutNulls({ networkId }),
+      ),
+    }),
+  );
+}

@@ -1,0 +1,127 @@
+import type { Request } from 'express';
+import type { z } from 'zod';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import { CONSOLE_IDLE_SECONDS, type TokenResponse } from '../../access/tokens/token-issuer.ts';
+import { sendEmpty } from '../../api/rest/rest-call.ts';
+import { type Route, route } from '../../api/rest/route.ts';
+import { showConsole } from '../../api/rest/static-files.rest.ts';
+import type { Files } from '../../api/shared/served-files.ts';
+import { readBody } from '../../gateway/exchange/body.ts';
+import { forbidden, invalidRequest, notFound, parsed } from '../../platform/errors.ts';
+import type { ConsoleSessions } from './console-sessions.service.ts';
+import { beginAuthentication, MAX_BODY_BYTES, withClient } from './oauth.rest.ts';
+import { oauthEnvelope } from './oauth-errors.rest.ts';
+import { consoleSessionInput, consoleSignInInput } from './token-request.input.ts';
+
+interface SessionServices {
+  directory: AccessDirectory;
+  consoleSessions: ConsoleSessions;
+  /** Undefined where there is no console. */
+  console: Files | undefined;
+  publicUrl: Readonly<{ value: string; path: string }>;
+}
+
+const PATH = showConsole.path.replace('**', 'session');
+
+/**
+ * Refuses a request that another site may have caused (Fetch Metadata; the Origin field in browsers without it, and at
+ * addresses without https).
+ * @throws Refusal `forbidden`
+ */
+function requireSameOrigin({ headers }: Request, publicUrl: string): void {
+  const { 'sec-fetch-site': site, origin = '', host } = headers;
+  const url = URL.parse(origin);
+  const isOwn = url !== null && (url.host === host || url.origin === URL.parse(publicUrl)?.origin);
+  if (site === undefined ? !isOwn : site !== 'same-origin') throw forbidden();
+}
+
+/**
+ * Refuses a request that names a client by HTTP Basic too: the audit record would get the tenant of that one.
+ * @throws Refusal `invalid_request`
+ */
+function requireClientInBody({ headers }: Request): void {
+  if (!/^basic\b/i.test(headers.authorization ?? '')) return;
+  throw invalidRequest([
+    { path: 'Authorization', message: 'must be left out: client_id in the body names the client' },
+  ]);
+}
+
+/** Returns the name and the attributes of the cookie for the refresh token of a client's session. */
+function cookieOf(clientId: string, { value, path }: SessionServices['publicUrl']): [name: string, attributes: string] {
+  const [prefix, secure] = value.startsWith('https:') ? ['__Secure-', '; Secure'] : ['', ''];
+  return [`${prefix}portcullis-${clientId}`, `Path=${path}${PATH}; HttpOnly; SameSite=Strict${secure}`];
+}
+
+/** Returns the values of the cookies with a name. */
+function cookiesIn({ headers: { cookie = '' } }: Request, name: string): string[] {
+  const pairs = cookie.split(/; */).filter((pair) => pair.startsWith(`${name}=`));
+  return pairs.map((pair) => pair.slice(name.length + 1));
+}
+
+/**
+ * Declares a route of the console's sessions, which only the console's own page may call. `work` returns the tokens: the
+ * refresh token is sent in the cookie, all else in the body. Without tokens the cookie is deleted.
+ */
+function sessionRoute<Input extends { client_id: string }>(
+  method: 'POST' | 'DELETE',
+  path: string,
+  schema: z.ZodType<Input>,
+  work: (
+    sessions: ConsoleSessions,
+    input: Input,
+    tokens: string[],
+    realIp: string,
+  ) => Promise<TokenResponse | undefined>,
+): Route<SessionServices> {
+  return route({
+    method,
+    path,
+    flags: { bodyLimit: MAX_BODY_BYTES },
+    errorBody: oauthEnvelope,
+    handlers: (services) => [
+      (req, _res, next) => {
+        if (!services.console) throw notFound('CONSOLE is off');
+        requireSameOrigin(req, services.publicUrl.value);
+        requireClientInBody(req);
+        next();
+      },
+      beginAuthentication,
+      readBody,
+      async (req, res) => {
+        const body = await withClient(services, req, ({ parameters, realIp }, audited) => {
+          audited.isApi = false;
+          return answer(parsed(schema, parameters), realIp);
+        });
+        // Sent only now that the tenant is in the audit record.
+        if (body) res.json(body);
+        else sendEmpty(res, 204);
+
+        // While a sign-in waits, it holds nothing of the body but its input.
+        async function answer(input: Input, realIp: string): Promise<object | undefined> {
+          const [name, attributes] = cookieOf(input.client_id, services.publicUrl);
+          const setCookie = (value: string, seconds: number) =>
+            res.setHeader('Set-Cookie', `${name}=${value}; Max-Age=${seconds}; ${attributes}`);
+          if (method === 'DELETE') setCookie('', 0);
+          const tokens = await work(services.consoleSessions, input, cookiesIn(req, name), realIp);
+          if (!tokens) return undefined;
+          const { refresh_token: token, ...others } = tokens;
+          setCookie(token, CONSOLE_IDLE_SECONDS);
+          return others;
+        }
+      },
+    ],
+  });
+}
+
+/** The routes that begin, renew and end sessions of supervisors in the console (docs/contract.md, D3-40). */
+export const consoleSessionRoutes = [
+  sessionRoute('POST', PATH, consoleSignInInput, (sessions, signIn, tokens, realIp) =>
+    sessions.signIn(signIn, tokens, realIp),
+  ),
+  sessionRoute('POST', `${PATH}/renew`, consoleSessionInput, (sessions, { client_id: clientId }, tokens, realIp) =>
+    sessions.renew(clientId, tokens, realIp),
+  ),
+  sessionRoute('DELETE', PATH, consoleSessionInput, (sessions, { client_id: clientId }, tokens, realIp) =>
+    sessions.signOut(clientId, tokens, realIp),
+  ),
+];

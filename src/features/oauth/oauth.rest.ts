@@ -1,0 +1,303 @@
+import type { NextFunction, Request, Response } from 'express';
+import type { oas31 } from 'zod-openapi';
+import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { TokenManagement } from '../../access/tokens/token-management.ts';
+import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../../api/openapi/operation.ts';
+import { route } from '../../api/rest/route.ts';
+import { serveFiles } from '../../api/rest/static-files.rest.ts';
+import { JSON_TEXT, KEPT, ServedFiles } from '../../api/shared/served-files.ts';
+import { BODY_WEIGHT, bytesOf, readBody } from '../../gateway/exchange/body.ts';
+import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
+import { heapWeight } from '../../lib/heap-weight.ts';
+import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
+import { serverMetadata } from './metadata.rules.ts';
+import { oauthEnvelope } from './oauth-errors.rest.ts';
+import {
+  type AuditedClient,
+  type ClientCall,
+  issueTokens,
+  type TokenEndpointDependencies,
+  tokenToManage,
+} from './token-endpoint.service.ts';
+import { clientRequestOf, isStandardRequest } from './token-request.input.ts';
+
+/** The client credentials of the examples. */
+const CLIENT = {
+  client_id: '5f0a3c7e-9f43-4d0f-8a9e-4e7b1f8d2c61',
+  client_secret: 'q3Jm7Yk0pXw2Zc9Rb5Tn8Vd1Hs4Lf6Ga0Ke2Uo7Ii9M',
+};
+
+/** Tokens of the right form, with invented signatures. */
+const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJleGFtcGxlIn0.c2lnbmF0dXJl';
+
+const REFRESH_JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJyZWZyZXNoIn0.c2lnbmF0dXJl';
+
+/** The services that these routes call. */
+interface OAuthServices extends TokenEndpointDependencies {
+  directory: AccessDirectory;
+  tokenManagement: TokenManagement;
+  /** The issuer of tokens: `PUBLIC_URL`, or the address that the process listens on, once it does. */
+  publicUrl: Readonly<{ value: string }>;
+}
+
+const tag = 'Tokens';
+
+/**
+ * The maximum size of a body in bytes. It is read before the client guards run, since it contains the client's
+ * credentials.
+ */
+export const MAX_BODY_BYTES = 64 * 1024;
+
+/** The OpenAPI security of these operations: the client authenticates in the body or by HTTP Basic. */
+const security: oas31.SecurityRequirementObject[] = [{}, { clientBasic: [] }];
+
+/**
+ * Returns the OpenAPI responses for the refusals of an operation that authenticates a client; their bodies may have the
+ * members of RFC 6749 in addition to the members of the error envelope.
+ */
+function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
+  const refusal = (description: string, message: ErrorMessage, ...names: readonly string[]) =>
+    json(description, schema, { code: -1, domain: 0, message }, limitedHeadersOf('Cache-Control', ...names));
+  return {
+    400: refusal(
+      'A parameter is missing, malformed or repeated, or there are two client authentications.',
+      'invalid_request',
+    ),
+    401: refusal(
+      'The client credentials, the password or the refresh token is wrong, or the supervisor belongs to another tenant.',
+      'invalid_request',
+      'WWW-Authenticate',
+    ),
+    403: refusal(
+      'The client may not use the grant, or may not call from this address or with this certificate.',
+      'ip_not_allowed',
+    ),
+    429: refusal(
+      'The client has exceeded a rate limit or its monthly quota, or sent too many wrong secrets.',
+      'rate_limit_exceeded',
+      'Retry-After',
+    ),
+  };
+}
+
+/**
+ * Runs `work` for a request that names a client. Whether it succeeds or is refused, the audit record is then
+ * assigned to the tenant of the client that the request names, even if that has failed to authenticate.
+ * @throws Refusal 400 for a body that cannot be read, else what `work` throws.
+ */
+export async function withClient<Result>(
+  { directory }: Pick<OAuthServices, 'directory'>,
+  req: Request,
+  work: (call: ClientCall, audited: AuditedClient) => Promise<Result>,
+): Promise<Result> {
+  const exchange = exchangeOf(req);
+  const audited: AuditedClient = { client: undefined, isApi: true };
+  const { namedId, result } = begin();
+  try {
+    return await result;
+  } finally {
+    // The request has its own error to report, if this lookup fails.
+    const client = audited.client ?? (await directory.client(namedId ?? '').catch(() => undefined));
+    if (client) exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: audited.isApi };
+  }
+
+  // Apart, so that only what the work itself needs of the body is in memory while it waits.
+  function begin(): { namedId: string | undefined; result: Promise<Result> } {
+    const bytes = bytesOf(req);
+    req.body = undefined;
+    const named = clientRequestOf(req.headers, bytes);
+    exchange.held?.charge(heapWeight(named.parameters) - BODY_WEIGHT * bytes.length);
+    return { namedId: named.namedId, result: work({ ...named, realIp: exchange.realIp, request: exchange }, audited) };
+  }
+}
+
+/**
+ * Begins a request that authenticates its caller: charges it to the account of those, and forbids caching its response
+ * (RFC 6749, section 5.1).
+ */
+export function beginAuthentication(req: Request, res: Response, next: NextFunction): void {
+  const { held } = exchangeOf(req);
+  held?.moveTo(OTHER_ACCOUNTS.authentication, held.part);
+  res.setHeader('Cache-Control', 'no-store');
+  res.setHeader('Pragma', 'no-cache');
+  next();
+}
+
+/**
+ * Issues an access token and a refresh token (docs/contract.md, 4.1-01). The error body has exactly the three
+ * documented members; a request that is a form or uses HTTP Basic also gets the members of RFC 6749, section 5.2.
+ */
+export const issueToken = route({
+  method: 'POST',
+  path: '/v2/oauth/token',
+  flags: { oauthErrors: true, bodyLimit: MAX_BODY_BYTES },
+  operation: {
+    operationId: 'issueToken',
+    tag,
+    summary: 'Get a pair of tokens',
+    description:
+      'Supports the grants `password`, `client_credentials` and `refresh_token`. Errors of form requests and of requests with HTTP Basic also have `error` and `error_description` (RFC 6749).',
+    security,
+    requestBody: {
+      required: true,
+      description: 'At most 64 KiB.',
+      content: {
+        'application/json': {
+          schema: refTo('TokenRequest'),
+          examples: {
+            password: { value: { grant_type: 'password', ...CLIENT, username: 'admin', password: 'correct horse' } },
+            client_credentials: { value: { grant_type: 'client_credentials', ...CLIENT } },
+            refresh_token: { value: { grant_type: 'refresh_token', ...CLIENT, refresh_token: REFRESH_JWT } },
+          },
+        },
+        'application/x-www-form-urlencoded': {
+          schema: refTo('TokenRequest'),
+          examples: {
+            client_credentials: { summary: 'With HTTP Basic', value: { grant_type: 'client_credentials' } },
+          },
+        },
+      },
+    },
+    responses: {
+      200: json(
+        'A pair of tokens.',
+        'TokenResponse',
+        {
+          access_token: JWT,
+          refresh_token: REFRESH_JWT,
+          expires_in: 900,
+          token_type: 'Bearer',
+          scope: 'accounts:read wallets:read',
+          created_at: 1795257000,
+        },
+        limitedHeadersOf('Cache-Control'),
+      ),
+      ...refused('TokenError'),
+    },
+  },
+  errorBody: (error, { headers }) => (isStandardRequest(headers) ? oauthEnvelope(error) : errorEnvelope(error)),
+  handlers: (services: OAuthServices) => [
+    beginAuthentication,
+    readBody,
+    async (req, res) => {
+      res.json(await withClient(services, req, (call, audited) => issueTokens(services, call, audited)));
+    },
+  ],
+});
+
+const tokenBody: oas31.RequestBodyObject = {
+  required: true,
+  description: 'At most 64 KiB. With HTTP Basic, leave out the client credentials.',
+  content: {
+    'application/json': { schema: refTo('TokenToManage'), example: { token: JWT, ...CLIENT } },
+    'application/x-www-form-urlencoded': { schema: refTo('TokenToManage'), example: { token: JWT } },
+  },
+};
+
+/** Returns the handlers that answer with the result of `work` for a token, once its client is authenticated. */
+function managing(work: (tokens: TokenManagement, token: string, client: ClientRecord) => Promise<object>) {
+  return (services: OAuthServices) => [
+    beginAuthentication,
+    readBody,
+    async (req: Request, res: Response): Promise<void> => {
+      const { token, client } = await withClient(services, req, (call, audited) =>
+        tokenToManage(services, call, audited),
+      );
+      res.json(await work(services.tokenManagement, token, client));
+    },
+  ];
+}
+
+/** Revokes a token (RFC 7009). */
+const revokeToken = route({
+  method: 'POST',
+  path: '/v2/oauth/revoke',
+  flags: { bodyLimit: MAX_BODY_BYTES },
+  operation: {
+    operationId: 'revokeToken',
+    tag,
+    summary: 'Revoke a token (RFC 7009)',
+    description:
+      'Revoking a refresh token revokes its family and their access tokens. A token that is unknown or belongs to another client is not changed.',
+    security,
+    requestBody: tokenBody,
+    responses: {
+      200: json(
+        'The token is revoked, or there was nothing to revoke.',
+        'Nothing',
+        {},
+        limitedHeadersOf('Cache-Control'),
+      ),
+      ...refused('OAuthError'),
+    },
+  },
+  errorBody: oauthEnvelope,
+  handlers: managing(async (tokens, token, client) => {
+    await tokens.revoke(token, client);
+    return {};
+  }),
+});
+
+/** Returns whether a token is active and, if it is, its claims (RFC 7662). */
+const introspectToken = route({
+  method: 'POST',
+  path: '/v2/oauth/introspect',
+  flags: { bodyLimit: MAX_BODY_BYTES },
+  operation: {
+    operationId: 'introspectToken',
+    tag,
+    summary: 'Introspect a token (RFC 7662)',
+    security,
+    requestBody: tokenBody,
+    responses: {
+      200: json(
+        "The claims of the token if it is valid and belongs to the client's tenant; otherwise `active` is false.",
+        'Introspection',
+        { active: false },
+        limitedHeadersOf('Cache-Control'),
+      ),
+      ...refused('OAuthError'),
+    },
+  },
+  errorBody: oauthEnvelope,
+  handlers: managing((tokens, token, client) => tokens.introspect(token, client)),
+});
+
+const PATHS = { token: issueToken.path, revocation: revokeToken.path, introspection: introspectToken.path };
+
+/** Returns the metadata of the authorization server: its endpoints and what they support (RFC 8414). */
+export const getServerMetadata = route({
+  method: 'GET',
+  path: '/.well-known/oauth-authorization-server',
+  operation: {
+    operationId: 'getAuthorizationServerMetadata',
+    tag,
+    summary: 'Get the authorization server metadata (RFC 8414)',
+    responses: {
+      200: json(
+        'The metadata.',
+        'ServerMetadata',
+        { ...serverMetadata('https://gateway.example', PATHS), scopes_supported: ['accounts:read'] },
+        headersOf('Cache-Control', 'ETag'),
+      ),
+      304: {
+        description: 'Not modified: the version in `If-None-Match` is current.',
+        headers: headersOf('Cache-Control', 'ETag'),
+      },
+    },
+  },
+  handlers: ({ publicUrl }: OAuthServices) => [
+    serveFiles(
+      new ServedFiles(async () => ({
+        bytes: Buffer.from(JSON.stringify(serverMetadata(publicUrl.value, PATHS))),
+        type: JSON_TEXT,
+        cacheControl: KEPT,
+      })),
+    ),
+  ],
+});
+
+/** The routes of the token endpoint and of token management. */
+export const oauthRoutes = [issueToken, revokeToken, introspectToken, getServerMetadata];

@@ -1,0 +1,127 @@
+import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { ClientGuards, GuardedRequest } from '../../access/limits/guards.ts';
+import type { Throttle } from '../../access/limits/throttle.ts';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { TokenResponse } from '../../access/tokens/token-issuer.ts';
+import { isObject } from '../../lib/json.ts';
+import { BASIC_CHALLENGE, invalidRequest, parsed, Refusal } from '../../platform/errors.ts';
+import type { Grant } from './grants.service.ts';
+import {
+  type ClientCredentials,
+  type ClientRequest,
+  clientBesideBasicInput,
+  clientInput,
+  parseTokenRequest,
+  tokenInput,
+} from './token-request.input.ts';
+
+/** A request that authenticates a client. */
+export interface ClientCall extends ClientRequest {
+  /** The caller's IP address, for which wrong secrets are counted. */
+  readonly realIp: string;
+  /** What the client guards look at (docs/contract.md, 5.3). */
+  readonly request: GuardedRequest;
+}
+
+/**
+ * The client and kind of token in the audit record of a request, as far as known, because refusals are recorded too.
+ */
+export interface AuditedClient {
+  /** The authenticated client. */
+  client: ClientRecord | undefined;
+  isApi: boolean;
+}
+
+/** What the endpoints that authenticate a client call. */
+export interface TokenEndpointDependencies {
+  directory: Pick<AccessDirectory, 'authenticate'>;
+  throttle: Pick<Throttle, 'failed'>;
+  guards: Pick<ClientGuards, 'check'>;
+  grants: readonly Grant[];
+}
+
+/**
+ * Returns the response of the token endpoint (RFC 6749 section 3.2; docs/contract.md, 4.1, 5.2 and 7.2).
+ * @throws Refusal `invalid_request`, `invalid_client`, `unsupported_grant_type`, `unauthorized_client`,
+ * `invalid_grant`, `rate_limit_exceeded` after too many wrong secrets; or the refusal of a client guard.
+ */
+export async function issueTokens(
+  dependencies: TokenEndpointDependencies,
+  call: ClientCall,
+  audited: AuditedClient,
+): Promise<TokenResponse> {
+  const request = parseTokenRequest(call.parameters);
+  audited.isApi = request.grant_type !== 'password';
+  const client = await authenticateClient(dependencies, call, audited);
+  const grant = dependencies.grants.find(({ grantType }) => grantType === request.grant_type);
+  if (!grant) throw new Refusal('unsupported_grant_type');
+  if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');
+  const granted = await grant.handle(request, client);
+  // The error does not disclose whether the username, the password or the token was wrong.
+  if (!granted) throw new Refusal('invalid_grant');
+  audited.isApi = granted.isApi;
+  return granted.response;
+}
+
+/**
+ * Returns the token to revoke or introspect, and the authenticated client (RFC 7009 section 2.1, RFC 7662 section 2.1).
+ * A caller without any secret is refused before anything else about its request is disclosed.
+ * @throws Refusal `invalid_request`, `invalid_client`, `rate_limit_exceeded` after too many wrong secrets; or the
+ * refusal of a client guard.
+ */
+export async function tokenToManage(
+  dependencies: TokenEndpointDependencies,
+  call: ClientCall,
+  audited: AuditedClient,
+): Promise<{ token: string; client: ClientRecord }> {
+  const { basic, parameters } = call;
+  if (basic === undefined && isObject(parameters) && (parameters.client_secret ?? null) === null) {
+    throw invalidClient(true);
+  }
+  const { token } = parsed(tokenInput, parameters);
+  return { token, client: await authenticateClient(dependencies, call, audited) };
+}
+
+/**
+ * Authenticates the client and runs its guards. Wrong secrets are counted; a correct one is accepted however many were
+ * wrong before.
+ */
+async function authenticateClient(
+  { directory, throttle, guards }: TokenEndpointDependencies,
+  call: ClientCall,
+  audited: AuditedClient,
+): Promise<ClientRecord> {
+  const credentials = credentialsOf(call);
+  if (!credentials) throw invalidClient(true);
+  const { clientId, secret } = credentials;
+  const client = await directory.authenticate(clientId, secret);
+  if (!client) {
+    await throttle.failed(call.realIp, clientId);
+    throw invalidClient(call.basic !== undefined);
+  }
+  audited.client = client;
+  await guards.check(call.request, client);
+  return client;
+}
+
+/**
+ * Returns the client's credentials from HTTP Basic, else from the body.
+ * @throws Refusal `invalid_request` when they are missing or malformed, or when the body has a second secret or another
+ * id.
+ */
+function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | null {
+  if (basic === undefined) {
+    const { client_id, client_secret } = parsed(clientInput, parameters);
+    return { clientId: client_id, secret: client_secret };
+  }
+  const { client_id: clientId } = parsed(clientBesideBasicInput, parameters);
+  if (basic && clientId !== undefined && clientId !== basic.clientId) {
+    throw invalidRequest([{ path: 'client_id', message: 'must be the same as in HTTP Basic' }]);
+  }
+  return basic;
+}
+
+/** Makes the refusal of a client that is not authenticated, with a challenge when the caller may use HTTP Basic. */
+function invalidClient(isChallenged: boolean): Refusal {
+  return new Refusal('invalid_client', isChallenged ? { challenge: BASIC_CHALLENGE } : {});
+}

@@ -1,0 +1,57 @@
+import type { Principal } from '../../access/identity/principal.ts';
+import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { Supervisors } from '../../access/supervisors/supervisors.service.ts';
+import { type Builder, implement } from '../../api/graphql/kit/builder.ts';
+import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
+
+declare module '../../api/graphql/kit/graphql-context.ts' {
+  interface GraphqlServices {
+    directory: AccessDirectory;
+    supervisors: Supervisors;
+  }
+}
+
+/** The latest time that a Date can hold, in ms (ECMA-262, section 21.4.1.1); a token's expiry may be later. */
+const LAST_DATE_MS = 8.64e15;
+
+/** Adds the query `me`, which returns the principal of the token. */
+export function addViewer(builder: Builder): void {
+  const viewer = implement(builder.objectRef<Principal>('Viewer'), 'The identity in the access token.', {
+    nodeId: ['ID', 'The tenant (node) whose data the token gives access to.'],
+    clientId: ['ID?', 'The client that the token was issued to.'],
+    subject: ['String', 'The supervisor, or the client itself.'],
+    tokenUse: ['String', '`login` for a supervisor, `api` for a client.'],
+  });
+  builder.objectFields(viewer, (t) => ({
+    username: t.string({
+      nullable: true,
+      description: 'The username of a supervisor; null for a client.',
+      resolve: async ({ nodeId, subject, tokenUse }, _args, { services }) =>
+        tokenUse === 'login' ? (await services.supervisors.find(nodeId, subject))?.username : undefined,
+    }),
+    tenantName: t.string({
+      nullable: true,
+      description: 'The name of the tenant.',
+      resolve: ({ nodeId }, _args, { services }) => services.directory.nodeName(nodeId),
+    }),
+    permissions: t.stringList({
+      description: 'The permissions of the token, such as `accounts:read`.',
+      resolve: ({ permissions }) => [...permissions],
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the token expires; null if it does not.',
+      resolve: ({ expiresAtMs }) =>
+        expiresAtMs === undefined ? null : new Date(Math.min(expiresAtMs, LAST_DATE_MS)).toISOString(),
+    }),
+  }));
+  builder.queryField('me', (t) =>
+    t.field({
+      type: viewer,
+      description: 'The caller. Needs any token.',
+      authScopes: { token: true },
+      resolve: (_root, _args, context) => callerOf(context),
+    }),
+  );
+}

@@ -1,0 +1,60 @@
+import { withDeadLetters } from '../../events/bus/dead-letters.ts';
+import type { BatchHandler, EventBus, IncomingMessage, Subscription } from '../../events/bus/event-bus.ts';
+import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
+import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
+import { parseReferenceChange } from './reference.input.ts';
+import type { Reference } from './reference.service.ts';
+import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference-kinds.rules.ts';
+
+interface HandlerDependencies {
+  bus: Pick<EventBus, 'publish'>;
+  reference: Pick<Reference, 'apply'>;
+}
+
+interface ConsumerDependencies extends HandlerDependencies {
+  bus: EventBus;
+}
+
+/**
+ * Starts the consumer of all topics of reference data. A message that cannot be applied becomes a dead letter of its
+ * topic.
+ */
+export function startReferenceConsumers({ bus, reference }: ConsumerDependencies): Promise<Subscription> {
+  return bus.subscribe({
+    groupId: 'portcullis.reference',
+    topics: REFERENCE_TOPICS,
+    handle: handlerOf({ bus, reference }, changeOf),
+  });
+}
+
+/**
+ * Returns a handler that applies replayed dead letters of reference data. Later messages for the same ids may already
+ * have been applied: a row loses against a higher version and against a tombstone with a higher offset. A tombstone is
+ * refused, since it would delete newer rows. What cannot be applied becomes a dead letter again.
+ */
+export function lateReferenceHandler(deps: HandlerDependencies): BatchHandler {
+  return handlerOf(deps, (message) => {
+    const change = changeOf(message);
+    if (change.row === undefined) throw new UnfitReferenceError('a late tombstone could delete newer rows');
+    return { ...change, isLate: true };
+  });
+}
+
+function handlerOf({ bus, reference }: HandlerDependencies, read: (message: IncomingMessage) => ReferenceChange) {
+  const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
+    const { rejected } = await reference.apply(batch.map(read));
+    const [first] = rejected;
+    if (first) throw new UnfitReferenceError(first.reason);
+  };
+  return withDeadLetters(bus, handle);
+}
+
+function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): ReferenceChange {
+  const kind = kindOfTopic(topic);
+  if (!kind) throw new Error(`${topic} is not a topic of reference data`);
+  // The JSON text `null` is not a tombstone, which is a message without a value.
+  const parse = () => (value === null ? null : (parseJson(decodeUtf8(value)) ?? undefined));
+  const row = parsedOr(parse, ({ message }) => new UnfitReferenceError(message));
+  const change = parseReferenceChange(kind, key, row);
+  return { ...change, place: { offset: BigInt(offset), timeMs: BigInt(timestampMs) } };
+}

@@ -1,0 +1,232 @@
+import {
+  type AdministrativeChange,
+  type Administrator,
+  lastAdminRefusal,
+  OPERATOR,
+  refuseAdministration,
+} from '../../access/administration/administration.ts';
+import type { LoginLocks } from '../../access/credentials/login-locks.ts';
+import type { Passwords } from '../../access/credentials/passwords.ts';
+import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
+import type { Principal } from '../../access/identity/principal.ts';
+import type { AccessChanges } from '../../access/revocation/access-changes.ts';
+import type { Sessions } from '../../access/revocation/sessions.ts';
+import type { PasswordCheck } from '../../access/supervisors/password-check.ts';
+import { SUPERVISOR_COLUMNS, type SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
+import { isUuid } from '../../lib/input.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { identifierTaken, renameIdentifier } from '../../platform/database/identifier-column.ts';
+import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
+import { invalidInput, notFound } from '../../platform/errors.ts';
+import type { SupervisorInput } from './supervisor.input.ts';
+
+interface SupervisorAdministrationDependencies {
+  db: Db;
+  changes: Pick<AccessChanges, 'commit'>;
+  sessions: Pick<Sessions, 'end'>;
+  passwords: Pick<Passwords, 'hash'>;
+  passwordCheck: Pick<PasswordCheck, 'check'>;
+  locks: Pick<LoginLocks, 'unlock'>;
+  nowMs(): number;
+}
+
+interface Change {
+  nodeId: string;
+  by: Administrator;
+  id: string;
+  change: AdministrativeChange;
+  set: {
+    status?: SupervisorRow['status'];
+    password_hash?: string;
+    role?: string;
+    username?: string;
+    username_clash?: 0;
+  };
+}
+
+/**
+ * Returns the id of the supervisor whose login issued the caller's token. Another issuer may name any subject.
+ * @throws Refusal `not_found` when no login has issued it.
+ */
+function supervisorOf({ tokenClass, tokenUse, subject }: Principal): string {
+  if (tokenClass !== 'user' || tokenUse !== 'login') throw notFound();
+  return subject;
+}
+
+/**
+ * Creates and changes the supervisors of a tenant. Each method throws a Refusal: `not_found` when the tenant has
+ * no such supervisor, `forbidden` and `precondition_failed` by the rules of administration. Every change except unlocking
+ * revokes the supervisor's sessions.
+ */
+export class SupervisorAdministration {
+  readonly #deps: SupervisorAdministrationDependencies;
+
+  constructor(deps: SupervisorAdministrationDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Creates an active supervisor.
+   * @throws Refusal `duplicate` when the tenant has the username.
+   * @throws Refusal `service_unavailable` when too many passwords are being hashed.
+   */
+  async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
+    const { username, role } = input;
+    await this.#refuse(nodeId, by, 'create', [role]);
+    const { db, passwords, nowMs } = this.#deps;
+    const password_hash = await passwords.hash(input.password, nodeId);
+    const now = new Date(nowMs()).toISOString();
+    const values = { id: uuidV7(nowMs()), username, password_hash, role, created_at: now, updated_at: now };
+    const [row] = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .insertInto('supervisors')
+          .values(values)
+          .onConflict((conflict) => conflict.doNothing())
+          .returning(SUPERVISOR_COLUMNS),
+      )
+      .catch((error: unknown) => {
+        // A violated foreign key means that the tenant does not exist.
+        throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
+      });
+    if (!row) throw identifierTaken('username');
+    return row;
+  }
+
+  /**
+   * Enables or disables a supervisor.
+   * @throws Refusal `precondition_failed` when it would disable the last active admin.
+   */
+  setStatus(nodeId: string, by: Administrator, id: string, status: SupervisorRow['status']): Promise<SupervisorRow> {
+    const change = status === 'active' ? 'enable' : 'disable';
+    return this.#change({ nodeId, by, id, change, set: { status } });
+  }
+
+  /**
+   * Changes the role of a supervisor.
+   * @throws Refusal `precondition_failed` when the last active admin would lose the role.
+   */
+  setRole(nodeId: string, by: Administrator, id: string, role: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, by, id, change: 'set_role', set: { role } });
+  }
+
+  /**
+   * Gives a supervisor another username.
+   * @throws Refusal `duplicate` when another supervisor of the tenant has it.
+   */
+  rename(nodeId: string, by: Administrator, id: string, username: string): Promise<SupervisorRow> {
+    const renamed = { nodeId, id: id.toLowerCase(), text: username };
+    return renameIdentifier(this.#deps.db, ['supervisors', 'username'], renamed, () =>
+      this.#change({ nodeId, by, id, change: 'rename', set: { username, username_clash: 0 } }),
+    );
+  }
+
+  /**
+   * Sets a supervisor's password.
+   * @throws Refusal `service_unavailable` when too many passwords are being hashed.
+   */
+  async setPassword(nodeId: string, by: Administrator, id: string, password: string): Promise<SupervisorRow> {
+    // Checked before the hash is computed, because hashing takes too long for a transaction.
+    const { role } = await this.#find(nodeId, id);
+    await this.#refuse(nodeId, by, 'set_password', [role]);
+    const password_hash = await this.#deps.passwords.hash(password, nodeId);
+    return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
+  }
+
+  /** Revokes all sessions of a supervisor. */
+  revokeSessions(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, by, id, change: 'revoke_sessions', set: {} });
+  }
+
+  /**
+   * Changes the password of the supervisor who calls. Wrong current passwords are counted as failed logins of the
+   * session.
+   * @throws Refusal `invalid_input` when the current password is wrong, or there were too many wrong ones.
+   */
+  async changeOwnPassword(caller: Principal, current: string, password: string): Promise<SupervisorRow> {
+    const { nodeId, sessionId } = caller;
+    const id = supervisorOf(caller);
+    const { username } = await this.#find(nodeId, id);
+    const self = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
+    if (!self) throw invalidInput('current', 'is wrong, or was wrong too often');
+    return this.setPassword(nodeId, OPERATOR, id, password);
+  }
+
+  /** Revokes all sessions of the supervisor who calls. */
+  async endOwnSessions(caller: Principal): Promise<SupervisorRow> {
+    return this.revokeSessions(caller.nodeId, OPERATOR, supervisorOf(caller));
+  }
+
+  /** Ends a supervisor's lockout by deleting its failed logins. */
+  async unlock(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
+    const row = await this.#find(nodeId, id);
+    await this.#refuse(nodeId, by, 'unlock', [row.role]);
+    await this.#deps.locks.unlock(nodeId, row.username);
+    return row;
+  }
+
+  /** Runs a change while the supervisor's row is locked, and revokes its sessions. */
+  async #change({ nodeId, by, id, change, set }: Change): Promise<SupervisorRow> {
+    const { changes, sessions } = this.#deps;
+    return changes.commit(async (ended) => {
+      const locked = await this.#lock(nodeId, id);
+      const before = locked.find((row) => row.id === id.toLowerCase());
+      if (!before) throw notFound();
+      await this.#refuse(nodeId, by, change, [before.role, set.role ?? before.role]);
+      const refusal = lastAdminRefusal({ ...before, ...set }, locked);
+      if (refusal) throw refusal;
+      await sessions.end(nodeId, { supervisorId: before.id }, ended);
+      return change === 'revoke_sessions' ? before : this.#update(nodeId, before.id, set);
+    });
+  }
+
+  /**
+   * Locks and returns the supervisor and all active admins of the tenant, in the order of their ids. Two admins who
+   * disable each other then run one after the other, instead of both seeing the other one active.
+   */
+  async #lock(nodeId: string, id: string): Promise<SupervisorRow[]> {
+    if (!isUuid(id)) throw notFound();
+    return this.#deps.db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('supervisors')
+        .select(SUPERVISOR_COLUMNS)
+        .where((eb) =>
+          eb.or([eb('id', '=', id.toLowerCase()), eb.and([eb('role', '=', 'admin'), eb('status', '=', 'active')])]),
+        )
+        .orderBy('id')
+        .forUpdate(),
+    );
+  }
+
+  async #find(nodeId: string, id: string): Promise<SupervisorRow> {
+    if (!isUuid(id)) throw notFound();
+    const [row] = await this.#deps.db
+      .forNode(nodeId)
+      .run((k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS).where('id', '=', id.toLowerCase()));
+    if (!row) throw notFound();
+    return row;
+  }
+
+  /**
+   * Applies the rules of administration; `roles` are those that the supervisor has or will have.
+   * @throws Refusal when they forbid the change.
+   */
+  #refuse(nodeId: string, by: Administrator, change: AdministrativeChange, roles: readonly string[]): Promise<void> {
+    return refuseAdministration(this.#deps.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
+  }
+
+  async #update(nodeId: string, id: string, set: Change['set']): Promise<SupervisorRow> {
+    const updated_at = new Date(this.#deps.nowMs()).toISOString();
+    const [row] = await this.#deps.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('supervisors')
+        .set({ ...set, updated_at })
+        .where('id', '=', id)
+        .returning(SUPERVISOR_COLUMNS),
+    );
+    if (!row) throw notFound();
+    return row;
+  }
+}

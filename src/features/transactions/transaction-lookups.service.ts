@@ -1,0 +1,197 @@
+import type { Selectable } from 'kysely';
+import { Counter } from 'prom-client';
+import { backoffMs, pause } from '../../lib/backoff.ts';
+import type { Log } from '../../lib/log.ts';
+import { WorkLoop } from '../../lib/work-loop.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { textArray } from '../../platform/database/row-sets.ts';
+import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import type { Tables } from '../../tables/tables.ts';
+import type { NewTransaction } from './notification.input.ts';
+import type { TransactionOwner } from './transaction-owner.service.ts';
+
+type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
+
+/**
+ * A claim of due lookups: at most `limit` of those due at `nowMs`. No other process may claim them before `untilMs`
+ * (both in ms since 1970).
+ */
+interface Claim {
+  limit: number;
+  nowMs: number;
+  untilMs: number;
+}
+
+/**
+ * Stores the pending lookups: ids that have parked notifications but no registration. Each method runs one statement
+ * unless it says otherwise.
+ */
+export class LookupStore {
+  readonly #database: UnscopedDatabase<Tables>;
+
+  constructor(db: Db) {
+    this.#database = db.unscoped('the node of unregistered ids is unknown');
+  }
+
+  /** Adds lookups for ids, in the transaction that parks their notifications. */
+  async add(ids: Iterable<string>): Promise<void> {
+    const waiting = [...ids];
+    if (waiting.length === 0) return;
+    await this.#database.raw(
+      (sql) => sql`
+        insert into transaction_lookups (id) select id from unnest(${textArray(waiting)}::text[]) as w (id)
+        on conflict do nothing`,
+    );
+  }
+
+  /** Removes the lookups of ids that are registered now. */
+  async remove(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await this.#database.raw((sql) => sql`delete from transaction_lookups where id = any (${textArray(ids)}::text[])`);
+  }
+
+  /** Claims the due lookups that have been due longest, new ones first, and counts an attempt for each. */
+  claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
+    // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the limit.
+    return this.#database.raw(
+      (sql) => sql<DueLookup>`
+        with due as materialized (select id from transaction_lookups where due_at <= ${iso(nowMs)}
+          order by due_at limit ${limit} for update skip locked)
+        update transaction_lookups l set attempts = l.attempts + 1, due_at = ${iso(untilMs)}
+        from due where l.id = due.id returning l.id, l.attempts`,
+    );
+  }
+
+  /** Makes a lookup due at `untilMs` (ms since 1970), and not before. */
+  async postpone(id: string, untilMs: number): Promise<void> {
+    await this.#database.run((k) =>
+      k
+        .updateTable('transaction_lookups')
+        .set({ due_at: iso(untilMs) })
+        .where('id', '=', id),
+    );
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Returns the pause, in ms, before the next lookup of an id after so many attempts: 1 s, doubling up to 1 h. */
+export function lookupBackoffMs(attempts: number): number {
+  return backoffMs(attempts, { minMs: 1_000, maxMs: 3_600_000 });
+}
+
+interface LookupsDependencies {
+  db: Db;
+  log: Log;
+  nowMs(): number;
+  transactions: { registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> };
+  owner: Pick<TransactionOwner, 'find'>;
+  /** The timeout of one lookup, in ms. */
+  timeoutMs: number;
+}
+
+/** The outcome of a lookup. */
+type Outcome = 'registered' | 'unknown' | 'failed';
+
+/** The number of lookups that one process may have in progress. */
+export const LOOKUPS_AT_ONCE = 8;
+/** The interval between polls for due lookups, in ms. An id registered by the topic in the meantime needs no lookup. */
+const POLL_MS = 1_000;
+/**
+ * The time, in ms, beyond the owner's timeout after which another process may claim a lookup, in case this one has
+ * died.
+ */
+const LEASE_MS = 10_000;
+
+/**
+ * Looks up ids with parked notifications at the owner (the service that owns transactions), and registers what it
+ * finds. The queue is a table: it survives restarts, and only one process at a time looks up an id. The pause after an
+ * unsuccessful lookup grows for each id. While the owner fails, the process also pauses between lookups.
+ */
+export class TransactionLookups extends WorkLoop {
+  /** The counter of lookups by outcome; to be registered with the metrics of the process. */
+  readonly outcomes = new Counter({
+    name: 'portcullis_transaction_lookups_total',
+    help: 'Lookups of transactions at their owner, by outcome.',
+    labelNames: ['outcome'],
+    registers: [],
+  });
+  readonly #deps: LookupsDependencies;
+  readonly #store: LookupStore;
+  readonly #underWay = new Set<Promise<void>>();
+  /** The number of consecutive failures, over all ids. */
+  #failures = 0;
+
+  constructor(deps: LookupsDependencies) {
+    super({
+      iterate: async (signal) => {
+        if (this.#failures > 0) await pause(backoffMs(this.#failures), signal);
+        return this.iterate(signal);
+      },
+      onFailure: (error) => deps.log.warn({ err: error }, 'transaction lookups paused; database unavailable'),
+      pollMs: POLL_MS,
+    });
+    this.#deps = deps;
+    this.#store = new LookupStore(deps.db);
+  }
+
+  /** Stops and aborts the lookups in progress; other processes may repeat them at once. */
+  override async stop(): Promise<void> {
+    await super.stop();
+    await this.settled();
+  }
+
+  /**
+   * Starts as many due lookups as permitted and waits until another one may start. Returns whether any was due.
+   * `signal` aborts the started lookups.
+   * @throws what the database throws.
+   */
+  async iterate(signal: AbortSignal): Promise<boolean> {
+    const nowMs = this.#deps.nowMs();
+    const untilMs = nowMs + this.#deps.timeoutMs + LEASE_MS;
+    const due = await this.#store.claim({ limit: LOOKUPS_AT_ONCE - this.#underWay.size, nowMs, untilMs });
+    for (const lookup of due) {
+      const asking: Promise<void> = this.#lookUp(lookup, signal).finally(() => this.#underWay.delete(asking));
+      this.#underWay.add(asking);
+    }
+    if (this.#underWay.size >= LOOKUPS_AT_ONCE) await Promise.race(this.#underWay);
+    return due.length > 0;
+  }
+
+  /** Resolves when all lookups in progress have an outcome. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  /** Looks up one id. Never rejects: if its outcome cannot be stored, the claim on the id expires. */
+  async #lookUp({ id, attempts }: DueLookup, signal: AbortSignal): Promise<void> {
+    const { log, nowMs } = this.#deps;
+    try {
+      const outcome = await this.#ask(id, signal);
+      if (outcome === 'unknown') await this.#store.postpone(id, nowMs() + lookupBackoffMs(attempts));
+      this.#failures = 0;
+      this.outcomes.inc({ outcome });
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#failures += 1;
+        this.outcomes.inc({ outcome: 'failed' satisfies Outcome });
+        if (this.#failures === 1) {
+          log.warn({ err: error, transaction_id: id }, 'could not look up a transaction at its owner');
+        }
+      }
+      const untilMs = signal.aborted ? nowMs() : nowMs() + lookupBackoffMs(attempts);
+      await this.#store.postpone(id, untilMs).catch(() => undefined);
+    }
+  }
+
+  async #ask(id: string, signal: AbortSignal): Promise<Outcome> {
+    const { owner, transactions, log } = this.#deps;
+    const found = await owner.find(id, signal);
+    if (!found) return 'unknown';
+    const { moved } = await transactions.registerByOwner(found);
+    if (moved) log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
+    return 'registered';
+  }
+}

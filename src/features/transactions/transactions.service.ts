@@ -1,0 +1,293 @@
+import { Counter } from 'prom-client';
+import type { Db } from '../../platform/database/database.ts';
+import { notFound, Refusal } from '../../platform/errors.ts';
+import { settleAssets } from './asset-settlement.service.ts';
+import {
+  compareKeys,
+  emptyState,
+  hasConflict,
+  joinNotification,
+  orderKeyOf,
+  type TransactionState,
+} from './join.rules.ts';
+import { type Delivery, type NewTransaction, type ParsedDelivery, parseDelivery } from './notification.input.ts';
+import { LookupStore } from './transaction-lookups.service.ts';
+import {
+  type RegisteredTransaction,
+  registeredOfRow,
+  snapshotOf,
+  type TransactionRow,
+  type TransactionSnapshot,
+} from './transaction-view.rules.ts';
+import { appendEvents, type NewEvent, type RegistrationRow, TransactionStore } from './transactions.store.ts';
+import {
+  collectionsOf,
+  otherTopic,
+  TRANSACTION_COLLECTIONS,
+  type TransactionTopic,
+  topicOf,
+  typeFlagged,
+} from './type-codes.rules.ts';
+
+interface TransactionsDependencies {
+  db: Db;
+  /** Called after a commit; `seq` is the last sequence number in the tenant's event log. */
+  wake(nodeId: string, seq: bigint): void;
+  /** Called when a transaction has both Done and Error, which an operator must resolve. */
+  conflicted?(transactionId: string): void;
+  /** Whether `registerByMutation` accepts ids that the owner has not registered; true by default. */
+  registersByMutation?: boolean;
+}
+
+const REGISTRATION_OFF = {
+  permission: 'transactions:write',
+  message: 'registration by mutation is off: the owner of the transaction must register it first',
+};
+const ID_TAKEN = { taken: 'duplicate_id', message: 'the id is already registered' } as const;
+
+/**
+ * Maintains the mirror, the local copy of transactions: applies notifications to registered transactions and parks
+ * notifications of unknown ids.
+ */
+export class Transactions {
+  /**
+   * The counter of applied notifications with a type that their collection does not know; to be registered with the
+   * metrics of the process.
+   */
+  readonly flagged = new Counter<'collection'>({
+    name: 'portcullis_transactions_flagged_total',
+    help: 'Applied notifications whose type is unknown in their collection.',
+    labelNames: ['collection'],
+    registers: [],
+  });
+  readonly #deps: TransactionsDependencies;
+  readonly #store: TransactionStore;
+  readonly #lookups: LookupStore;
+
+  constructor(deps: TransactionsDependencies) {
+    this.#deps = deps;
+    for (const collection of TRANSACTION_COLLECTIONS) this.flagged.inc({ collection }, 0);
+    this.#store = new TransactionStore(deps.db);
+    this.#lookups = new LookupStore(deps.db);
+  }
+
+  /**
+   * Applies a batch of one topic's notifications in one database transaction. Repeats change nothing, and a batch that
+   * fails leaves no trace.
+   * @throws PoisonError when a message is not a notification.
+   */
+  async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
+    const all = deliveries.map(parseDelivery);
+    // The consumer group of the other topic applies these; leaving them out here avoids waiting for its locks.
+    const others = await this.#store.settledIn(
+      collectionsOf(otherTopic(topic)),
+      all.map(({ notification }) => notification.id),
+    );
+    const parsed = all.filter(({ notification }) => !others.has(notification.id));
+    if (parsed.length === 0) return;
+    const ids = [...new Set(parsed.map(({ notification }) => notification.id))];
+    await this.#committing(async () => {
+      await this.#store.lockIds(ids);
+      const known = await this.#store.load(ids);
+      const applicable: ParsedDelivery[] = [];
+      const parked: ParsedDelivery[] = [];
+      for (const delivery of parsed) {
+        const transaction = known.get(delivery.notification.id);
+        if (transaction && isOfTopic(transaction, topic)) applicable.push(delivery);
+        else if (isToBeParked(delivery, transaction)) parked.push(delivery);
+      }
+      await this.#store.park(parked.map((delivery) => ({ ...delivery, id: delivery.notification.id })));
+      await this.#lookups.add(ids.filter((id) => !known.has(id)));
+      const provisional = known.values().filter((found) => found.isProvisional && isOfTopic(found, topic));
+      return this.#apply(known, [...applicable, ...(await this.#takeParked([...provisional]))]);
+    });
+  }
+
+  /**
+   * Registers a transaction for its tenant and applies its parked notifications. Repeating a registration returns
+   * `registered`; `duplicate` means that the id exists with another tenant, collection or type.
+   */
+  async register(transaction: NewTransaction): Promise<'registered' | 'duplicate'> {
+    let outcome: 'registered' | 'duplicate' = 'registered';
+    await this.#committing(async () => {
+      await this.#store.lockIds([transaction.id]);
+      const existing = (await this.#store.load([transaction.id])).get(transaction.id);
+      if (!existing) return this.#insert([transaction], 'mutation');
+      outcome = isSame(existing, transaction) ? 'registered' : 'duplicate';
+      return new Map();
+    });
+    return outcome;
+  }
+
+  /**
+   * Registers a transaction for a caller with an access token of the tenant, and returns its current state.
+   * @throws Refusal `duplicate` when the id exists with another tenant, collection or type; `forbidden` when
+   * registration by mutation is off and the id is not registered; `not_found` when the owner moves it to another tenant
+   * meanwhile.
+   */
+  async registerByMutation(transaction: NewTransaction): Promise<TransactionSnapshot> {
+    const { registersByMutation = true } = this.#deps;
+    if (registersByMutation && (await this.register(transaction)) === 'duplicate')
+      throw new Refusal('duplicate', ID_TAKEN);
+    const found = (await this.#store.load([transaction.id])).get(transaction.id);
+    if (!registersByMutation) {
+      if (!found) throw new Refusal('forbidden', REGISTRATION_OFF);
+      if (!isSame(found, transaction)) throw new Refusal('duplicate', ID_TAKEN);
+    }
+    if (found?.nodeId !== transaction.nodeId) throw notFound();
+    return snapshotOf(found.id, found.state);
+  }
+
+  /**
+   * Registers a transaction as the owner states it, which outranks a registration by mutation: the row moves to the
+   * owner's tenant, and the events under the old tenant are removed. Returns whether the row moved to another tenant.
+   */
+  async registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> {
+    const moved = await this.registerAllByOwner([transaction]);
+    return { moved: moved.length > 0 };
+  }
+
+  /**
+   * Does the same as `registerByOwner` for a batch. New ids are inserted in one transaction; each registration by
+   * mutation is replaced in a separate transaction, since it writes to the event logs of two tenants. The first
+   * registration of an id counts. Returns the ids whose rows moved.
+   */
+  async registerAllByOwner(transactions: readonly NewTransaction[]): Promise<string[]> {
+    const byId = new Map(transactions.toReversed().map((transaction) => [transaction.id, transaction]));
+    const ids = [...byId.keys()];
+    let registered: TransactionRow[] = [];
+    await this.#committing(async () => {
+      await this.#store.lockIds(ids);
+      registered = await this.#store.rows(ids);
+      const known = new Set(registered.map(({ id }) => id));
+      return this.#insert(
+        [...byId.values()].filter(({ id }) => !known.has(id)),
+        'topic',
+      );
+    });
+    const moved: string[] = [];
+    for (const { id, registered_by } of registered) {
+      const transaction = byId.get(id);
+      if (transaction && registered_by !== 'topic' && (await this.#outrank(transaction))) moved.push(id);
+    }
+    return moved;
+  }
+
+  /** Replaces a registration by mutation with the owner's. Returns whether the row moved to another tenant. */
+  async #outrank(transaction: NewTransaction): Promise<boolean> {
+    let moved = false;
+    await this.#committing(async () => {
+      await this.#store.lockIds([transaction.id]);
+      const [row] = await this.#store.rows([transaction.id]);
+      if (!row || row.registered_by === 'topic') return new Map();
+      moved = row.node_id !== transaction.nodeId;
+      return this.#takeOver(row, transaction);
+    });
+    return moved;
+  }
+
+  async #insert(transactions: readonly NewTransaction[], by: 'mutation' | 'topic'): Promise<Map<string, bigint>> {
+    if (transactions.length === 0) return new Map();
+    await this.#store.register(transactions.map((transaction) => registrationRow(transaction, by, transaction.type)));
+    await this.#lookups.remove(transactions.map(({ id }) => id));
+    const known = transactions.map(({ id, nodeId, collection, type, assetId }): RegisteredTransaction => {
+      const state = emptyState({ collection, registeredType: type });
+      return { id, nodeId, assetId, isProvisional: by === 'mutation', state };
+    });
+    return this.#apply(new Map(known.map((one) => [one.id, one])), await this.#takeParked(known));
+  }
+
+  /** Replaces a registration. An event informs the subscribers of the new tenant of the transaction's present state. */
+  async #takeOver(row: TransactionRow, transaction: NewTransaction): Promise<Map<string, bigint>> {
+    const { id, nodeId, collection, assetId } = transaction;
+    const before = registeredOfRow(row);
+    const type = before.state.status === null ? transaction.type : before.state.type;
+    const state: TransactionState = { ...before.state, collection, registeredType: transaction.type, type };
+    const isNews = before.nodeId !== nodeId || before.state.collection !== collection;
+    if (before.nodeId !== nodeId) await this.#store.removeEvents(id);
+    await this.#store.register([registrationRow(transaction, 'topic', type)]);
+    await settleAssets(this.#deps.db, [before.assetId, assetId]);
+    const known: RegisteredTransaction = { id, nodeId, assetId, isProvisional: false, state };
+    const news = isNews ? eventsOf(known, null, { correlationId: '' }) : [];
+    return this.#apply(new Map([[id, known]]), await this.#takeParked([known]), news);
+  }
+
+  async #apply(
+    known: ReadonlyMap<string, RegisteredTransaction>,
+    deliveries: readonly ParsedDelivery[],
+    earlier: readonly NewEvent[] = [],
+  ): Promise<Map<string, bigint>> {
+    const events = [...earlier];
+    const changed = new Set<RegisteredTransaction>();
+    for (const { notification, correlationId, traceparent } of deliveries) {
+      const transaction = known.get(notification.id);
+      if (!transaction) continue;
+      const joined = joinNotification(transaction.state, notification);
+      if (!joined.changed) continue;
+      if (hasConflict(joined.state) && !hasConflict(transaction.state)) this.#deps.conflicted?.(transaction.id);
+      const { collection } = joined.state;
+      if (typeFlagged(collection, notification.type)) this.flagged.inc({ collection });
+      transaction.state = joined.state;
+      changed.add(transaction);
+      if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, { correlationId, traceparent }));
+    }
+    await this.#store.save([...changed]);
+    await settleAssets(
+      this.#deps.db,
+      [...changed].map(({ assetId }) => assetId),
+    );
+    return appendEvents(this.#deps.db, events);
+  }
+
+  /**
+   * Removes and returns parked notifications by order key, lowest first. Their arrival order is unknown; in this order
+   * each one that changes the visible state makes an event.
+   */
+  async #takeParked(transactions: readonly RegisteredTransaction[]): Promise<ParsedDelivery[]> {
+    const parked = (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);
+    const keyed = parked.map((delivery) => ({ delivery, key: orderKeyOf(delivery.notification) }));
+    return keyed.toSorted((a, b) => compareKeys(a.key, b.key)).map(({ delivery }) => delivery);
+  }
+
+  /**
+   * Runs `work` in a transaction, and after the commit wakes the subscribers of the tenants whose event log has grown.
+   */
+  async #committing(work: () => Promise<Map<string, bigint>>): Promise<void> {
+    const grown = await this.#deps.db.transaction(work);
+    for (const [nodeId, seq] of grown) this.#deps.wake(nodeId, seq);
+  }
+}
+
+function registrationRow(of: NewTransaction, by: 'mutation' | 'topic', type: number): RegistrationRow {
+  const { id, nodeId, collection, assetId } = of;
+  const registered = { registered_type: of.type, registered_by: by, asset_id: assetId };
+  return { id, node_id: nodeId, collection, type, ...registered };
+}
+
+function eventsOf(
+  known: RegisteredTransaction,
+  previousStatus: NewEvent['previousStatus'],
+  cause: Pick<NewEvent, 'correlationId' | 'traceparent'>,
+): NewEvent[] {
+  const { id, nodeId, state } = known;
+  if (state.status === null) return [];
+  const transaction = snapshotOf(id, state);
+  return [{ nodeId, transactionId: id, status: state.status, previousStatus, ...cause, transaction }];
+}
+
+function isSame(known: RegisteredTransaction, { nodeId, collection, type }: NewTransaction): boolean {
+  const { state } = known;
+  return known.nodeId === nodeId && state.collection === collection && state.registeredType === type;
+}
+
+function isOfTopic({ state }: RegisteredTransaction, topic: TransactionTopic): boolean {
+  return topicOf(state.collection) === topic;
+}
+
+/**
+ * Checks whether a notification that is not applied here must be parked: when its id is unknown, or when its
+ * registration by mutation can still change and the notification would change the state.
+ */
+function isToBeParked({ notification }: ParsedDelivery, known: RegisteredTransaction | undefined): boolean {
+  return !known || (known.isProvisional && joinNotification(known.state, notification).changed);
+}
