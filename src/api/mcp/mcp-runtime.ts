@@ -15,10 +15,10 @@ import { sendBody } from '../../gateway/exchange/responses.ts';
 import type { Log } from '../../lib/log.ts';
 import { VERSION } from '../../platform/health.ts';
 import { membersOfWideObject } from '../shared/nested-values.ts';
+import type { FeatureServices } from '../shared/services.ts';
 import {
   type AgentIdentity,
   failureOf,
-  type McpServices,
   printableName,
   requireScope,
   type Tool,
@@ -88,7 +88,7 @@ function failed(fault: ToolFailure): CallToolResult {
 
 /** The dependencies of the MCP runtime. */
 export interface McpRuntimeDependencies {
-  services: McpServices;
+  services: FeatureServices;
   /** The most that a call may cost, as an operation of GraphQL. */
   maxCost: number;
   outcomes: Counter<'outcome'>;

@@ -9,8 +9,8 @@ declare module '../../api/graphql/kit/builder.ts' {
   }
 }
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     accountPages: AccountPages;
   }
 }

@@ -2,13 +2,7 @@ import { z } from 'zod';
 import { instant, listPage, pageArguments, pageOutput, uuid } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool } from '../../api/mcp/kit/tool.ts';
 import { objectInput, searchInput, textInput, uuidInput } from '../../lib/input.ts';
-import { type AccountPages, accountView } from './accounts.service.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    accountPages: AccountPages;
-  }
-}
+import { accountView } from './accounts.service.ts';
 
 const account = z.strictObject({
   id: uuid(),

@@ -2,8 +2,8 @@ import { type Builder, connectionOf, implement, needs } from '../../api/graphql/
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import type { AssetRow, Assets } from './assets.service.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     assets: Assets;
   }
 }

@@ -7,8 +7,8 @@ import { textInput, wholeNumberInput } from '../../lib/input.ts';
 import { pgFromInstant } from '../../lib/instants.ts';
 import type { AuditPages } from './audit-records.service.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     auditPages: AuditPages;
   }
 }

@@ -8,8 +8,8 @@ import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts'
 import { clientInput, GRANT_TYPES, rotationInput } from './client.input.ts';
 import type { ClientAdministration, ClientWithSecret } from './client-administration.service.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     clientPages: InstanceType<typeof ClientPages>;
     clientAdministration: ClientAdministration;
   }

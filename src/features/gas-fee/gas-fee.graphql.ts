@@ -2,8 +2,8 @@ import { type Builder, implement } from '../../api/graphql/kit/builder.ts';
 import type { GasPrices } from './fee-history.rules.ts';
 import { type GasFees, gasFeeView } from './gas-fee.service.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     gasFees: GasFees;
   }
 }

@@ -1,13 +1,7 @@
 import { z } from 'zod';
 import { instant, uuid } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool } from '../../api/mcp/kit/tool.ts';
-import { type GasFees, gasFeeView } from './gas-fee.service.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    gasFees: GasFees;
-  }
-}
+import { gasFeeView } from './gas-fee.service.ts';
 
 const wei = () => z.string();
 

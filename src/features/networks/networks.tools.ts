@@ -3,16 +3,8 @@ import { listPage, pageArguments, pageOutput, uuid } from '../../api/mcp/kit/lis
 import { defineTool, found, requireScope, type ToolCall } from '../../api/mcp/kit/tool.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
-import type { WalletPages } from '../wallets/wallets.service.ts';
 import { wallet, walletView } from '../wallets/wallets.tools.ts';
-import type { NetworkRow, Networks } from './networks.service.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    networks: Networks;
-    walletPages: WalletPages;
-  }
-}
+import type { NetworkRow } from './networks.service.ts';
 
 const network = z.strictObject({
   id: uuid(),

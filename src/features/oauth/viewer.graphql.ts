@@ -4,8 +4,8 @@ import type { Supervisors } from '../../access/supervisors/supervisors.service.t
 import { type Builder, implement } from '../../api/graphql/kit/builder.ts';
 import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     directory: AccessDirectory;
     supervisors: Supervisors;
   }

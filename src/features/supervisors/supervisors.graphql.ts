@@ -10,8 +10,8 @@ import { connectionResolver } from '../../api/graphql/kit/pages.ts';
 import { currentPasswordInput, passwordInput, roleInput, supervisorInput } from './supervisor.input.ts';
 import type { SupervisorAdministration } from './supervisor-administration.service.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     supervisorPages: InstanceType<typeof SupervisorPages>;
     supervisorAdministration: SupervisorAdministration;
     locks: LoginLocks;

@@ -20,8 +20,8 @@ import { COUNTED_AT_MOST, type TransactionPages, type TransactionStat } from './
 import type { Transactions } from './transactions.service.ts';
 import { TRANSACTION_COLLECTIONS } from './type-codes.rules.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     transactions: Transactions;
     transactionPages: TransactionPages;
   }

@@ -5,7 +5,7 @@ import { objectInput, readAs } from '../../lib/input.ts';
 import { isoFromPg, parseInstant } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
 import { transactionIdInput } from './notification.input.ts';
-import type { TransactionEventRow, TransactionPages } from './transaction-pages.service.ts';
+import type { TransactionEventRow } from './transaction-pages.service.ts';
 import { type TransactionView, viewOfLogged } from './transaction-view.rules.ts';
 import {
   isTransactionCollection,
@@ -16,12 +16,6 @@ import {
   typeFlagged,
   typeName,
 } from './type-codes.rules.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    transactionPages: TransactionPages;
-  }
-}
 
 const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
 

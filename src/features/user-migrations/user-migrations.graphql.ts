@@ -25,8 +25,8 @@ declare module '../../api/graphql/kit/builder.ts' {
   }
 }
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     migrationFiles: MigrationFiles;
     migrationPages: MigrationPages;
     migrationProgress: ProgressFeeds;

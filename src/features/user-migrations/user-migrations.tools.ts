@@ -15,16 +15,8 @@ import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
 import { invalidInput } from '../../platform/errors.ts';
 import { bulkRows, migrateUsersInput } from './migration.input.ts';
-import type { MigrationPages, MigrationRowRow } from './migration-pages.service.ts';
+import type { MigrationRowRow } from './migration-pages.service.ts';
 import type { MigrationTableRow } from './migrations.store.ts';
-import type { UserMigrations } from './user-migrations.service.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    migrationPages: MigrationPages;
-    userMigrations: UserMigrations;
-  }
-}
 
 publishedSchemas.set(bulkRows, () => ({ items: objectSchema(bulkRows.out.element, 'input') as Schema }));
 

@@ -13,8 +13,8 @@ declare module '../../api/graphql/kit/builder.ts' {
   }
 }
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     userPages: UserPages;
     userErasure: UserErasure;
   }

@@ -4,13 +4,7 @@ import { defineTool } from '../../api/mcp/kit/tool.ts';
 import { objectInput, searchInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import type { UserRow } from './users.rules.ts';
-import { userView as restView, type UserPages } from './users.service.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    userPages: UserPages;
-  }
-}
+import { userView as restView } from './users.service.ts';
 
 const user = z.strictObject({
   id: uuid(),

@@ -27,8 +27,8 @@ import {
   type WalletRuleVersionRow,
 } from './wallet-rules.service.ts';
 
-declare module '../../api/graphql/kit/graphql-context.ts' {
-  interface GraphqlServices {
+declare module '../../api/shared/services.ts' {
+  interface FeatureServices {
     walletRules: WalletRules;
     walletRulePages: WalletRulePages;
     walletRulePreviews: WalletRulePreviews;

@@ -6,18 +6,10 @@ import { defineTool, found, invalidArguments, ToolError } from '../../api/mcp/ki
 import { objectInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { OPERATORS, RULE_STATUSES, RULE_TYPES } from '../../tables/wallet-rule-content.ts';
-import { previewMembers, priceOfWalletPreview, type WalletRulePreviews } from './preview.service.ts';
+import { previewMembers, priceOfWalletPreview } from './preview.service.ts';
 import { rulesOfTenant, versionsOfRule } from './rule-lists.service.ts';
 import { MAX_INT32, ruleLogicTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
-import type { WalletRulePages, WalletRuleRow, WalletRules, WalletRuleVersionRow } from './wallet-rules.service.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    walletRules: WalletRules;
-    walletRulePages: WalletRulePages;
-    walletRulePreviews: WalletRulePreviews;
-  }
-}
+import type { WalletRuleRow, WalletRuleVersionRow } from './wallet-rules.service.ts';
 
 /**
  * The JSON Schema of a condition tree. It does not refer to itself, because not every host of a model resolves `$ref`.

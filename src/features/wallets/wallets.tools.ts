@@ -3,13 +3,7 @@ import { instant, listPage, pageArguments, pageOutput, uuid } from '../../api/mc
 import { defineTool, type ToolCaller } from '../../api/mcp/kit/tool.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
-import type { WalletPages, WalletRow } from './wallets.service.ts';
-
-declare module '../../api/mcp/kit/tool.ts' {
-  interface McpServices {
-    walletPages: WalletPages;
-  }
-}
+import type { WalletRow } from './wallets.service.ts';
 
 /** A wallet, as tools return it. */
 export const wallet = z.strictObject({

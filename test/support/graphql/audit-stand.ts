@@ -3,8 +3,8 @@ import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { Principal } from '../../../src/access/identity/principal.ts';
-import type { GraphqlServices } from '../../../src/api/graphql/kit/graphql-context.ts';
 import { createGraphqlRuntime } from '../../../src/api/graphql/runtime.ts';
+import type { FeatureServices } from '../../../src/api/shared/services.ts';
 import { AuditChain, type UnchainedRecord } from '../../../src/audit/audit-chain.ts';
 import { type AuditRecord, jsonOf } from '../../../src/audit/audit-record.ts';
 import { AuditLog } from '../../../src/gateway/exchange/audit.ts';
@@ -80,7 +80,7 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()) {
     services: {
       migrationProgress: { stop: () => undefined },
       watch: { watch: () => () => undefined },
-    } as unknown as GraphqlServices,
+    } as unknown as FeatureServices,
     judge: async () => principal,
     recheck: async () => undefined,
     watch: ENDLESS,

@@ -10,9 +10,9 @@ import type { Principal } from '../../../src/access/identity/principal.ts';
 import { AccessDirectory, DenyList } from '../../../src/access/revocation/access-directory.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
 import { createGraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
-import type { GraphqlServices } from '../../../src/api/graphql/kit/graphql-context.ts';
 import type { GraphqlDependencies } from '../../../src/api/graphql/runtime.ts';
 import type { OperationRecord } from '../../../src/api/graphql/sockets/socket-operations.ts';
+import type { FeatureServices } from '../../../src/api/shared/services.ts';
 import { buildAdministration } from '../../../src/app/access.ts';
 import { buildDomain } from '../../../src/app/features.ts';
 import { buildSchema } from '../../../src/app/graphql-schema.ts';
@@ -67,7 +67,7 @@ interface TokenOptions {
 
 /** What a test puts in the place of parts of the server, and of its services. */
 interface StandDeps extends Partial<Omit<GraphqlDependencies, 'services'>> {
-  services?: Partial<GraphqlServices>;
+  services?: Partial<FeatureServices>;
 }
 
 /** Starts one on a database that it disposes of; `deps` replaces parts of the server. */
@@ -128,7 +128,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
     onError: () => undefined,
   });
   const { transactions } = domain;
-  const services: GraphqlServices = {
+  const services: FeatureServices = {
     ...domain,
     ...administration,
     directory: new AccessDirectory({

@@ -8,8 +8,9 @@ import {
 } from '../../../idempotency/idempotent-responses.ts';
 import { limitedJson } from '../../../lib/json-slices.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
+import type { FeatureServices } from '../../shared/services.ts';
 import { traitsOf } from '../kit/field-traits.ts';
-import { callerOf, type GraphqlContext, type GraphqlServices } from '../kit/graphql-context.ts';
+import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
 import { badRequest, rootFieldsOf } from './documents.ts';
 import { MAX_RESULT_BYTES, type MaskedResult, pageTooLarge } from './error-masking.ts';
@@ -27,7 +28,7 @@ interface Arrival extends OperationRequest, GraphqlContext {
  */
 class StoppedError extends Error {}
 
-const UNREACHABLE = new Proxy({} as GraphqlServices, {
+const UNREACHABLE = new Proxy({} as FeatureServices, {
   get() {
     throw new StoppedError();
   },

@@ -1,16 +1,6 @@
 import { type Administrator, administratorOf } from '../../../access/administration/administration.ts';
 import type { Caller, Principal } from '../../../access/identity/principal.ts';
-import type { EventStreams } from '../../../events/streams/event-streams.ts';
-import type { IdempotentResponses } from '../../../idempotency/idempotent-responses.ts';
-import type { PageCursors } from '../../../lib/keyset.ts';
-
-/** The services that fields call. Each noun adds its own. */
-export interface GraphqlServices {
-  idempotentResponses: IdempotentResponses;
-  streams: EventStreams;
-  /** Signs and verifies the cursors of pages. */
-  cursors: PageCursors;
-}
+import type { FeatureServices } from '../../shared/services.ts';
 
 /** The caller of an operation, on which only that operation's own result may depend. */
 interface OperationCaller extends Principal, Caller {
@@ -35,7 +25,7 @@ export interface GraphqlContext {
   principal: SharedPrincipal;
   /** Undefined in the context of an event. */
   caller: OperationCaller | undefined;
-  services: GraphqlServices;
+  services: FeatureServices;
   /**
    * What fields share, such as loaders, by what creates it. Not in a weak map by context: V8's young collections take
    * its values for live.

@@ -2,8 +2,9 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { isUuid } from '../../../lib/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageRequest } from '../../../lib/keyset.ts';
 import { type NestedList, NO_ROWS, type PagedList } from '../../../platform/database/keyset-list.ts';
+import type { FeatureServices } from '../../shared/services.ts';
 import { withoutNulls } from './camel-input.ts';
-import type { GraphqlContext, GraphqlServices } from './graphql-context.ts';
+import type { GraphqlContext } from './graphql-context.ts';
 import { badInputError } from './graphql-errors.ts';
 import { loaderPerField, loaderPerOperation } from './loaders.ts';
 
@@ -48,7 +49,7 @@ interface FilteredArgs<Filter> extends ConnectionArgs {
  */
 export function connectionResolver<Filter, Row, Args extends ConnectionArgs = FilteredArgs<Filter>>(
   name: string,
-  listOf: (services: GraphqlServices) => PagedList<Row, Filter>,
+  listOf: (services: FeatureServices) => PagedList<Row, Filter>,
   filterOf: (args: Args, info: GraphQLResolveInfo) => Filter = ({ filter }: FilteredArgs<Filter>) =>
     withoutNulls<object>(filter) as Filter,
 ) {
@@ -67,7 +68,7 @@ export function connectionResolver<Filter, Row, Args extends ConnectionArgs = Fi
  * Returns the resolver of a connection that belongs to an object, such as the wallets of an account. The pages of all
  * objects at the same place in an operation are read together, and so are all totals of the operation.
  */
-export function ownedConnectionResolver<Row>(name: string, listsOf: (services: GraphqlServices) => NestedList<Row>) {
+export function ownedConnectionResolver<Row>(name: string, listsOf: (services: FeatureServices) => NestedList<Row>) {
   const totals = loaderPerOperation<number>(async (ownerIds, { services, principal }) => {
     const counted = await listsOf(services).counts(principal.nodeId, ownerIds);
     return ownerIds.map((ownerId) => counted.get(ownerId) ?? 0);
@@ -166,7 +167,7 @@ class Edge<Row> {
  * Returns the resolver of one row by its UUID; it gives null for an id that is malformed, unknown or of another tenant.
  */
 export function rowResolver<Row>(
-  find: (services: GraphqlServices, nodeId: string, id: string) => Promise<Row | undefined>,
+  find: (services: FeatureServices, nodeId: string, id: string) => Promise<Row | undefined>,
 ) {
   return async (_root: unknown, { id }: { id: string }, { services, principal }: GraphqlContext) =>
     isUuid(id) ? ((await find(services, principal.nodeId, id.toLowerCase())) ?? null) : null;

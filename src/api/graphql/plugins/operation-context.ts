@@ -1,12 +1,13 @@
 import type { Plugin } from '@envelop/core';
 import type { Principal } from '../../../access/identity/principal.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import type { FeatureServices } from '../../shared/services.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
-import type { GraphqlContext, GraphqlServices, SharedPrincipal } from '../kit/graphql-context.ts';
+import type { GraphqlContext, SharedPrincipal } from '../kit/graphql-context.ts';
 
 /** The dependencies of the context of operations. */
 export interface ContextDependencies {
-  services: GraphqlServices;
+  services: FeatureServices;
   /**
    * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
    * @throws InvalidTokenError when it is not.

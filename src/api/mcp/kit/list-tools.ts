@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import type { PagedList } from '../../../platform/database/keyset-list.ts';
-import { invalidArguments, type McpServices, type ToolCall } from './tool.ts';
+import type { FeatureServices } from '../../shared/services.ts';
+import { invalidArguments, type ToolCall } from './tool.ts';
 
 /** The schemas of members that the outputs of tools share. */
 export const uuid = () => z.string().meta({ format: 'uuid' });
@@ -45,7 +46,7 @@ export function pageOutput<Row extends z.ZodType>(row: Row) {
 interface Listing<Filter, Row, View> {
   /** The name of the tool; its cursors are valid for no other tool. */
   tool: string;
-  list(services: McpServices): PagedList<Row, Filter>;
+  list(services: FeatureServices): PagedList<Row, Filter>;
   filter: NoInfer<Filter>;
   viewOf(row: NoInfer<Row>): View;
 }

@@ -3,11 +3,10 @@ import { Counter } from 'prom-client';
 import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import type { Caller } from '../../../access/identity/principal.ts';
-import type { IdempotentResponses } from '../../../idempotency/idempotent-responses.ts';
 import { sameName } from '../../../lib/input.ts';
 import { isObject } from '../../../lib/json.ts';
-import type { PageCursors } from '../../../lib/keyset.ts';
 import { type Issue, issuesOf, notFound, Refusal } from '../../../platform/errors.ts';
+import type { FeatureServices } from '../../shared/services.ts';
 import { type Descriptions, objectSchema } from './json-schema.ts';
 
 /** Why a tool refused a call, in words that say what to change. */
@@ -96,17 +95,10 @@ export interface AgentIdentity extends Omit<Caller, 'correlationId' | 'tracepare
 /** The caller of a tool. */
 export type ToolCaller = AgentIdentity & Caller;
 
-/** The services that tools call. Each noun adds its own. */
-export interface McpServices {
-  idempotentResponses: IdempotentResponses;
-  /** Signs and verifies the cursors of pages. */
-  cursors: PageCursors;
-}
-
 /** The input of a tool besides its arguments. */
 export interface ToolCall {
   caller: ToolCaller;
-  services: McpServices;
+  services: FeatureServices;
   /** The most that a call may cost, as an operation of GraphQL. */
   maxCost: number;
 }
