@@ -193,7 +193,10 @@ const NAME = /^[^"{}=,\\]{1,64}$/;
 /** Checks whether a member of a parsed object is secret because of another one: in a JWK, or `value` beside a secret name. */
 export function isHidden(owner: unknown, name: string, secrets: SecretNames): boolean {
   if (!isObject(owner)) return false;
-  const isSecret = (label: string) => typeof owner[label] === 'string' && secrets.isSecretKey(owner[label]);
+  const isSecret = (label: string) => {
+    const text = owner[label];
+    return typeof text === 'string' && NAME.test(text) && secrets.isSecretKey(text);
+  };
   return Object.hasOwn(JWK_MEMBERS, name) ? 'kty' in owner : name === 'value' && LABELS.some(isSecret);
 }
 

@@ -69,11 +69,11 @@ function contentOf(at: number, count: number) {
   return {
     name: text(at),
     auto_transfer_rule: {
-      ...{ type: text(at + 4), amount: '1', target_wallet_id: text(at + 5) },
+      ...{ type: 'auto', amount: '1', target_wallet_id: text(at + 5) },
       rule_logic: { and: conditions },
     },
     sign_and_approve_rule: { mandatory_user_id: text(at + 6) },
-    permissionless_transfer_limit_rule: { max_amount: '1', time_period: text(at + 7), time_period_value: 1 },
+    permissionless_transfer_limit_rule: { max_amount: '1', time_period: 'day', time_period_value: 1 },
   };
 }
 

@@ -121,6 +121,6 @@ describe('a path', () => {
       [`'${base}`, `}${base}`].some((start) => text.split(start).some((rest, at) => at > 0 && /^['`*/?]/.test(rest))),
     );
     expect(naming.length).toBeLessThanOrEqual(1);
-    for (const { file } of naming) expect(file).toMatch(/^api\/rest\/[a-z-]+\.rest\.ts$/);
+    for (const { file } of naming) expect(file).toMatch(/^(?:api\/rest|features\/[a-z-]+)\/[a-z-]+\.rest\.ts$/);
   });
 });

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { expect, inject, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { TEST_DEADLINE_MS } from '../support/harness/deadlines.ts';
 import { startInstance } from '../support/start/process.ts';
 
-const SHAPES = inject('isThorough') ? 1_000 : 1;
+const SHAPES = 1_000;
 /** So many subscriptions of a shape are opened: fewer are lost in what the collector leaves. */
 const EACH = 200;
 /** What the process compiles or caches meanwhile is in a measurement too: one over the limit is repeated. */
