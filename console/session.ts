@@ -83,7 +83,7 @@ function isOfPerson({ clientSecret }: Session): boolean {
 }
 
 /** Starts a session; another principal than before finds no data of the earlier one. */
-export function letIn(me: Viewer): void {
+export function startSession(me: Viewer): void {
   const who = JSON.stringify([me.nodeId, me.clientId, me.subject]);
   if (who !== last) forget();
   last = who;

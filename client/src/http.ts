@@ -126,12 +126,12 @@ const OF_VARIABLE = /^Variable "\$\w+" has invalid value at ([^:]+): (.+)$/s;
 
 function issuesIn({ message, extensions }: GraphqlError): readonly Issue[] {
   const [, path, reason = ''] = OF_VARIABLE.exec(message) ?? [];
-  if (path === undefined) return told(extensions?.issues);
+  if (path === undefined) return parseIssues(extensions?.issues);
   return [{ path: path.split(/[.[\]]+/).filter(Boolean), message: reason }];
 }
 
 /** Returns what a server says is wrong: only what has a message, with an empty path where it has none. */
-function told(sent: unknown): GraphqlError[] {
+function parseIssues(sent: unknown): GraphqlError[] {
   const all = [sent].flat().filter((one): one is GraphqlError => typeof Object(one).message === 'string');
   return all.map((one) => ({ ...one, path: Array.isArray(one.path) ? one.path.map(String) : String(one.path ?? '') }));
 }
@@ -158,7 +158,7 @@ function retryAfterIn(headers: Headers): number | undefined {
 export function errorIn({ status, headers, body }: HttpResponse): PortcullisError {
   // Bodies of REST, of RFC 6749, and of GraphQL; the last have no code outside of their errors.
   const { message, error, error_description: description, errors } = Object(body) as Record<string, unknown>;
-  const issues = told(errors);
+  const issues = parseIssues(errors);
   const [first] = issues;
   const unnamed = first ? 'GRAPHQL_ERROR' : 'unexpected_response';
   const code = [error, message].find((text) => typeof text === 'string') ?? unnamed;

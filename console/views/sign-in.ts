@@ -5,11 +5,11 @@ import { html } from '../html.ts';
 import { Form, useForm } from '../kit/form.ts';
 import { Page } from '../kit/page.ts';
 import { rememberedClient } from '../remembered.ts';
-import { letIn, linkedClient, notice, signIn, signOut } from '../session.ts';
+import { linkedClient, notice, signIn, signOut, startSession } from '../session.ts';
 
 /** Opens the views for the principal of the tokens. */
 export async function enter(): Promise<void> {
-  letIn((await ask(ViewerDocument, {})).me);
+  startSession((await ask(ViewerDocument, {})).me);
 }
 
 export function SignIn() {

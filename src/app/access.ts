@@ -124,7 +124,7 @@ export async function buildAccess(
   stack.defer(() => clock.stop());
   stack.defer(() => changes.stop());
   const verifier = new TokenVerifier(keys);
-  const denied = new DenyList({ db, current: () => changes.current(), nowMs });
+  const denied = new DenyList({ db, waitUntilFresh: () => changes.waitUntilFresh(), nowMs });
   const directory = new AccessDirectory({ db, pepper: secrets.pepper, denied, nowMs });
   const authenticator = new TokenAuthenticator({ verifier, directory, sessions, nowMs });
   const watch = new AccessWatch({

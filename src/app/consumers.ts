@@ -18,7 +18,7 @@ const DAY_MS = 24 * 3_600_000;
  * Deletes rows that are past their retention, a minute after the start and then an hour after each end, until `signal`
  * aborts. A task that fails stops no other.
  */
-async function keepHouse(context: Context, signal: AbortSignal): Promise<void> {
+async function runRetention(context: Context, signal: AbortSignal): Promise<void> {
   const { config, database, auditSeals: seals, auditErasure, idempotentResponses, nowMs, log } = context;
   const { db } = database;
   const audit = new AuditRetention({ db, seals, nowMs, retentionDays: config.auditRetentionDays });
@@ -53,7 +53,7 @@ export async function startConsumers(context: Context, stack: AsyncDisposableSta
     stack.defer(() => part.stop());
   }
   const stopping = new AbortController();
-  const housekeeping = keepHouse(context, stopping.signal);
+  const housekeeping = runRetention(context, stopping.signal);
   stack.defer(() => {
     stopping.abort();
     return housekeeping;

@@ -77,7 +77,7 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     dir,
     nowMs,
     insert: (line) => store.insertAll([Buffer.from(line)]),
-    takesOthers: () => store.takesOthers(),
+    canInsertProbe: () => store.canInsertProbe(),
     onGivenUp: onLost('refused', 'database rejected an audit record for ten minutes; moved it to refused.ndjson'),
     onError,
   });

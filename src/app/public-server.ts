@@ -66,7 +66,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
     onEnd,
-    around: (exchange, run) => {
+    withContext: (exchange, run) => {
       requests.begun();
       const noting = () => notingUsers(exchange.audit, run);
       const passing = tracer ? () => runTraced(tracer, exchange, noting) : noting;
@@ -225,7 +225,7 @@ function graphqlOf(
   return createGraphqlServer({
     schema: async () => (await import('./graphql-schema.ts')).buildSchema(),
     services: context,
-    judge: async (token, exchange) => {
+    authenticateSocket: async (token, exchange) => {
       if (token === undefined) return undefined;
       const principal = await unlessInvalid(() => authenticator.authenticate(token, acceptedTokens()));
       if (!principal) return undefined;

@@ -100,7 +100,7 @@ const LINGER_MS = 500;
  * commands, unless `greets` is false.
  */
 export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: boolean } = {}): Promise<number> {
-  const { stopped, onHangup } = heedSignals();
+  const { stopped, onHangup } = installSignals();
   let config: Config | undefined;
   let log: FlushableLog | undefined;
   try {
@@ -110,7 +110,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
     if (config.databaseUrl === undefined) void import('../platform/embedded/pglite-code.ts');
     const secrets = readSecrets(config, read.env);
     log = await pinoLog(config.logLevel);
-    dieOfTheUncaught(log);
+    exitOnUncaught(log);
     for (const warning of read.warnings) log.warn({}, warning);
     // Imported late: a start that fails because of its configuration need not wait for it.
     const { startService } = await import('./service.ts');
@@ -122,7 +122,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
     log.info({ signal }, 'stopping');
     return await stopInTime(service, log);
   } catch (error) {
-    return complain(error, config);
+    return reportStartFailure(error, config);
   } finally {
     log?.flush();
     setTimeout(() => process.exit(), LINGER_MS).unref();
@@ -172,7 +172,7 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
  * `onHangup` sets what is called for each from then on, and at once if there was one before. Only if the process's
  * terminal has been closed, which sends the same signal, does SIGHUP end the process.
  */
-function heedSignals() {
+function installSignals() {
   const { promise: stopped, resolve } = Promise.withResolvers<string>();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal));
   const terminals = [0, 1, 2].filter((fd) => isatty(fd));
@@ -189,7 +189,7 @@ function heedSignals() {
 }
 
 /** Ends the process on an uncaught error, which leaves it in an unknown state; acknowledged work survives the process. */
-function dieOfTheUncaught(log: FlushableLog): void {
+function exitOnUncaught(log: FlushableLog): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => {
       log.error({ err: error }, 'uncaught');
@@ -199,7 +199,7 @@ function dieOfTheUncaught(log: FlushableLog): void {
   }
 }
 
-function complain(error: unknown, config: Config | undefined): number {
+function reportStartFailure(error: unknown, config: Config | undefined): number {
   if (error instanceof ConfigError) {
     const faults = error.faults.map((fault) => `  - ${fault}\n`).join('');
     process.stderr.write(`Portcullis cannot start because its configuration is invalid:\n${faults}`);

@@ -55,16 +55,16 @@ export class AuditStore {
   }
 
   /** Checks whether the table accepts records at all, by inserting a test record and rolling it back. */
-  async takesOthers(): Promise<boolean> {
+  async canInsertProbe(): Promise<boolean> {
     try {
       await outsideRequest(() =>
         this.#db.transaction(async () => {
           await this.#insertJson([probe()]);
-          throw new TakenBack();
+          throw new RollbackProbe();
         }),
       );
     } catch (error) {
-      return error instanceof TakenBack;
+      return error instanceof RollbackProbe;
     }
     return false;
   }
@@ -94,7 +94,7 @@ export class AuditStore {
       await this.insertAll(lines);
       return [];
     } catch (error) {
-      if (!isRefusedValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
+      if (!isRefusedValue(error) && (sqlState(error) === undefined || !(await this.canInsertProbe()))) throw error;
     }
     if (lines.length <= 1) {
       const [line = Buffer.alloc(0)] = lines;
@@ -112,7 +112,7 @@ export class AuditStore {
   }
 }
 
-class TakenBack extends Error {
+class RollbackProbe extends Error {
   override readonly name = 'TakenBack';
 }
 

@@ -25,7 +25,7 @@ interface RefusedRecordsOptions {
   /** Inserts one audit record into the database. */
   insert(line: string): Promise<void>;
   /** Checks whether the database accepts other audit records. */
-  takesOthers(): Promise<boolean>;
+  canInsertProbe(): Promise<boolean>;
   /** Called with a record that is given up: it was moved to `refused.ndjson`. */
   onGivenUp(error: unknown, line: string): void;
   /** Called with the error of a retry that could not run to its end. */
@@ -95,11 +95,11 @@ export class RefusedRecords {
 
   /** Tries to insert a record, and returns whether it is settled: inserted, or given up and moved to the file. */
   async #isSettled({ since, line }: Entry): Promise<boolean> {
-    const { dir, nowMs, insert, takesOthers, onGivenUp } = this.#options;
+    const { dir, nowMs, insert, canInsertProbe, onGivenUp } = this.#options;
     try {
       await insert(line);
     } catch (error) {
-      if (nowMs() - since < GIVEN_UP_AFTER_MS || !(await takesOthers())) return false;
+      if (nowMs() - since < GIVEN_UP_AFTER_MS || !(await canInsertProbe())) return false;
       appendFileSync(join(dir, FILE), `${line}\n`, { mode: 0o600, flush: true });
       onGivenUp(error, line);
     }

@@ -81,7 +81,7 @@ interface GatewayDependencies {
   isAuditFull(): boolean;
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   /** Runs a request within a context, such as its span. */
-  around?(exchange: Exchange, run: () => void): void;
+  withContext?(exchange: Exchange, run: () => void): void;
   /**
    * Called when a connection was closed because too many requests wait on it, or because its body comes in tiny chunks.
    */
@@ -220,11 +220,11 @@ export class Gateway {
     exchange.isUnrecordable = this.#deps.isAuditFull();
     const fields = this.#deps.cors(exchange.req.headers.origin);
     for (const name in fields) exchange.res.setHeader(name, fields[name] ?? '');
-    const { around, flags = {} } = this.#deps;
+    const { withContext, flags = {} } = this.#deps;
     const { url = '' } = exchange.req;
     const mark = url.indexOf('?');
     exchange.pathFlags = flags[mark < 0 ? url : url.slice(0, mark)];
-    if (around) around(exchange, () => this.#pass(exchange));
+    if (withContext) withContext(exchange, () => this.#pass(exchange));
     else this.#pass(exchange);
   }
 

@@ -226,7 +226,7 @@ describe('graphql-transport-ws', () => {
   });
 
   it('DG-15: a connection_init whose token cannot be checked is closed with 1013, so that clients come back', async () => {
-    await using failing = await startStandOn(database, { judge: () => Promise.reject(new Error('away')) });
+    await using failing = await startStandOn(database, { authenticateSocket: () => Promise.reject(new Error('away')) });
     const { init, closed } = await rawSocket(failing);
     init('any');
     expect((await closed)[0]).toBe(1013);
@@ -235,11 +235,11 @@ describe('graphql-transport-ws', () => {
 
   it('DG-15: a socket that closes while its token is checked leaves no token watched', async () => {
     const [asked, checked] = [Promise.withResolvers<void>(), Promise.withResolvers<Principal>()];
-    const judge = () => {
+    const authenticateSocket = () => {
       asked.resolve();
       return checked.promise;
     };
-    await using slow = await startStandOn(database, { judge });
+    await using slow = await startStandOn(database, { authenticateSocket });
     const { init, socket } = await rawSocket(slow);
     init('any');
     await asked.promise;

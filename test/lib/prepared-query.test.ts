@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { takeApart } from '../../src/lib/fast/prepared-query.ts';
+import { splitByShape } from '../../src/lib/fast/prepared-query.ts';
 
 describe('what a read is given, taken apart', () => {
   it.each([
@@ -8,7 +8,7 @@ describe('what a read is given, taken apart', () => {
     ['what is undefined and what is not there', { limit: 1, after: undefined }, { limit: 1 }],
     ['an empty text and one that is not', { search: '' }, { search: 'x' }],
   ])('has one form for %s', (_name, one, other) => {
-    expect(takeApart<object>(one).form).toBe(takeApart<object>(other).form);
+    expect(splitByShape<object>(one).form).toBe(splitByShape<object>(other).form);
   });
 
   it.each([
@@ -18,11 +18,16 @@ describe('what a read is given, taken apart', () => {
     ['a member and another', { after: { at: '1' } }, { before: { at: '1' } }],
     ['members within and without', { after: { id: '1' } }, { after: 'x', id: '1' }],
   ])('has two forms for %s', (_name, one, other) => {
-    expect(takeApart<object>(one).form).not.toBe(takeApart<object>(other).form);
+    expect(splitByShape<object>(one).form).not.toBe(splitByShape<object>(other).form);
   });
 
   it('gives each value by the name of its place, and a template that has none of them', () => {
-    const { values, template } = takeApart({ limit: 21, backward: true, none: null, after: { at: '2020', id: 'a' } });
+    const { values, template } = splitByShape({
+      limit: 21,
+      backward: true,
+      none: null,
+      after: { at: '2020', id: 'a' },
+    });
     expect(values).toEqual({ limit: 21, 'after.at': '2020', 'after.id': 'a' });
     const { limit, backward, none, after } = template();
     expect([backward, none]).toEqual([true, null]);

@@ -145,15 +145,15 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
       const changes = replica();
       following(changes);
       await changes.poll();
-      expect(changes.current()).toBeUndefined();
+      expect(changes.waitUntilFresh()).toBeUndefined();
     });
 
     it('D3-36: after a second, requests wait for one read that they share', async () => {
       const { changes, statements } = await aging();
       expect(changes.ageMs).toBeGreaterThan(1_000);
-      await Promise.all([changes.current(), changes.current(), changes.current()]);
+      await Promise.all([changes.waitUntilFresh(), changes.waitUntilFresh(), changes.waitUntilFresh()]);
       expect(statements).toHaveBeenCalledTimes(1);
-      expect(changes.current()).toBeUndefined();
+      expect(changes.waitUntilFresh()).toBeUndefined();
     });
 
     it('D3-36: a request gets 503 when the database does not answer in time, and its error when it fails', async () => {
@@ -161,15 +161,15 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
       statements.mockImplementationOnce(() => {
         throw new Error('unavailable');
       });
-      await expect(changes.current()).rejects.toThrow('unavailable');
+      await expect(changes.waitUntilFresh()).rejects.toThrow('unavailable');
       const locked = withPostgres(database.url, async (client) => {
         await client.query('begin');
         await client.query('lock table access_changes in access exclusive mode');
-        await expect(changes.current()).rejects.toMatchObject({ code: 'service_unavailable' });
+        await expect(changes.waitUntilFresh()).rejects.toMatchObject({ code: 'service_unavailable' });
       });
       await locked;
       // The read that was waiting for the lock goes on by itself.
-      await vi.waitFor(() => expect(changes.current()).toBeUndefined());
+      await vi.waitFor(() => expect(changes.waitUntilFresh()).toBeUndefined());
     });
   });
 

@@ -43,7 +43,7 @@ describeReal('postgres', 'the list of what has ended', () => {
       : list.allows(clientId, { ...TOKEN, nodeId, tokenId: item ?? '' });
 
   const listOf = (nowMs = Date.now) =>
-    new DenyList({ db: p.service.context.database.db, current: () => undefined, nowMs }, MAX_ENTRIES);
+    new DenyList({ db: p.service.context.database.db, waitUntilFresh: () => undefined, nowMs }, MAX_ENTRIES);
 
   it('D3-36: keeps as many entries as it may, and asks the database about the others, once a second for each', async () => {
     const list = listOf();

@@ -65,7 +65,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     await client.close();
   }
 
-  async function letIn(): Promise<void> {
+  async function startSession(): Promise<void> {
     const client = await createClient({ url: server.url, password: 'nobody knows' }).connect();
     await client.sendCommand(['CONFIG', 'SET', 'requirepass', '']);
     await client.close();
@@ -137,7 +137,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     // As each process does every two seconds.
     await first.limits.save();
     await second.limits.save();
-    await letIn();
+    await startSession();
     await Promise.all([reaches(first), reaches(second)]);
     expect((await second.headers(client))['X-MonthlyLimit-Remaining']).toBe('85');
     expect((await first.headers(client))['X-MonthlyLimit-Remaining']).toBe('84');
@@ -153,7 +153,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     await cutOff();
     await Promise.all([loses(first), loses(second)]);
     await times(5, () => second.count(client));
-    await letIn();
+    await startSession();
     await Promise.all([reaches(first), reaches(second)]);
     await second.limits.save();
     // The idle one does not know; what the other saves reads what was saved.
@@ -175,7 +175,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     await loses(first);
     isSlow = true;
     await times(2, () => first.count(client));
-    await letIn();
+    await startSession();
     await reaches(first);
     expect(await times(3, () => first.count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
     mend();

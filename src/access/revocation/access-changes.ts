@@ -119,7 +119,7 @@ export class AccessChanges {
    * does.
    * @throws Refusal `service_unavailable` when that takes more than two seconds; errors of the database.
    */
-  current(): Promise<unknown> | undefined {
+  waitUntilFresh(): Promise<unknown> | undefined {
     if (this.ageMs <= CURRENT_MS) return undefined;
     return withTimeout(
       outsideRequest(() => this.#read()),

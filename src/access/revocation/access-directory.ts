@@ -75,7 +75,7 @@ type RowSelection = (eb: ExpressionBuilder<Tables, 'revoked_tokens'>) => Express
 interface DenyListDependencies {
   db: Db;
   /** Resolves once all revocations up to a second ago are applied; undefined when they are. */
-  current(): Promise<unknown> | undefined;
+  waitUntilFresh(): Promise<unknown> | undefined;
   nowMs(): number;
 }
 
@@ -116,7 +116,7 @@ export class DenyList {
    * undefined when the token's client is not known.
    */
   async allows(clientId: string | undefined, token: IssuedToken): Promise<boolean> {
-    await this.#deps.current();
+    await this.#deps.waitUntilFresh();
     if (this.#denied.size === 0) return true;
     const keys = endKeysOf(clientId, token);
     if (keys.some((key) => this.#denied.has(key))) return false;

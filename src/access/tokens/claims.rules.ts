@@ -15,7 +15,7 @@ type Claims = Readonly<Record<string, unknown>>;
  * Returns the claims of a legacy or discover token as a user token would have them. Their issuers are other programs: a
  * claim that is null counts as absent, an `aud` of one element as that element, and a `scope` may be an array of names.
  */
-export function respeltClaims(claims: Claims): Claims {
+export function normalizeClaims(claims: Claims): Claims {
   const given: Record<string, unknown> = Object.fromEntries(
     Object.entries(claims).filter(([, claim]) => claim !== null),
   );

@@ -5,7 +5,7 @@ import { parsedOrNone } from '../../lib/json.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { anotherClass, InvalidTokenError } from '../identity/invalid-token.ts';
 import type { SignedToken } from '../identity/principal.ts';
-import { respeltClaims } from './claims.rules.ts';
+import { normalizeClaims } from './claims.rules.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 
 /** The total length of the tokens of one generation, in characters; their claims take about as much memory again. */
@@ -110,7 +110,7 @@ async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | und
     const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'));
     if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
     const { tokenClass } = key;
-    return { tokenClass, claims: tokenClass === 'user' ? { ...claims } : respeltClaims({ ...claims }) };
+    return { tokenClass, claims: tokenClass === 'user' ? { ...claims } : normalizeClaims({ ...claims }) };
   } catch (error) {
     if (error instanceof JOSEError || error instanceof SyntaxError) return undefined;
     throw error;

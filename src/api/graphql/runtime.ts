@@ -35,7 +35,7 @@ export interface GraphqlDependencies extends ContextDependencies {
    * Verifies an access token in full and returns its principal; undefined if the token is missing or invalid.
    * @throws Refusal 403 when a client guard refuses the request.
    */
-  judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
+  authenticateSocket: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
   /** Reports when the token of an event stream or a WebSocket ends. */
   watch: Pick<AccessWatch, 'watch'>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
@@ -102,7 +102,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     maxRequestBodySize: false,
   });
   const sockets = new GraphqlSockets({
-    protocol: socketProtocol({ yoga, mask, persisted, judge: deps.judge }),
+    protocol: socketProtocol({ yoga, mask, persisted, authenticateSocket: deps.authenticateSocket }),
     recordOperation: (record) =>
       deps.recordOperation({
         ...record,

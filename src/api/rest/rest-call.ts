@@ -22,7 +22,7 @@ interface Once<Input> {
   /** Does the work of the request, inside a transaction if the request has an `Idempotency-Key`. */
   work(input: Input): Promise<StoredResponse>;
   /** Wraps the work, including its transaction, for instance in a mutex. */
-  around?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
+  wrapTransaction?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
 }
 
 /**
@@ -30,16 +30,16 @@ interface Once<Input> {
  * same status, body and headers. A refusal leaves the key free. An invalid body gets its 400 even if the key was used
  * for another request.
  */
-export async function answerOnce<Input>(
+export async function respondIdempotently<Input>(
   req: Request,
   res: Response,
-  { answers, parse, work, around = (run) => run() }: Once<Input>,
+  { answers, parse, work, wrapTransaction = (run) => run() }: Once<Input>,
 ): Promise<void> {
   const keyed = keyedRequest(req);
   const given = await jsonBody(req);
   const input = await runCooperatively(() => parse(given), exchangeOf(req).held);
   const run = () => work(input);
-  const { status, headers, body } = await (keyed ? answers.respond(keyed, run, around) : around(run));
+  const { status, headers, body } = await (keyed ? answers.respond(keyed, run, wrapTransaction) : wrapTransaction(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   if (body === null) sendEmpty(res, status);
   else res.status(status).type('json').send(body);

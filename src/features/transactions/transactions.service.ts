@@ -79,7 +79,7 @@ export class Transactions {
   async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
     const all = deliveries.map(parseDelivery);
     // The consumer group of the other topic applies these; leaving them out here avoids waiting for its locks.
-    const others = await this.#store.settledIn(
+    const others = await this.#store.idsOwnedByOtherTopic(
       collectionsOf(otherTopic(topic)),
       all.map(({ notification }) => notification.id),
     );

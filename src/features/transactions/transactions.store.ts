@@ -88,7 +88,10 @@ export class TransactionStore {
    * Returns the ids that their owner has registered in one of the collections. This needs no lock: a
    * registration by the owner never changes.
    */
-  async settledIn(collections: readonly TransactionCollection[], ids: readonly string[]): Promise<Set<string>> {
+  async idsOwnedByOtherTopic(
+    collections: readonly TransactionCollection[],
+    ids: readonly string[],
+  ): Promise<Set<string>> {
     const rows = await this.#database.raw(
       (sql) => sql<{ id: string }>`
         select id from transactions

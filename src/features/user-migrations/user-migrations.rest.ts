@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { json, limitedHeadersOf, parameterOf, refTo, responseOf } from '../../api/openapi/operation.ts';
-import { answerOnce } from '../../api/rest/rest-call.ts';
+import { respondIdempotently } from '../../api/rest/rest-call.ts';
 import { route } from '../../api/rest/route.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
@@ -133,11 +133,11 @@ function migrateOnce<Schema extends z.ZodType>(
     readBody,
     (req, res) => {
       const caller = callerOf(req);
-      return answerOnce(req, res, {
+      return respondIdempotently(req, res, {
         answers,
         parse: (body) => parsed(schema, body),
         work: (input) => migrate(caller, input),
-        around: (work) => userMigrations.exclusively(caller.nodeId, work),
+        wrapTransaction: (work) => userMigrations.exclusively(caller.nodeId, work),
       });
     },
   ];

@@ -87,7 +87,7 @@ export const migrationTools = [
       users: 'The users, one or many.',
       'users.wallet_address': "The address of the user's wallet on the chain; stored trimmed and in lower case.",
       'users.email':
-        'Unique within the tenant; letter case, blanks around it and invisible characters do not count. Either email or external_id is required.',
+        'Unique within the tenant; letter case, blanks wrapTransaction it and invisible characters do not count. Either email or external_id is required.',
       'users.external_id': 'Your own identifier, unique within the tenant.',
       'users.name': 'The given name.',
       'users.surname': 'The family name.',
@@ -99,8 +99,9 @@ export const migrationTools = [
       const { userMigrations } = call.services;
       const work = async () =>
         migrationWithRows(await userMigrations.migrateMany(call.caller, users, isDryRun), {}, call);
-      const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
-      return idempotentCall(call, { name: 'migrate_users', key, input: users, work, around });
+      const wrapTransaction = <Outcome>(run: () => Promise<Outcome>) =>
+        userMigrations.exclusively(call.caller.nodeId, run);
+      return idempotentCall(call, { name: 'migrate_users', key, input: users, work, wrapTransaction });
     },
   }),
   defineTool({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
 import { IDS } from '../../api/openapi/examples.ts';
 import { limitedHeadersOf, parameterOf, refTo, responseOf } from '../../api/openapi/operation.ts';
-import { answerOnce, sendEmpty } from '../../api/rest/rest-call.ts';
+import { respondIdempotently, sendEmpty } from '../../api/rest/rest-call.ts';
 import { route } from '../../api/rest/route.ts';
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
@@ -99,7 +99,7 @@ const createWalletRule = route({
     readBody,
     (req, res) => {
       const { wallet_id: walletId } = parsed(walletPath, req.params);
-      return answerOnce(req, res, {
+      return respondIdempotently(req, res, {
         answers,
         parse: (body) => parsed(walletRuleInput, body),
         work: async (content) => {

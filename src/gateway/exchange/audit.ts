@@ -21,7 +21,7 @@ import type { Unparsed } from './unparsed.ts';
 export const MAX_BODY_BYTES = 64 * 1024;
 
 /** The operation of a request that has only one: the captured bodies are recorded, masked by the default rules. */
-export const WHOLE: AuditedOperation = { request: {}, response: {} };
+export const SINGLE_OPERATION: AuditedOperation = { request: {}, response: {} };
 
 /** The bodies of an audit record, masked and then cut at 64 KiB, and their full lengths in bytes. */
 interface RecordedBodies {
@@ -45,7 +45,7 @@ export function bodiesOf(
   // The schema of another service's GraphQL is not known, so that any literal, variable or field may be a secret.
   const isForeign = found.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
   const header = (name: string) => headerText(res.getHeader(name));
-  const { request, response } = operation ?? WHOLE;
+  const { request, response } = operation ?? SINGLE_OPERATION;
   const isHidden = operation === undefined || isForeign || found.endpoint?.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
   // Compressed bytes are no text, whatever type they have.
@@ -67,7 +67,7 @@ export function bodiesOf(
 
 /** Returns the bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
 function socketBodiesOf(operation: AuditedOperation | undefined): RecordedBodies {
-  const { request, response } = operation ?? WHOLE;
+  const { request, response } = operation ?? SINGLE_OPERATION;
   return {
     request_body: storedText(request.text),
     request_bytes: request.bytes ?? 0,
@@ -187,7 +187,7 @@ export class AuditLog {
    */
   record(exchange: Exchange, aborted: boolean, kept: () => void): void {
     const secrets = this.#secretsOf(exchange);
-    const operations = exchange.audit.operations ?? (() => [WHOLE]);
+    const operations = exchange.audit.operations ?? (() => [SINGLE_OPERATION]);
     const records = this.#masked(
       exchange,
       () => operations(secrets).map((operation) => recordOf(exchange, operation, { aborted, secrets })),

@@ -17,7 +17,7 @@ class Placeholder {
 /** The name of the placeholder for the tenant's id. */
 const NODE = 'node_id';
 
-/** A query for rows of one tenant, compiled once for each form of its argument. `takeApart` says what a form is. */
+/** A query for rows of one tenant, compiled once for each form of its argument. `splitByShape` says what a form is. */
 export interface FormedQuery<Row, Given> {
   run(nodeId: string, given: Given): Promise<Row[]>;
 }
@@ -51,7 +51,7 @@ export class PreparedQueries<Builder> {
     const forms = new Map<string, { name: string; query: CompiledQuery<Row> }>();
     return {
       run: (nodeId, given) => {
-        const { form, values, template } = takeApart(given);
+        const { form, values, template } = splitByShape(given);
         let prepared = forms.get(form);
         if (!prepared) {
           this.#count += 1;
@@ -102,7 +102,7 @@ interface Taken<Given> {
  * Splits the argument of a query into its form and its values. The form is which members are set, and all booleans and
  * nulls; every other member is a value, and so is an array as a whole.
  */
-export function takeApart<Given extends object>(given: Given): Taken<Given> {
+export function splitByShape<Given extends object>(given: Given): Taken<Given> {
   const values: Record<string, unknown> = {};
   let form = '';
   const visit = (members: object, path: string): void => {

@@ -81,7 +81,7 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()) {
       migrationProgress: { stop: () => undefined },
       watch: { watch: () => () => undefined },
     } as unknown as FeatureServices,
-    judge: async () => principal,
+    authenticateSocket: async () => principal,
     recheck: async () => undefined,
     watch: ENDLESS,
     isAuditFull: () => false,

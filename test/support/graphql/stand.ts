@@ -134,7 +134,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
     directory: new AccessDirectory({
       db,
       pepper,
-      denied: new DenyList({ db, current: () => undefined, nowMs }),
+      denied: new DenyList({ db, waitUntilFresh: () => undefined, nowMs }),
       nowMs,
     }),
     auditPages: new AuditPages(db),
@@ -149,7 +149,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
   const server = createGraphqlServer({
     schema: async () => buildSchema(),
     services: { ...services, ...replaced },
-    judge: async (token) => {
+    authenticateSocket: async (token) => {
       const principal = token === undefined ? undefined : principals.get(token);
       return principal?.tokenUse === 'forgot_password' ? undefined : principal;
     },

@@ -25,7 +25,7 @@ import { heldMemory } from '../../../platform/waiting-request.ts';
 import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { EventExecutions, type EventSource } from './event-executions.ts';
-import { executedOnce } from './keyed-execution.ts';
+import { withIdempotency } from './keyed-execution.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
 
@@ -80,7 +80,7 @@ export function createEngine({
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
     execute: (args: ExecutionArgs) =>
-      observer.run(args, (given) => executedOnce(given, (actual) => executed(actual, operations))),
+      observer.run(args, (given) => withIdempotency(given, (actual) => executed(actual, operations))),
     subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, executions)),
   };
 }

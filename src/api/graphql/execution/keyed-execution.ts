@@ -40,7 +40,7 @@ const UNREACHABLE = new Proxy({} as FeatureServices, {
  * one that is too long roll back and leave the key free; the documented reasons of a migration are stored. Errors are
  * returned, not thrown, because on a WebSocket what is thrown closes the socket.
  */
-export async function executedOnce(
+export async function withIdempotency(
   args: ExecutionArgs,
   execute: (args: ExecutionArgs) => Promise<ExecutionResult>,
 ): Promise<MaskedResult> {

@@ -182,7 +182,7 @@ interface Dependencies {
    * Verifies an access token and returns its principal; undefined if the token is missing or invalid.
    * @throws Refusal 403 when a client guard refuses the socket.
    */
-  judge(token: string | undefined, exchange: Exchange): Promise<Principal | undefined>;
+  authenticateSocket(token: string | undefined, exchange: Exchange): Promise<Principal | undefined>;
 }
 
 type SocketContext = Context<Record<string, unknown>, SocketExtra>;
@@ -253,9 +253,12 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
   });
 }
 
-async function connect({ judge }: Dependencies, { extra, connectionParams = {} }: SocketContext): Promise<boolean> {
+async function connect(
+  { authenticateSocket }: Dependencies,
+  { extra, connectionParams = {} }: SocketContext,
+): Promise<boolean> {
   try {
-    const principal = await judge(bearerIn(connectionParams, extra.exchange), extra.exchange);
+    const principal = await authenticateSocket(bearerIn(connectionParams, extra.exchange), extra.exchange);
     if (principal) {
       extra.admit(principal);
       return true;

@@ -20,7 +20,7 @@ interface IdempotentCall<Result> {
   input: unknown;
   work(): Promise<Result>;
   /** Wraps the work, including its transaction, for instance in a mutex. */
-  around?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
+  wrapTransaction?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
 }
 
 /**
@@ -29,14 +29,14 @@ interface IdempotentCall<Result> {
  */
 export async function idempotentCall<Result extends object>(
   { caller, services }: ToolCall,
-  { name, key, input, work, around = (run) => run() }: IdempotentCall<Result>,
+  { name, key, input, work, wrapTransaction = (run) => run() }: IdempotentCall<Result>,
 ): Promise<Result> {
-  if (key === undefined) return around(work);
+  if (key === undefined) return wrapTransaction(work);
   const { nodeId, subject, clientId } = caller;
   const bytes = Buffer.from(JSON.stringify(input));
   const request = { nodeId, subject, clientId, method: 'MCP', path: name, key, bytes };
   const answer = async () => ({ status: 200, headers: {}, body: JSON.stringify(await work()) });
-  const { body } = await services.idempotentResponses.respond(request, answer, around);
+  const { body } = await services.idempotentResponses.respond(request, answer, wrapTransaction);
   if (body === ERASED_BODY) throw new ToolError({ code: 'erased', message: ERASED_MESSAGE });
   return JSON.parse(body ?? '{}');
 }
