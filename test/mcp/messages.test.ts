@@ -47,6 +47,24 @@ describe('how it is spoken to', () => {
     expect(at?.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
+  it.each([1_000, 5_000, 10_090])('D6-25: a message with %i levels is answered as its members ask', async (levels) => {
+    const objects = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+    const lists = `${'['.repeat(levels)}null${']'.repeat(levels)}`;
+    const send = async (member: string, value: string) => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${secret}` };
+      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_access","${member}":${value}}}`;
+      const answer = await fetch(`${p.url}/v2/mcp`, { method: 'POST', headers, body });
+      return { status: answer.status, ...JSON.parse(await answer.text()) };
+    };
+    const access = { structuredContent: { node_id: p.demo.node_id } };
+    for (const value of [objects, lists]) {
+      expect(await send('arguments', `{"x":${value}}`)).toMatchObject({ status: 200, result: { isError: true } });
+      expect(await send('_meta', `{"x":${value}}`)).toMatchObject({ status: 200, result: access });
+      expect(await send('more', value)).toMatchObject({ status: 200, result: access });
+    }
+    expect(faults).toEqual([]);
+  });
+
   it('4.9-06: an agent whose Accept has JSON alone, or says nothing, is answered too', async () => {
     for (const accept of ['application/json', '*/*', undefined]) expect((await raw({ accept })).status).toBe(200);
   });

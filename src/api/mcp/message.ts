@@ -18,11 +18,17 @@ const requestOutline = objectInput({
   method: z.string('must be a string'),
 });
 
-/** Removes the members that are null, at any depth, since they count as absent (docs/contract.md, D2-18). */
-function removeNulls(value: object): void {
-  for (const [name, member] of Object.entries(value)) {
-    if (member === null && !Array.isArray(value)) Reflect.deleteProperty(value, name);
-    else if (typeof member === 'object' && member !== null) removeNulls(member);
+/**
+ * Removes the members that are null, at any depth, since they count as absent (docs/contract.md, D2-18). A message may be
+ * deeper than the stack.
+ */
+function removeNulls(message: object): void {
+  const left: object[] = [message];
+  for (let value = left.pop(); value; value = left.pop()) {
+    for (const [name, member] of Object.entries(value)) {
+      if (member === null && !Array.isArray(value)) Reflect.deleteProperty(value, name);
+      else if (typeof member === 'object' && member !== null) left.push(member);
+    }
   }
 }
 
