@@ -87,7 +87,7 @@ export const migrationTools = [
       users: 'The users, one or many.',
       'users.wallet_address': "The address of the user's wallet on the chain; stored trimmed and in lower case.",
       'users.email':
-        'Unique within the tenant; letter case, blanks wrapTransaction it and invisible characters do not count. Either email or external_id is required.',
+        'Unique within the tenant; letter case, blanks around it and invisible characters do not count. Either email or external_id is required.',
       'users.external_id': 'Your own identifier, unique within the tenant.',
       'users.name': 'The given name.',
       'users.surname': 'The family name.',
