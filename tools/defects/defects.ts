@@ -170,17 +170,17 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/cache/redis-faults.test.ts'],
   },
   {
-    name: 'rate: one request too many in a minute',
+    name: 'rate: one request too many in a window',
     file: 'src/platform/cache/counts.rules.ts',
-    find: 'minute >= limits.perMinute',
-    replacement: 'minute > limits.perMinute',
+    find: 'counts[count] >= limits[limit]',
+    replacement: 'counts[count] > limits[limit]',
     caughtBy: ['test/cache/memory-cache.test.ts'],
   },
   {
     name: 'monthly quota: what another source has counted is forgotten',
     file: 'src/platform/cache/counts.rules.ts',
-    find: 'seed !== undefined && seed > month) month = seed',
-    replacement: 'seed !== undefined) month = seed',
+    find: 'counts.month = Math.max(counts.month, seed ?? 0)',
+    replacement: 'counts.month = seed ?? counts.month',
     caughtBy: ['test/cache/request-counts.test.ts', 'test/cache/memory-cache.test.ts'],
   },
   {

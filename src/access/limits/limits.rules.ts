@@ -1,11 +1,9 @@
 import {
   type CountedRequest,
-  HOUR_MS,
-  MINUTE_MS,
-  monthStartsAtMs,
-  type RequestCounts,
+  type CountWindow,
+  QUOTA_WINDOW,
+  RATE_WINDOWS,
   type RequestLimits,
-  SECOND_MS,
 } from '../../platform/cache/counts.rules.ts';
 import { Refusal } from '../../platform/errors.ts';
 
@@ -18,34 +16,26 @@ export interface LimitVerdict {
 }
 
 /** The names of the headers of a limit: its value, what remains, and the seconds until its window ends. */
-type RateNames = readonly [limit: string, remaining: string, reset: string];
+export type HeaderNames = readonly [limit: string, remaining: string, reset: string];
 
-const SECOND = rateNames('-Second');
-const MINUTE = rateNames('-Minute');
-const HOUR = rateNames('-Hour');
-const TIGHTEST = rateNames('');
-const MONTH: RateNames = ['X-MonthlyLimit-Limit', 'X-MonthlyLimit-Remaining', 'X-MonthlyLimit-Reset'];
+const TIGHTEST = rateHeaders('');
+const RATES = RATE_WINDOWS.map((window) => ({ ...window, names: rateHeaders(`-${window.name}`) }));
+/** The names of the headers of a quota. */
+export const QUOTA_HEADERS: HeaderNames = ['X-MonthlyLimit-Limit', 'X-MonthlyLimit-Remaining', 'X-MonthlyLimit-Reset'];
+const QUOTA = { ...QUOTA_WINDOW, names: QUOTA_HEADERS };
+/** The names of the headers of rates: of the one with the fewest remaining requests, then of each window. */
+export const RATE_HEADERS = [TIGHTEST, ...RATES.map(({ names }) => names)];
 
-function rateNames(suffix: string): RateNames {
+function rateHeaders(suffix: string): HeaderNames {
   return [`X-Ratelimit-Limit${suffix}`, `X-Ratelimit-Remaining${suffix}`, `X-Ratelimit-Reset${suffix}`];
 }
 
-/** A rate with the number of requests in its present window and the window's end, in ms since 1970. */
-interface Rate {
-  names: RateNames;
-  limit: number;
-  used: number;
-  endsAtMs: number;
-}
-
-/** Returns the rates that the client has, shortest window first. */
-function ratesOf({ perSecond, perMinute, perHour }: RequestLimits, counts: RequestCounts): Rate[] {
-  const rates: Rate[] = [
-    { names: SECOND, limit: perSecond, used: counts.second, endsAtMs: (counts.secondAt + 1) * SECOND_MS },
-    { names: MINUTE, limit: perMinute, used: counts.minute, endsAtMs: (counts.minuteAt + 1) * MINUTE_MS },
-    { names: HOUR, limit: perHour, used: counts.hour, endsAtMs: (counts.hourAt + 1) * HOUR_MS },
-  ];
-  return rates.filter(({ limit }) => limit > 0);
+/** A limit with how many requests remain in its present window, and the seconds until that ends. */
+interface LimitUse {
+  readonly names: HeaderNames;
+  readonly limit: number;
+  readonly left: number;
+  readonly reset: number;
 }
 
 /**
@@ -54,45 +44,35 @@ function ratesOf({ perSecond, perMinute, perHour }: RequestLimits, counts: Reque
  * name of a window describe the rate with the fewest remaining requests; among equals the longest window.
  */
 export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs: number): LimitVerdict {
-  const rates = ratesOf(limits, counted);
-  const headers = limitHeaders(rates, limits, counted, nowMs);
+  const usesOf = (windows: readonly (CountWindow & Pick<LimitUse, 'names'>)[]): LimitUse[] =>
+    windows
+      .filter(({ limit }) => limits[limit] > 0)
+      .map(({ names, limit, count, at, startsAtMs }) => ({
+        names,
+        limit: limits[limit],
+        left: Math.max(0, limits[limit] - counted[count]),
+        reset: secondsUntil(startsAtMs(counted[at] + 1), nowMs),
+      }));
+  const rates = usesOf(RATES);
+  const quota = usesOf([QUOTA]);
+  const tightest = rates.length > 0 ? [{ ...rates.reduce(tighter), names: TIGHTEST }] : [];
+  const headers = [...rates, ...tightest, ...quota].flatMap(headersOf);
   if (counted.outcome === 'counted') return { headers };
-  const fullRates = rates.filter(({ limit, used }) => used >= limit);
-  const isMonthFull = limits.perMonth > 0 && counted.month >= limits.perMonth;
-  const quotaEndsAtMs = isMonthFull ? monthStartsAtMs(counted.monthAt + 1) : 0;
-  const retryAfterSeconds = secondsUntil(Math.max(quotaEndsAtMs, ...fullRates.map(({ endsAtMs }) => endsAtMs)), nowMs);
-  const code = fullRates.length > 0 ? 'rate_limit_exceeded' : 'monthly_limit_exceeded';
+  const retryAfterSeconds = Math.max(1, ...[...rates, ...quota].filter(isUsedUp).map(({ reset }) => reset));
+  const code = rates.some(isUsedUp) ? 'rate_limit_exceeded' : 'monthly_limit_exceeded';
   return { refusal: new Refusal(code, { retryAfterSeconds }), headers };
 }
 
-function limitHeaders(
-  rates: readonly Rate[],
-  { perMonth }: RequestLimits,
-  counts: RequestCounts,
-  nowMs: number,
-): string[] {
-  const headers: string[] = [];
-  let tightest = { limit: 0, left: Number.POSITIVE_INFINITY, reset: 0 };
-  for (const { names, limit, used, endsAtMs } of rates) {
-    const rate = { limit, left: Math.max(0, limit - used), reset: secondsUntil(endsAtMs, nowMs) };
-    addRate(headers, names, rate);
-    const { left, reset } = tightest;
-    if (rate.left < left || (rate.left === left && rate.reset >= reset)) tightest = rate;
-  }
-  if (tightest.limit > 0) addRate(headers, TIGHTEST, tightest);
-  if (perMonth > 0) {
-    const left = Math.max(0, perMonth - counts.month);
-    addRate(headers, MONTH, { limit: perMonth, left, reset: secondsUntil(monthStartsAtMs(counts.monthAt + 1), nowMs) });
-  }
-  return headers;
+function isUsedUp({ left }: LimitUse): boolean {
+  return left === 0;
 }
 
-function addRate(
-  headers: string[],
-  [nameOfLimit, nameOfLeft, nameOfReset]: RateNames,
-  { limit, left, reset }: { limit: number; left: number; reset: number },
-): void {
-  headers.push(nameOfLimit, String(limit), nameOfLeft, String(left), nameOfReset, String(reset));
+function tighter(one: LimitUse, other: LimitUse): LimitUse {
+  return other.left < one.left || (other.left === one.left && other.reset >= one.reset) ? other : one;
+}
+
+function headersOf({ names: [nameOfLimit, nameOfLeft, nameOfReset], limit, left, reset }: LimitUse): string[] {
+  return [nameOfLimit, String(limit), nameOfLeft, String(left), nameOfReset, String(reset)];
 }
 
 /** Returns the number of seconds from `nowMs` to `endsAtMs`, rounded up, at least 1. */

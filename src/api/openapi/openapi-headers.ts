@@ -1,14 +1,9 @@
 import type { oas31 } from 'zod-openapi';
+import { type HeaderNames, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
+import { RATE_WINDOWS } from '../../platform/cache/counts.rules.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;
 const seconds = { type: 'integer', minimum: 1 } as const;
-
-const WINDOWS = [
-  ['', 'the rate with the fewest requests left'],
-  ['-Second', 'the second'],
-  ['-Minute', 'the minute'],
-  ['-Hour', 'the hour'],
-] as const;
 
 /** The response headers by name. */
 export const headers: Record<string, oas31.HeaderObject> = {
@@ -52,19 +47,17 @@ export const headers: Record<string, oas31.HeaderObject> = {
     schema: { type: 'string' },
     example: 'Bearer error="invalid_token", error_description="the token has expired"',
   },
-  ...Object.fromEntries(WINDOWS.flatMap(([suffix, window]) => rateHeaders(suffix, window))),
+  ...Object.fromEntries(RATE_HEADERS.flatMap(rateHeaders)),
   'X-MonthlyLimit-Limit': { description: "The client's quota of requests per calendar month (UTC).", schema: count },
   'X-MonthlyLimit-Remaining': { description: 'Requests that remain in this month.', schema: count },
   'X-MonthlyLimit-Reset': { description: 'Seconds until the next month.', schema: seconds },
 };
 
-function rateHeaders(suffix: string, window: string): [string, oas31.HeaderObject][] {
+function rateHeaders([limit, remaining, reset]: HeaderNames, place: number): [string, oas31.HeaderObject][] {
+  const window = place === 0 ? 'the rate with the fewest requests left' : `the ${RATE_WINDOWS[place - 1]?.count}`;
   return [
-    [
-      `X-Ratelimit-Limit${suffix}`,
-      { description: `The maximum number of requests of the client: ${window}.`, schema: count },
-    ],
-    [`X-Ratelimit-Remaining${suffix}`, { description: `Requests that remain: ${window}.`, schema: count }],
-    [`X-Ratelimit-Reset${suffix}`, { description: `Seconds until the window restarts: ${window}.`, schema: seconds }],
+    [limit, { description: `The maximum number of requests of the client: ${window}.`, schema: count }],
+    [remaining, { description: `Requests that remain: ${window}.`, schema: count }],
+    [reset, { description: `Seconds until the window restarts: ${window}.`, schema: seconds }],
   ];
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { QUOTA_HEADERS, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
 import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
@@ -181,17 +182,14 @@ const MAX_NAMES = 64;
 /** Matches the name of a header field (RFC 9110 section 5.1). */
 const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
-const windows = ['', '-Second', '-Minute', '-Hour'];
 const EXPOSED_HEADERS = [
   'X-Correlation-ID',
   'WWW-Authenticate',
   'Retry-After',
   'Location',
   'ETag',
-  ...['Limit', 'Remaining', 'Reset'].flatMap((name) => windows.map((window) => `X-Ratelimit-${name}${window}`)),
-  'X-MonthlyLimit-Limit',
-  'X-MonthlyLimit-Remaining',
-  'X-MonthlyLimit-Reset',
+  ...[0, 1, 2].flatMap((part) => RATE_HEADERS.map((names) => names[part])),
+  ...QUOTA_HEADERS,
 ].join(', ');
 
 /** Returns the header fields for browsers of a response to a request with this `Origin`. */

@@ -15,29 +15,35 @@ export function secondsLeft(startedAtMs: number, nowMs: number): number {
   return Math.max(1, Math.ceil(leftMs / 1_000));
 }
 
-/** How many requests a client may send in each window; 0 means no limit. */
-export interface RequestLimits {
-  readonly perSecond: number;
-  readonly perMinute: number;
-  readonly perHour: number;
-  /** The quota of a calendar month in UTC. */
-  readonly perMonth: number;
-}
-
 /**
- * How many requests a client has sent, and in which windows. Seconds, minutes and hours are numbered from the Unix
- * epoch, months as `monthAtOf` does.
+ * The fixed windows of rates, shortest first: aligned to the clock, `ms` long, and numbered from the Unix epoch. Each
+ * with its name in header fields, and the members of a client's limits and counts.
  */
-export interface RequestCounts {
-  readonly secondAt: number;
-  readonly second: number;
-  readonly minuteAt: number;
-  readonly minute: number;
-  readonly hourAt: number;
-  readonly hour: number;
-  readonly monthAt: number;
-  readonly month: number;
-}
+export const RATE_WINDOWS = [
+  { name: 'Second', limit: 'perSecond', count: 'second', at: 'secondAt', ...every(1_000) },
+  { name: 'Minute', limit: 'perMinute', count: 'minute', at: 'minuteAt', ...every(60_000) },
+  { name: 'Hour', limit: 'perHour', count: 'hour', at: 'hourAt', ...every(3_600_000) },
+] as const;
+
+/** The window of a quota: the calendar month in UTC. */
+export const QUOTA_WINDOW = {
+  limit: 'perMonth',
+  count: 'month',
+  at: 'monthAt',
+  numberOf: monthAtOf,
+  startsAtMs: monthStartsAtMs,
+} as const;
+
+/** All windows, in the order in which the cache stores their counts. */
+export const WINDOWS = [...RATE_WINDOWS, QUOTA_WINDOW] as const;
+
+export type CountWindow = (typeof WINDOWS)[number];
+
+/** How many requests a client may send in each window; 0 means no limit. */
+export type RequestLimits = Readonly<Record<CountWindow['limit'], number>>;
+
+/** How many requests a client has sent in a window of each kind, and the numbers of these windows. */
+export type RequestCounts = Readonly<Record<CountWindow['count' | 'at'], number>>;
 
 /**
  * The outcome of counting a request. Both `refused` (a limit is used up) and `unknown` (the use of the month's quota is
@@ -61,14 +67,14 @@ export const NOTHING_COUNTED: RequestCounts = {
   month: 0,
 };
 
-export const SECOND_MS = 1_000;
-export const MINUTE_MS = 60_000;
-export const HOUR_MS = 3_600_000;
+function every(ms: number) {
+  return { ms, numberOf: (nowMs: number) => Math.floor(nowMs / ms), startsAtMs: (number: number) => number * ms };
+}
 
 /**
- * Counts a request in fixed windows aligned to the clock, or in none if a limit is used up. If the clock is behind a
- * stored window, the request counts in the stored one. `seed` is the quota used in the clock's month according to
- * another source: counting continues from the larger number.
+ * Counts a request in the windows of the clock, or in none if a limit is used up. If the clock is behind a stored
+ * window, the request counts in the stored one. `seed` is the quota used in the clock's month according to another
+ * source: counting continues from the larger number.
  */
 export function countRequest(
   stored: RequestCounts,
@@ -76,38 +82,18 @@ export function countRequest(
   nowMs: number,
   seed: number | undefined,
 ): CountedRequest {
-  const secondAt = Math.max(stored.secondAt, Math.floor(nowMs / SECOND_MS));
-  const minuteAt = Math.max(stored.minuteAt, Math.floor(nowMs / MINUTE_MS));
-  const hourAt = Math.max(stored.hourAt, Math.floor(nowMs / HOUR_MS));
-  const second = secondAt === stored.secondAt ? stored.second : 0;
-  const minute = minuteAt === stored.minuteAt ? stored.minute : 0;
-  const hour = hourAt === stored.hourAt ? stored.hour : 0;
-  let { monthAt, month } = stored;
-  if (limits.perMonth > 0) {
-    const clockMonthAt = monthAtOf(nowMs);
-    if (clockMonthAt > monthAt) {
-      if (seed === undefined) return { ...stored, outcome: 'unknown' };
-      monthAt = clockMonthAt;
-      month = seed;
-    } else if (clockMonthAt === monthAt && seed !== undefined && seed > month) month = seed;
+  const hasQuota = limits.perMonth > 0;
+  const windows: readonly CountWindow[] = hasQuota ? WINDOWS : RATE_WINDOWS;
+  const counts = { ...stored };
+  for (const { at, count, numberOf } of windows) {
+    const clockAt = numberOf(nowMs);
+    if (clockAt > counts[at]) [counts[at], counts[count]] = [clockAt, 0];
   }
-  const isFull =
-    (limits.perSecond > 0 && second >= limits.perSecond) ||
-    (limits.perMinute > 0 && minute >= limits.perMinute) ||
-    (limits.perHour > 0 && hour >= limits.perHour) ||
-    (limits.perMonth > 0 && month >= limits.perMonth);
-  const one = isFull ? 0 : 1;
-  return {
-    outcome: isFull ? 'refused' : 'counted',
-    secondAt,
-    second: second + one,
-    minuteAt,
-    minute: minute + one,
-    hourAt,
-    hour: hour + one,
-    monthAt,
-    month: limits.perMonth > 0 ? month + one : month,
-  };
+  if (counts.monthAt > stored.monthAt && seed === undefined) return { ...stored, outcome: 'unknown' };
+  if (hasQuota && counts.monthAt === monthAtOf(nowMs)) counts.month = Math.max(counts.month, seed ?? 0);
+  const isFull = windows.some(({ limit, count }) => limits[limit] > 0 && counts[count] >= limits[limit]);
+  if (!isFull) for (const { count } of windows) counts[count] += 1;
+  return { ...counts, outcome: isFull ? 'refused' : 'counted' };
 }
 
 /** Returns the number of the calendar month in UTC: its year times twelve, plus 0 for January to 11 for December. */

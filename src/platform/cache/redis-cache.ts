@@ -3,16 +3,17 @@ import {
   type CountedFailure,
   type CountedRequest,
   FAILURE_WINDOW_MS,
-  HOUR_MS,
-  MINUTE_MS,
   monthAtOf,
   NOTHING_COUNTED,
+  RATE_WINDOWS,
   type RequestLimits,
-  SECOND_MS,
   secondsLeft,
+  WINDOWS,
 } from './counts.rules.ts';
 import { RedisConnection } from './redis-connection.ts';
 import { COUNT_FAILURE, COUNT_REQUEST, type LuaScript, RAISE_POSITION } from './redis-scripts.ts';
+
+const [{ numberOf: secondOf }] = RATE_WINDOWS;
 
 /** Requests of a client that one call of the script `COUNT_REQUEST` counts: of one second, so that they are alike. */
 interface Counting {
@@ -26,28 +27,18 @@ interface Counting {
  * Parses the reply of the script `COUNT_REQUEST` for one of the requests, numbered from 0; windows that it does not
  * number belong to `nowMs`. @throws CacheUnavailableError for an unexpected reply.
  */
-function parseCount(reply: unknown, { nowMs, limits }: Omit<Counting, 'reply'>, index: number): CountedRequest {
+function parseCount(reply: unknown, nowMs: number, index: number): CountedRequest {
   if (reply === -1) return { ...NOTHING_COUNTED, outcome: 'unknown' };
   if (!Array.isArray(reply)) throw new CacheUnavailableError(new Error('a stored count is malformed'));
-  const counts: number[] = reply;
-  const [counted = 0, second = 0, minute = 0, hour = 0, month = 0, secondAt, minuteAt, hourAt, monthAt] = counts;
+  const [counted = 0, ...numbers]: number[] = reply;
   // What those behind it have added, which are counted as long as none is refused.
   const later = Math.max(0, counted - 1 - index);
-  return {
-    outcome: index < counted ? 'counted' : 'refused',
-    secondAt: secondAt ?? Math.floor(nowMs / SECOND_MS),
-    second: second - later,
-    minuteAt: minuteAt ?? Math.floor(nowMs / MINUTE_MS),
-    minute: minute - later,
-    hourAt: hourAt ?? Math.floor(nowMs / HOUR_MS),
-    hour: hour - later,
-    monthAt: monthAt ?? monthAtOf(nowMs),
-    month: limits.perMonth > 0 ? month - later : month,
-  };
-}
-
-function secondOf(ms: number): number {
-  return Math.floor(ms / SECOND_MS);
+  const counts = { ...NOTHING_COUNTED };
+  for (const [place, { at, count, numberOf }] of WINDOWS.entries()) {
+    counts[at] = numbers[WINDOWS.length + place] ?? numberOf(nowMs);
+    counts[count] = (numbers[place] ?? 0) - later;
+  }
+  return { ...counts, outcome: index < counted ? 'counted' : 'refused' };
 }
 
 export interface RedisCacheOptions {
@@ -89,15 +80,14 @@ export class RedisCache implements Cache {
     seed: number | undefined,
   ): Promise<CountedRequest> {
     if (seed !== undefined) {
-      const alone = { limits, nowMs, requests: 1 };
-      return parseCount(await this.#count(clientId, alone, seed), alone, 0);
+      return parseCount(await this.#count(clientId, { limits, nowMs, requests: 1 }, seed), nowMs, 0);
     }
     let counting = this.#countings.get(clientId);
     if (counting?.limits !== limits || secondOf(counting.nowMs) !== secondOf(nowMs)) {
       counting = this.#gather(clientId, limits, nowMs);
     }
     const index = counting.requests++;
-    return parseCount(await counting.reply, counting, index);
+    return parseCount(await counting.reply, counting.nowMs, index);
   }
 
   #gather(clientId: string, limits: RequestLimits, nowMs: number): Counting {
@@ -112,8 +102,7 @@ export class RedisCache implements Cache {
   }
 
   #count(clientId: string, { limits, nowMs, requests }: Omit<Counting, 'reply'>, seed: number): Promise<unknown> {
-    const { perSecond, perMinute, perHour, perMonth } = limits;
-    const args = [nowMs, monthAtOf(nowMs), seed, perSecond, perMinute, perHour, perMonth, requests];
+    const args = [nowMs, monthAtOf(nowMs), seed, requests, ...WINDOWS.map(({ limit }) => limits[limit])];
     return this.#redis.run(COUNT_REQUEST, [`${this.#prefix}limits:{${clientId}}`], args);
   }
 

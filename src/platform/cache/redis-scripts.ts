@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { RATE_WINDOWS, WINDOWS } from './counts.rules.ts';
 
 /** A Lua script, which Redis runs atomically. */
 export interface LuaScript {
@@ -11,49 +12,46 @@ export function luaScript(source: string): LuaScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
 
+/** The layout of a client's key: the number and the count of each window. */
+const STORED = WINDOWS.map(({ at, count }) => `${at}, ${count}`).join(', ');
+const FORMAT = `<${'dd'.repeat(WINDOWS.length)}`;
+/** How long a client's key is kept after its last request, in milliseconds: its longest window, and more. */
+const [KEPT_MS, KEPT_WITH_QUOTA_MS] = [2 * RATE_WINDOWS[2].ms, 40 * 24 * RATE_WINDOWS[2].ms];
+
 /**
  * The script for `countRequest` of `counts.rules.ts`, with one key for each client. ARGV: now in ms, number of the
- * month, quota used according to another source (-1: not known), limits per second, minute, hour and month (0: none),
- * how many requests to count. Returns -1 (unknown), or how many of them it has counted and the four counts after that,
+ * month, quota used according to another source (-1: not known), how many requests to count, and the limit of each
+ * window (0: none). Returns -1 (unknown), or how many of them it has counted and the count of each window after that,
  * followed by the numbers of the windows if they differ from the clock's.
  */
 export const COUNT_REQUEST = luaScript(`
-local now, clock_month_at, seed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local per_second, per_minute = tonumber(ARGV[4]), tonumber(ARGV[5])
-local per_hour, per_month = tonumber(ARGV[6]), tonumber(ARGV[7])
-local second_at, second, minute_at, minute, hour_at, hour, month_at, month = 0, 0, 0, 0, 0, 0, 0, 0
+local now, clockMonthAt, seed, counted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+${WINDOWS.map(({ limit, at, count }, place) => `local ${limit}, ${at}, ${count} = tonumber(ARGV[${place + 5}]), 0, 0`).join('\n')}
 local stored = redis.call('GET', KEYS[1])
-if stored then
-  second_at, second, minute_at, minute, hour_at, hour, month_at, month = struct.unpack('<dddddddd', stored)
-end
-local skewed = false
-local clock = math.floor(now / 1000)
-if clock > second_at then second_at, second = clock, 0 elseif clock < second_at then skewed = true end
-clock = math.floor(now / 60000)
-if clock > minute_at then minute_at, minute = clock, 0 elseif clock < minute_at then skewed = true end
-clock = math.floor(now / 3600000)
-if clock > hour_at then hour_at, hour = clock, 0 elseif clock < hour_at then skewed = true end
-if per_month > 0 then
-  if clock_month_at > month_at then
+if stored then ${STORED} = struct.unpack('${FORMAT}', stored) end
+local skewed, clock = false, 0
+${RATE_WINDOWS.map(
+  ({ ms, at, count }) => `clock = math.floor(now / ${ms})
+if clock > ${at} then ${at}, ${count} = clock, 0 elseif clock < ${at} then skewed = true end`,
+).join('\n')}
+if perMonth > 0 then
+  if clockMonthAt > monthAt then
     if seed < 0 then return -1 end
-    month_at, month = clock_month_at, seed
-  elseif clock_month_at < month_at then skewed = true
+    monthAt, month = clockMonthAt, seed
+  elseif clockMonthAt < monthAt then skewed = true
   elseif seed > month then month = seed end
 end
-local counted = tonumber(ARGV[8])
-if per_second > 0 then counted = math.min(counted, per_second - second) end
-if per_minute > 0 then counted = math.min(counted, per_minute - minute) end
-if per_hour > 0 then counted = math.min(counted, per_hour - hour) end
-if per_month > 0 then counted = math.min(counted, per_month - month) end
+${WINDOWS.map(({ limit, count }) => `if ${limit} > 0 then counted = math.min(counted, ${limit} - ${count}) end`).join('\n')}
 counted = math.max(counted, 0)
-second, minute, hour = second + counted, minute + counted, hour + counted
-if per_month > 0 then month = month + counted end
+${RATE_WINDOWS.map(({ count }) => `${count} = ${count} + counted`).join('\n')}
+if perMonth > 0 then month = month + counted end
 if counted > 0 or seed >= 0 then
-  local counts = struct.pack('<dddddddd', second_at, second, minute_at, minute, hour_at, hour, month_at, month)
-  redis.call('SET', KEYS[1], counts, 'PX', per_month > 0 and 3456000000 or 7200000)
+  local counts = struct.pack('${FORMAT}', ${STORED})
+  redis.call('SET', KEYS[1], counts, 'PX', perMonth > 0 and ${KEPT_WITH_QUOTA_MS} or ${KEPT_MS})
 end
-if skewed then return {counted, second, minute, hour, month, second_at, minute_at, hour_at, month_at} end
-return {counted, second, minute, hour, month}`);
+local reply = {counted, ${WINDOWS.map(({ count }) => count).join(', ')}}
+if skewed then for _, number in ipairs({${WINDOWS.map(({ at }) => at).join(', ')}}) do table.insert(reply, number) end end
+return reply`);
 
 /**
  * The script that counts a failure of a key. ARGV: now in ms, length of the window in ms, step (0 or 1). Returns the
