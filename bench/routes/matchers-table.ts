@@ -11,7 +11,7 @@ import type { MatcherName } from './matchers.ts';
 import type { Matching, MatchingOptions } from './matching.ts';
 
 const TITLES: Record<MatcherName, string> = {
-  table: 'EndpointTable',
+  table: 'PathTable',
   'find-my-way': 'find-my-way (Fastify)',
   'path-to-regexp': 'path-to-regexp, one by one (Express)',
 };

@@ -1,7 +1,7 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { match } from 'path-to-regexp';
 import { endpointOf } from '../../src/gateway/endpoints/gateway-config.ts';
-import { EndpointTable } from '../../src/gateway/routing.ts';
+import { PathTable } from '../../src/gateway/routing.ts';
 import type { WrittenEndpoint } from './endpoints.ts';
 
 export type MatcherName = 'table' | 'find-my-way' | 'path-to-regexp';
@@ -16,7 +16,7 @@ export const MATCHERS: Record<MatcherName, Prepare> = {
   table: (endpoints) => {
     const prepared = endpoints.map(endpointOf);
     return () => {
-      const table = new EndpointTable(prepared);
+      const table = new PathTable(prepared);
       return (method, path) => table.match(method, path);
     };
   },

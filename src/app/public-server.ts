@@ -9,29 +9,25 @@ import { createMcpServer } from '../api/mcp/mcp-server.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
 import { getGraphql } from '../api/rest/graphql.rest.ts';
 import { metadataPathOf } from '../api/rest/mcp.rest.ts';
-import { type Route, reaches, restApplication } from '../api/rest/route.ts';
+import { restApplication } from '../api/rest/route.ts';
 import { notingUsers } from '../audit/noted-users.ts';
 import { getServerMetadata } from '../features/oauth/oauth.rest.ts';
 import { type ChainDependencies, gatewayChain } from '../gateway/chain.ts';
 import { ArrivingHeads, limitConnections } from '../gateway/connections.ts';
-import type { FlagsByPath } from '../gateway/endpoints/endpoint-flags.ts';
-import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/endpoints/gateway-config.ts';
+import type { Endpoint, GatewayConfig } from '../gateway/endpoints/gateway-config.ts';
 import type { Exchange } from '../gateway/exchange/exchange.ts';
 import { compileTrust } from '../gateway/exchange/request-head.ts';
 import { endSpan, runTraced, withinSpan } from '../gateway/exchange/request-metrics.ts';
 import { cors } from '../gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../gateway/gateway.ts';
 import type { Upstreams } from '../gateway/proxy/upstreams.ts';
-import { EndpointTable, Services } from '../gateway/routing.ts';
+import { PathTable, Services } from '../gateway/routing.ts';
 import { secretsOf } from '../platform/config/secrets.ts';
 import { forbidden } from '../platform/errors.ts';
 import { inRequest } from '../platform/waiting-request.ts';
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 import { ROUTES, type RouteServices } from './routes.ts';
-
-/** The flags of routes that the gateway must know, by path. */
-const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));
 
 interface Behind {
   upstreams: Upstreams;
@@ -59,10 +55,9 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   );
   const chainOf = chains(context, behind, graphql, onEnd);
   const gateway = new Gateway({
-    chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints, FLAGS)),
+    chain: chainOf(gatewayConfig),
     trusts,
     memory: context.memory,
-    flags: FLAGS,
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
     onEnd,
@@ -84,10 +79,8 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
    * new one.
    */
   function use(next: GatewayConfig): void {
-    // All steps that may throw precede the first change.
-    const table = new EndpointTable(next.endpoints, FLAGS);
     upstreams.replace(next);
-    gateway.use(chainOf(next, table));
+    gateway.use(chainOf(next));
     current = next;
   }
 
@@ -113,9 +106,6 @@ async function toolset(): Promise<Toolset> {
   return { tools: TOOLS, instructions: INSTRUCTIONS };
 }
 
-/** The largest number of endpoints that a log line names. */
-const MAX_NAMED = 20;
-
 /** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
 function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd: ChainDependencies['onEnd']) {
   const { log, nowMs, authenticator: tokens, guards, publicUrl } = context;
@@ -127,22 +117,14 @@ function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd:
   ]);
   const same = { tokens, aliases, guards, onEnd, nowMs };
   const services = { ...routeServices(context, behind.demo), graphql };
-  return (config: GatewayConfig, table: EndpointTable) => {
-    for (const [endpoints, message] of [
-      [unservedEndpoints(config, ROUTES), 'endpoints of local services without a route; they return 503'],
-      [unlistedRoutes(config, ROUTES), 'routes that gateway.yaml does not list; they return 404'],
-    ] as const) {
-      if (endpoints.length > 0)
-        log.warn({ endpoints: endpoints.slice(0, MAX_NAMED), endpoint_count: endpoints.length }, message);
-    }
-    return gatewayChain({
+  return (config: GatewayConfig) =>
+    gatewayChain({
       ...same,
-      table,
+      table: new PathTable(config.endpoints),
       services: new Services(config, behind.upstreams),
       local: restApplication(ROUTES, { ...services, webhookAlias: config.webhook_alias }, log),
       remote: behind.upstreams,
     });
-  };
 }
 
 /**
@@ -175,35 +157,6 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
     }),
     toolset,
   };
-}
-
-/**
- * Returns the routes, such as `GET /v1/thing`, that no endpoint of a table reaches, such as routes of a newer version.
- */
-export function unlistedRoutes({ endpoints }: GatewayConfig, routes: readonly Route<RouteServices>[]): string[] {
-  return routes
-    .filter((route) => !endpoints.some(({ methods, path }) => methods.some((method) => reaches(method, path, route))))
-    .map(({ method, path }) => `${method} ${path}`);
-}
-
-/**
- * Returns the methods and paths, such as `GET /v1/thing`, that an endpoint table allows and leaves to services of this
- * process although they have no route; they answer 503.
- */
-export function unservedEndpoints(
-  { endpoints, services }: GatewayConfig,
-  routes: readonly Route<RouteServices>[],
-): string[] {
-  const isHere = (endpoint: Endpoint) =>
-    endpoint.upstream === undefined &&
-    (endpoint.services.length === 0 || endpoint.services.some((name) => !isRemote(services[name])));
-  return endpoints
-    .filter(isHere)
-    .flatMap(({ methods, path }) =>
-      methods
-        .filter((method) => method !== 'OPTIONS' && !routes.some((route) => reaches(method, path, route)))
-        .map((method) => `${method} ${path}`),
-    );
 }
 
 /**

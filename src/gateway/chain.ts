@@ -11,24 +11,27 @@ import {
   Refusal,
   serviceUnavailable,
 } from '../platform/errors.ts';
+import type { Endpoint } from './endpoints/gateway-config.ts';
 import type { Upstream } from './endpoints/upstream.ts';
 import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
 import { statusOf } from './exchange/refusals.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
+import type { ServedRoute } from './exchange/served-route.ts';
 import { NOT_HTTP } from './exchange/unparsed.ts';
-import type { EndpointTable, Services } from './routing.ts';
+import type { PathTable, Services } from './routing.ts';
 
 /** One stage of the chain: adds to the exchange, or refuses the request by throwing an `Refusal`. */
 export type Stage = (exchange: Exchange) => void | Promise<void>;
 
 /** Handles requests to the services of this process, after they have passed the chain. */
 export interface LocalServices {
+  readonly routes: PathTable<ServedRoute>;
   handle(exchange: Exchange): void;
 }
 
 /** The dependencies of a gateway chain, for one endpoint table. */
 export interface ChainDependencies {
-  table: EndpointTable;
+  table: PathTable<Endpoint>;
   /** Other paths by which endpoints are reached, each with the path in the table. */
   aliases: ReadonlyMap<string, string>;
   services: Services;
@@ -59,12 +62,12 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
   }
 
   async function guard(exchange: Exchange, principal: Principal): Promise<void> {
-    const { req, found } = exchange;
+    const { req, found, route } = exchange;
     try {
       await parts.guards.check(exchange, principal);
     } catch (error) {
       // A batch of operations gets a 429 for each, from its handler.
-      const mayBeBatch = req.method === 'POST' && found.endpoint?.flags?.batch === true;
+      const mayBeBatch = !found.upstream && req.method === 'POST' && route?.batch === true;
       if (!mayBeBatch || !(error instanceof Refusal && statusOf(error) === 429)) throw error;
       found.limitRefusal = error;
     }
@@ -72,9 +75,11 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
   }
 
   return [
-    function clock(request) {
-      request.startedAtMs = nowMs();
-      request.startedTick = performance.now();
+    function clock(exchange) {
+      exchange.startedAtMs = nowMs();
+      exchange.startedTick = performance.now();
+      // Before anything is refused, because the route says how a refusal is answered.
+      findRoute(exchange, parts);
     },
     correlation,
     function capture(exchange) {
@@ -147,43 +152,42 @@ function targetServer({ req }: Exchange): string | undefined {
   return name === '' ? undefined : name;
 }
 
+/** Normalises the target of a request, and finds the route of this process for it. */
+function findRoute(exchange: Exchange, { local, aliases }: Pick<ChainDependencies, 'local' | 'aliases'>): void {
+  const { method = '', url = '' } = exchange.req;
+  const target = normalTarget(url);
+  if (!target) return;
+  target.path = aliases.get(target.path) ?? target.path;
+  exchange.target = target;
+  exchange.route = local.routes.match(method, target.path);
+}
+
 /**
  * Finds the endpoint and the service of a request. A request that cannot be recorded in the audit, or for which there is
  * no memory, is refused only here, because clients of endpoints with `statuses: closed` do not know 503.
  * @throws Refusal 404 when nothing matches, 503 when the request cannot be recorded or held.
  */
-function matchEndpoint(
-  exchange: Exchange,
-  { table, aliases }: Pick<ChainDependencies, 'table' | 'aliases'>,
-  services: Services,
-): void {
-  const { req, found, held, isUnrecordable } = exchange;
+function matchEndpoint(exchange: Exchange, { table }: Pick<ChainDependencies, 'table'>, services: Services): void {
+  const { req, found, held, isUnrecordable, target, route } = exchange;
   const unheld = held?.refusal === undefined ? undefined : serviceUnavailable();
   const refusal = isUnrecordable ? auditSpoolFull() : unheld;
-  const target = normalTarget(req.url ?? '');
-  if (target) target.path = aliases.get(target.path) ?? target.path;
   const endpoint = target && table.match(req.method ?? '', target.path);
   if (!target || !endpoint) throw refusal ?? notFound(target ? table.absenceOf(target.path) : 'the path is ambiguous');
   const service = services.serviceFor(endpoint, targetServer(exchange));
   if (service === undefined && endpoint.services.length > 0)
     throw notFound(`the endpoint belongs to ${endpoint.services.join(', ')}`);
-  exchange.target = target;
   found.endpoint = endpoint;
   if (endpoint.doNotLog) exchange.audit.capture.request.drop();
   found.service = service;
-  if (refusal && !endpoint.flags?.servesWhenAuditIsFull) throw refusal;
+  if (refusal && !route?.servesWhenAuditIsFull) throw refusal;
   // The host of an absolute target overrides the Host field (RFC 9112 section 3.2.2).
   if (target.host !== undefined) req.headers.host = target.host;
   req.url = target.query === '' ? target.path : `${target.path}?${target.query}`;
 }
 
-/**
- * Passes a request to its service. A 429 that was left to the handler (`limitRefusal`) refuses a request to an upstream
- * at once.
- */
+/** Passes a request to its service. */
 function handOver(exchange: Exchange, { local, remote }: Pick<ChainDependencies, 'local' | 'remote'>): void {
-  const { upstream, limitRefusal } = exchange.found;
-  if (!upstream) local.handle(exchange);
-  else if (limitRefusal) throw limitRefusal;
-  else remote.forward(exchange, upstream);
+  const { upstream } = exchange.found;
+  if (upstream) remote.forward(exchange, upstream);
+  else local.handle(exchange);
 }

@@ -8,7 +8,6 @@ import { invalidRequest, type Refusal, serviceUnavailable } from '../platform/er
 import { type MemoryAccounts, OTHER_ACCOUNTS, REQUEST_BYTES } from '../platform/held-memory.ts';
 import type { Stage } from './chain.ts';
 import { PipelinedRequests } from './connections.ts';
-import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 import { Exchange, exchangeOf } from './exchange/exchange.ts';
 import { createServer, ServerResponse } from './exchange/node-http.ts';
 import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
@@ -74,8 +73,6 @@ interface GatewayDependencies {
   trusts: TrustedPeers;
   /** The accounts that requests are charged to. */
   memory: MemoryAccounts;
-  /** The flags of routes by path, for requests that have not matched an endpoint. */
-  flags?: FlagsByPath;
   cors: Cors;
   /** Checks whether no more audit records can be stored; then only endpoints such as health are served. */
   isAuditFull(): boolean;
@@ -220,10 +217,7 @@ export class Gateway {
     exchange.isUnrecordable = this.#deps.isAuditFull();
     const fields = this.#deps.cors(exchange.req.headers.origin);
     for (const name in fields) exchange.res.setHeader(name, fields[name] ?? '');
-    const { withContext, flags = {} } = this.#deps;
-    const { url = '' } = exchange.req;
-    const mark = url.indexOf('?');
-    exchange.pathFlags = flags[mark < 0 ? url : url.slice(0, mark)];
+    const { withContext } = this.#deps;
     if (withContext) withContext(exchange, () => this.#pass(exchange));
     else this.#pass(exchange);
   }

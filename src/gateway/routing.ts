@@ -1,39 +1,43 @@
-import type { FlagsByPath } from './endpoints/endpoint-flags.ts';
 import { type Endpoint, type GatewayConfig, isRemote, METHODS } from './endpoints/gateway-config.ts';
 import type { Upstream } from './endpoints/upstream.ts';
 import type { Findings } from './exchange/exchange.ts';
 
-interface TableNode {
-  literal: Map<string, TableNode>;
-  parameter: TableNode | undefined;
-  here: Map<string, Endpoint>;
-  /** Endpoints whose path ends in `*` here, by method: they match exactly one more segment. */
-  one: Map<string, Endpoint>;
-  /** Endpoints whose path ends in `**` here, by method: they match any rest. */
-  rest: Map<string, Endpoint>;
+/** What a table finds: something that serves methods of a path pattern of `gateway.yaml`. */
+interface Pattern {
+  readonly methods: readonly string[];
+  readonly path: string;
 }
 
-/**
- * Matches requests to endpoints in a tree of path segments, so that a match costs the length of the path, not of the
- * table. Gives each endpoint the flags of its route.
- */
-export class EndpointTable {
-  readonly #root: TableNode = emptyNode();
+interface TableNode<Entry> {
+  /** The nodes below, by a literal segment or one of `PARAMETER`, `ONE` and `REST`. */
+  children: Map<string, TableNode<Entry>>;
+  /** The entries whose path ends here, by method. */
+  here: Map<string, Entry>;
+}
 
-  constructor(endpoints: readonly Endpoint[], flagsByPath: FlagsByPath = {}) {
-    const byShape = new Map(Object.entries(flagsByPath).map(([path, flags]) => [shapeOf(path), flags]));
-    for (const written of endpoints) {
-      const flags = byShape.get(shapeOf(written.path));
-      const endpoint = flags ? { ...written, flags } : written;
-      for (const method of endpoint.methods) this.#add(method, endpoint);
-    }
+// No segment of a path has a slash.
+const PARAMETER = '/{}';
+/** Matches the last segment of a path. */
+const ONE = '/*';
+/** Matches any rest of a path. */
+const REST = '/**';
+
+/**
+ * Matches requests to endpoints, or to routes, in a tree of path segments, so that a match costs the length of the path,
+ * not of the table.
+ */
+export class PathTable<Entry extends Pattern> {
+  readonly #root: TableNode<Entry> = { children: new Map(), here: new Map() };
+
+  constructor(entries: readonly Entry[]) {
+    for (const entry of entries) for (const method of entry.methods) this.#add(method, entry);
   }
 
   /**
-   * Returns the endpoint of a method and a normalised path; undefined when none matches. A literal segment takes
+   * Returns the entry of a method and a normalised path; undefined when none matches. A literal segment takes
    * precedence over a parameter, and that over a wildcard.
    */
-  match(method: string, path: string): Endpoint | undefined {
+  match(method: string, path: string): Entry | undefined {
     return find(this.#root, method, path, path.indexOf('/') + 1);
   }
 
@@ -43,59 +47,41 @@ export class EndpointTable {
     return methods.length === 0 ? 'no endpoint has this path' : `the path has only ${methods.join(', ')}`;
   }
 
-  #add(method: string, endpoint: Endpoint): void {
-    if (endpoint.path === '**') {
-      this.#root.rest.set(method, endpoint);
-      return;
-    }
+  #add(method: string, entry: Entry): void {
     let node = this.#root;
-    for (const segment of endpoint.path.split('/').slice(1)) {
-      if (segment === '*') return void node.one.set(method, endpoint);
-      if (segment === '**') return void node.rest.set(method, endpoint);
-      node = child(node, segment);
+    for (const segment of entry.path.replace(/^\//, '').split('/')) {
+      const key = segment.startsWith('{') ? PARAMETER : segment.replace(/^\*/, '/*');
+      node = node.children.getOrInsertComputed(key, () => ({ children: new Map(), here: new Map() }));
     }
-    node.here.set(method, endpoint);
+    node.here.set(method, entry);
   }
 }
 
-/** Returns a path pattern without the names of its parameters. */
-function shapeOf(path: string): string {
-  return path.replace(/\{[^}]*\}/g, '{}');
+/**
+ * Returns the parameters of a path that a pattern matches, decoded, by their names; what a wildcard matches is `rest`.
+ */
+export function parametersOf(pattern: string, path: string): Record<string, string> {
+  const segments = path.split('/').map(decodeURIComponent);
+  return Object.fromEntries(
+    pattern.split('/').flatMap((part, at) => {
+      if (part.startsWith('*')) return [['rest', segments.slice(at).join('/')]];
+      return part.startsWith('{') ? [[part.slice(1, -1), segments[at] ?? '']] : [];
+    }),
+  );
 }
 
-function emptyNode(): TableNode {
-  return { literal: new Map(), parameter: undefined, here: new Map(), one: new Map(), rest: new Map() };
-}
-
-function child(node: TableNode, segment: string): TableNode {
-  if (segment.startsWith('{')) {
-    node.parameter ??= emptyNode();
-    return node.parameter;
-  }
-  const existing = node.literal.get(segment);
-  if (existing) return existing;
-  const created = emptyNode();
-  node.literal.set(segment, created);
-  return created;
-}
-
-/** Finds the endpoint for the rest of a path. `at` is the index of the next segment; 0 at the end of the path. */
-function find(node: TableNode, method: string, path: string, at: number): Endpoint | undefined {
-  if (at === 0) return node.here.get(method);
+/** Finds the entry for the rest of a path. `at` is the index of the next segment; 0 at the end of the path. */
+function find<Entry>(node: TableNode<Entry> | undefined, method: string, path: string, at: number): Entry | undefined {
+  if (!node || at === 0) return node?.here.get(method);
+  const { children } = node;
   const slash = path.indexOf('/', at);
   const segment = slash < 0 ? path.slice(at) : path.slice(at, slash);
-  const literal = node.literal.get(segment);
-  const byLiteral = literal && find(literal, method, path, slash + 1);
-  if (byLiteral) return byLiteral;
-  if (node.parameter && segment !== '') {
-    const byParameter = find(node.parameter, method, path, slash + 1);
-    if (byParameter) return byParameter;
-  }
-  if (slash < 0) {
-    const one = node.one.get(method);
-    if (one) return one;
-  }
-  return node.rest.get(method);
+  return (
+    find(children.get(segment), method, path, slash + 1) ??
+    (segment === '' ? undefined : find(children.get(PARAMETER), method, path, slash + 1)) ??
+    (slash < 0 ? children.get(ONE)?.here.get(method) : undefined) ??
+    children.get(REST)?.here.get(method)
+  );
 }
 
 interface UpstreamsByName {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Endpoint, readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import { EndpointTable } from '../../src/gateway/routing.ts';
+import { PathTable } from '../../src/gateway/routing.ts';
 import { DOCUMENTED } from '../support/gateway/documented.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { goodRoutes } from '../support/gateway/good-routes.ts';
@@ -38,7 +38,7 @@ it.each([
   ['/rest/literal', '/rest/literal'],
   ['/rest/literal/y', '/rest/**'],
 ])('D2-15: of `*`, which is one segment, and `**`, which is any rest, %s is matched by %s', (path, expected) => {
-  const table = new EndpointTable(
+  const table = new PathTable(
     ['/one/*', '/rest/**', '/rest/literal'].map((written) => ({ methods: ['GET'], path: written }) as Endpoint),
   );
   expect(table.match('GET', path)?.path).toBe(expected);

@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { reaches } from '../../src/api/rest/route.ts';
-import { unlistedRoutes, unservedEndpoints } from '../../src/app/public-server.ts';
+import { type Route, restApplication } from '../../src/api/rest/route.ts';
 import { ROUTES } from '../../src/app/routes.ts';
-import {
-  type GatewayConfig,
-  parseGatewayConfig,
-  readGatewayConfig,
-} from '../../src/gateway/endpoints/gateway-config.ts';
-import { type Log, silentLog } from '../../src/lib/log.ts';
+import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { parametersOf } from '../../src/gateway/routing.ts';
+import { silentLog } from '../../src/lib/log.ts';
 import { sourceFiles } from '../support/architecture/imports.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { startPortcullis } from '../support/harness.ts';
@@ -17,97 +13,113 @@ import { ROOT } from '../support/start/process.ts';
 
 const shipped = readGatewayConfig(join(ROOT, 'gateway.yaml'));
 
+/** Returns what finds the routes with these methods and paths. */
+function tableOf(declared: readonly Pick<Route<object>, 'method' | 'path'>[]) {
+  const handlers = () => [() => undefined];
+  return restApplication(
+    declared.map(({ method, path }) => ({ method, path, handlers })),
+    {},
+    silentLog,
+  ).routes;
+}
+
 describe('the shipped gateway.yaml and the routes', () => {
   it('have the same methods and paths, and preflights are answered beside the routes', () => {
     const registered = shipped.endpoints.flatMap(({ methods, path }) => methods.map((method) => `${method} ${path}`));
     const declared = ROUTES.map(({ method, path }) => `${method} ${path}`);
     expect([...declared, 'OPTIONS **'].sort()).toEqual(registered.sort());
-    expect(unservedEndpoints(shipped, ROUTES)).toEqual([]);
-    expect(unlistedRoutes(shipped, ROUTES)).toEqual([]);
   });
 
-  it('a table without some of them is told which', () => {
-    const older = { ...shipped, endpoints: shipped.endpoints.filter(({ path }) => !path.startsWith('/console')) };
-    expect(unlistedRoutes(older, ROUTES)).toEqual(
-      expect.arrayContaining(['GET /console', 'GET /console/**', 'POST /console/session']),
-    );
-  });
-
-  it('lead each endpoint to the one route of its method and path', () => {
+  it('lead each endpoint to the route of its method and path', () => {
+    const table = tableOf(ROUTES);
     for (const { methods, path } of shipped.endpoints) {
-      for (const method of methods.filter((name) => name !== 'OPTIONS')) {
-        const reached = ROUTES.filter((route) => reaches(method, path, route)).map((route) => route.path);
-        // HEAD is served by the route of GET, or by its own.
-        expect([method, path, [...new Set(reached)]]).toEqual([method, path, [path]]);
-      }
+      for (const method of methods.filter((name) => name !== 'OPTIONS'))
+        expect([method, path, table.match(method, path)?.path]).toEqual([method, path, path]);
     }
   });
 });
 
-/** The fault lines of a table with one endpoint, on services of which one is remote. */
-function unserved(endpoint: string): string[] {
-  const config: GatewayConfig = parseGatewayConfig(
-    'gateway.yaml',
-    [
-      'services: { here: local, away: "http://away" }',
-      'webhook_alias: { deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z }',
-      `endpoints: [{ ${endpoint} }]`,
-    ].join('\n'),
-  );
-  return unservedEndpoints(config, ROUTES);
-}
+describe('a request', () => {
+  const table = tableOf([
+    { method: 'GET', path: '/things' },
+    { method: 'POST', path: '/things' },
+    { method: 'GET', path: '/things/{thing_id}' },
+    { method: 'PUT', path: '/things/{thing_id}' },
+    { method: 'GET', path: '/things/summary' },
+    { method: 'PUT', path: '/things/{thing_id}/parts/{id}' },
+    { method: 'GET', path: '/page/*' },
+    { method: 'GET', path: '/files/**' },
+  ]);
 
-describe('an endpoint of a local service', () => {
   it.each([
-    ['of a path that no route has', 'methods: [GET, POST], path: /v1/things, services: [here]', 'GET /v1/things'],
-    ['of no service', 'methods: [GET], path: /v1/things', 'GET /v1/things'],
-    ['of a local and a remote service', 'methods: [GET], path: /v1/things, services: [away, here]', 'GET /v1/things'],
-    ['of a method that no route has', 'methods: [PATCH], path: /v1/accounts, services: [here]', 'PATCH /v1/accounts'],
-    ['of another length', "methods: [GET], path: '/v1/accounts/*', services: [here]", 'GET /v1/accounts/*'],
-  ])('is found to have no route: %s', (_name, endpoint, first) => {
-    expect(unserved(endpoint)[0]).toBe(first);
+    ['GET', '/things', '/things', {}],
+    ['HEAD', '/things', '/things', {}],
+    ['POST', '/things', '/things', {}],
+    ['GET', '/things/summary', '/things/summary', {}],
+    ['GET', '/things/1', '/things/{thing_id}', { thing_id: '1' }],
+    ['PUT', '/things/summary', '/things/{thing_id}', { thing_id: 'summary' }],
+    ['GET', '/things/a%20b%3F', '/things/{thing_id}', { thing_id: 'a b?' }],
+    ['GET', '/things/%E2%82%AC', '/things/{thing_id}', { thing_id: '€' }],
+    ['GET', '/things/{thing_id}', '/things/{thing_id}', { thing_id: '{thing_id}' }],
+    ['PUT', '/things/1/parts/__proto__', '/things/{thing_id}/parts/{id}', { thing_id: '1', id: '__proto__' }],
+    ['GET', '/page/', '/page/*', { rest: '' }],
+    ['GET', '/page/a.css', '/page/*', { rest: 'a.css' }],
+    ['GET', '/files/', '/files/**', { rest: '' }],
+    ['HEAD', '/files/a/%C3%A4.js', '/files/**', { rest: 'a/ä.js' }],
+  ])('D2-15: %s %s has the route %s and its parameters', (method, path, pattern, parameters) => {
+    expect(table.match(method, path)?.path).toBe(pattern);
+    expect(parametersOf(pattern, path)).toEqual(parameters);
   });
 
   it.each([
-    ['another name of a parameter', "methods: [PUT], path: '/v1/wallets/{wallet}/rules/{rule}', services: [here]"],
-    ['HEAD of a route of GET', 'methods: [HEAD], path: /v1/accounts, services: [here]'],
-    ['a pattern of several routes', "methods: [GET], path: '/v1/**', services: [here]"],
-    ['one segment of a pattern', "methods: [GET], path: '/swagger/{name}', services: [here]"],
-    ['a remote service', 'methods: [GET], path: /v1/things, services: [away]'],
-    ['a preflight', 'methods: [OPTIONS], path: /v1/things, services: [here]'],
-  ])('is served: %s', (_name, endpoint) => {
-    expect(unserved(endpoint)).toEqual([]);
+    ['another method', 'DELETE', '/things'],
+    ['HEAD of a route of POST alone', 'HEAD', '/things/1/parts/2'],
+    ['OPTIONS', 'OPTIONS', '/things'],
+    ['letters of another case', 'GET', '/Things'],
+    ['a method of another case', 'get', '/things'],
+    ['a trailing slash', 'GET', '/things/'],
+    ['an empty parameter', 'PUT', '/things//parts/1'],
+    ['a shorter path', 'GET', '/page'],
+    ['a longer path', 'GET', '/page/a/b'],
+    ['the name of a member of every object', 'GET', '/constructor'],
+  ])('D2-15: %s has no route: %s %s', (_name, method, path) => {
+    expect(table.match(method, path)).toBeUndefined();
   });
 });
 
-describe('a table with endpoints that no route serves', () => {
+describe('an endpoint whose pattern is broader than the paths of the routes', () => {
   const disposables = new AsyncDisposableStack();
   afterEach(() => disposables.disposeAsync());
 
-  it('is taken and told of in the log; they answer 503, and a pattern of several routes answers as those do', async () => {
-    const warnings: { fields: object; message: string }[] = [];
-    const log: Log = {
-      ...silentLog,
-      warn: (fields, message) => {
-        warnings.push({ fields, message });
-      },
-    };
+  it('lets requests reach the route of their path, with its limits and error body, or gets 503', async () => {
     const open = { services: ['integration'], visibility: 'public' };
     const file = disposables.use(
       await gatewayFile({}, [
         { methods: ['GET', 'PUT'], path: '/v1/things', ...open },
         { methods: ['GET'], path: '/{version}/health', ...open },
+        { methods: ['GET', 'HEAD', 'POST'], path: '/v2/**', ...open },
+        { methods: ['POST'], path: '/v2/oauth/{operation}', ...open },
       ]),
     );
-    const p = disposables.use(await startPortcullis({ env: { GATEWAY_CONFIG: file.path }, overrides: { log } }));
-    expect(warnings).toContainEqual({
-      fields: { endpoints: ['GET /v1/things', 'PUT /v1/things'], endpoint_count: 2 },
-      message: 'endpoints of local services without a route; they return 503',
-    });
-    const statuses = await Promise.all(
-      ['/v1/things', '/v2/health', '/v3/health'].map(async (path) => (await p.call('GET', path)).status),
-    );
-    expect(statuses).toEqual([503, 200, 503]);
+    const p = disposables.use(await startPortcullis({ env: { GATEWAY_CONFIG: file.path } }));
+    const statusOf = async (request: string) => {
+      const [method = '', path = ''] = request.split(' ');
+      return [request, (await p.call(method, path)).status];
+    };
+    const statuses = [
+      ['GET /v1/things', 503],
+      ['PUT /v1/things', 503],
+      ['GET /v3/health', 503],
+      ['GET /v2/health', 200],
+      ['GET /v2/blockchain/gas-fee', 200],
+      ['HEAD /v2/blockchain/gas-fee', 200],
+      ['GET /v2/blockchain/gas%2Dfee', 200],
+      ['GET /v2/blockchain/gas-fee/', 503],
+      ['GET /v2/Blockchain/gas-fee', 503],
+      ['POST /v2/blockchain/gas-fee', 503],
+      ['OPTIONS /v2/blockchain/gas-fee', 204],
+    ] as const;
+    expect(await Promise.all(statuses.map(([request]) => statusOf(request)))).toEqual(statuses);
   });
 });
 

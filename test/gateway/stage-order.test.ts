@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { gatewayChain } from '../../src/gateway/chain.ts';
-import { EndpointTable, Services } from '../../src/gateway/routing.ts';
+import { PathTable, Services } from '../../src/gateway/routing.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
@@ -14,11 +14,11 @@ describe('the gateway chain', () => {
     const { authenticator } = p.service.context;
     const chain = gatewayChain({
       aliases: new Map(),
-      table: new EndpointTable([]),
+      table: new PathTable([]),
       services: new Services({ services: {} }, { of: () => undefined }),
       tokens: authenticator,
       guards: { check: async () => undefined },
-      local: { handle: () => undefined },
+      local: { routes: new PathTable([]), handle: () => undefined },
       remote: { forward: () => undefined },
       onEnd: () => undefined,
       nowMs: () => 0,

@@ -6,7 +6,7 @@ function graphqlRoute(method: 'GET' | 'POST') {
   return route({
     method,
     path: '/graphql',
-    flags: { batch: true },
+    batch: true,
     handlers: ({ graphql }: { graphql: Pick<GraphqlServer, 'handle'> }) => [(req) => graphql.handle(exchangeOf(req))],
   });
 }

@@ -14,7 +14,7 @@ function healthRoutesOf(path: string, name: string) {
     route({
       method,
       path,
-      flags: { servesWhenAuditIsFull: true },
+      servesWhenAuditIsFull: true,
       operation: {
         operationId: `${method.toLowerCase()}${name}`,
         tag: 'Health',

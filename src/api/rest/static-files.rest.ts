@@ -15,7 +15,7 @@ interface PageServices {
 /** Makes the handler that serves the files whose names are the rest of the path; without files there is none. */
 export function serveFiles(files: Files | undefined): RequestHandler {
   return async (req) => {
-    const file = await files?.find([req.params.rest ?? []].flat().join('/'));
+    const file = await files?.find(String(req.params.rest ?? ''));
     if (!file) throw notFound('there is no file with this name');
     sendFile(exchangeOf(req), file);
   };

@@ -76,7 +76,7 @@ function sessionRoute<Input extends { client_id: string }>(
   return route({
     method,
     path,
-    flags: { bodyLimit: MAX_BODY_BYTES },
+    bodyLimit: MAX_BODY_BYTES,
     errorBody: oauthEnvelope,
     handlers: (services) => [
       (req, _res, next) => {

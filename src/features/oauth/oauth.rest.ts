@@ -132,7 +132,8 @@ export function beginAuthentication(req: Request, res: Response, next: NextFunct
 export const issueToken = route({
   method: 'POST',
   path: '/v2/oauth/token',
-  flags: { oauthErrors: true, bodyLimit: MAX_BODY_BYTES },
+  oauthErrors: true,
+  bodyLimit: MAX_BODY_BYTES,
   operation: {
     operationId: 'issueToken',
     tag,
@@ -214,7 +215,7 @@ function managing(work: (tokens: TokenManagement, token: string, client: ClientR
 const revokeToken = route({
   method: 'POST',
   path: '/v2/oauth/revoke',
-  flags: { bodyLimit: MAX_BODY_BYTES },
+  bodyLimit: MAX_BODY_BYTES,
   operation: {
     operationId: 'revokeToken',
     tag,
@@ -244,7 +245,7 @@ const revokeToken = route({
 const introspectToken = route({
   method: 'POST',
   path: '/v2/oauth/introspect',
-  flags: { bodyLimit: MAX_BODY_BYTES },
+  bodyLimit: MAX_BODY_BYTES,
   operation: {
     operationId: 'introspectToken',
     tag,

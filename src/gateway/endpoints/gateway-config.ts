@@ -5,7 +5,6 @@ import { bareName } from '../../audit/mask-keys.ts';
 import { ConfigError } from '../../platform/config/config.ts';
 import { secretOf } from '../../platform/config/secret-file.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import type { EndpointFlags } from './endpoint-flags.ts';
 import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
 
 const LOCAL = 'local';
@@ -242,7 +241,6 @@ export type Endpoint = Readonly<
     timeout_ms: number;
     max_body_bytes: number;
     upstream?: string;
-    flags?: EndpointFlags;
   }
 >;
 

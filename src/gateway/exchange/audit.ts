@@ -193,8 +193,8 @@ export class AuditLog {
       () => operations(secrets).map((operation) => recordOf(exchange, operation, { aborted, secrets })),
       () => [recordOf(exchange, undefined, { aborted, secrets })],
     );
-    const { isUnrecordable, found } = exchange;
-    const outcome = found.endpoint?.flags?.servesWhenAuditIsFull ? 'served' : 'refused';
+    const { isUnrecordable, found, route } = exchange;
+    const outcome = found.endpoint && route?.servesWhenAuditIsFull ? 'served' : 'refused';
     for (const record of records)
       this.#keep(record, isUnrecordable && outcome, record === records.at(-1) ? kept : undefined);
     if (records.length === 0) kept();

@@ -73,8 +73,8 @@ function tooSlow(): Refusal {
  */
 export async function readBody(req: Request, _res: Response, next: NextFunction): Promise<void> {
   const exchange = exchangeOf(req);
-  const { flags, max_body_bytes = 0 } = exchange.found.endpoint ?? {};
-  const limit = flags?.bodyLimit;
+  const { max_body_bytes = 0 } = exchange.found.endpoint ?? {};
+  const limit = exchange.route?.bodyLimit;
   req.body = await (limit === undefined
     ? readBytes(exchange, max_body_bytes)
     : readBytes(exchange, limit, (maxBytes) => invalidRequest([tooLong(maxBytes)])));

@@ -7,10 +7,10 @@ import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { Refusal } from '../../platform/errors.ts';
 import type { HeldMemory } from '../../platform/held-memory.ts';
-import type { EndpointFlags } from '../endpoints/endpoint-flags.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Upstream } from '../endpoints/upstream.ts';
 import { Capture } from './capture.ts';
+import type { ServedRoute } from './served-route.ts';
 
 /** A WebSocket upgrade that is neither accepted nor refused yet: its socket, and the bytes received after its head. */
 interface Upgrade {
@@ -72,7 +72,7 @@ export class Findings {
   recheck: ((found: Findings) => Promise<unknown>) | undefined;
   /** The client of a request without an access token, and whether the audit record has `is_api`. */
   client: { nodeId: string; clientId: string; isApi: boolean } | undefined;
-  /** The 429 of a client's rate or quota that is left to the handler, for endpoints with the flag `batch`. */
+  /** The 429 of a client's rate or quota that is left to the handler, for routes with the flag `batch`. */
   limitRefusal: Refusal | undefined;
 
   /** The caller's tenant; undefined until it is known. */
@@ -119,10 +119,10 @@ export class Exchange {
   correlationId = '';
   /** The trace span of the request; undefined when the request is not traced. */
   span: Span | undefined;
-  /** The flags of the route with the path as it was sent, for use until the endpoint and its flags are known. */
-  pathFlags: EndpointFlags | undefined;
-  /** The normalised request target; set once it has matched an endpoint. */
+  /** The normalised request target; undefined when it is ambiguous. */
   target: NormalTarget | undefined;
+  /** The route of this process for method and target, whether or not an endpoint lets the request reach it. */
+  route: ServedRoute | undefined;
   /** Whether the chain has begun with this request, because those before it on its connection are answered. */
   hasBegun = false;
   /**

@@ -134,8 +134,7 @@ export function refuse(
     lingerOnClose(exchange);
   }
   const envelope = envelopeOf(refusal);
-  const flags = exchange.found.endpoint?.flags ?? exchange.pathFlags;
-  if (flags?.oauthErrors) delete envelope.errors;
+  if (exchange.route?.oauthErrors) delete envelope.errors;
   sendJson(res, status, envelope);
 }
 

@@ -16,7 +16,7 @@ import { compileTrust } from '../../../src/gateway/exchange/request-head.ts';
 import { cors } from '../../../src/gateway/exchange/responses.ts';
 import { type ConnectionTimes, Gateway, ingress } from '../../../src/gateway/gateway.ts';
 import { Upstreams } from '../../../src/gateway/proxy/upstreams.ts';
-import { EndpointTable, Services } from '../../../src/gateway/routing.ts';
+import { PathTable, Services } from '../../../src/gateway/routing.ts';
 import { type Log, silentLog } from '../../../src/lib/log.ts';
 import { MemoryAccounts } from '../../../src/platform/held-memory.ts';
 import { ENDLESS } from '../harness/endless.ts';
@@ -167,11 +167,11 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   const chainOf = (table: GatewayConfig) =>
     gatewayChain({
       aliases: new Map(),
-      table: new EndpointTable(table.endpoints),
+      table: new PathTable(table.endpoints),
       services: new Services(table, upstreams),
       tokens: (options.guard ? accepting(options) : { checkSignature: never }) as never,
       guards: { check: async () => options.guard?.() },
-      local: { handle: local },
+      local: { routes: new PathTable([]), handle: local },
       remote: upstreams,
       onEnd,
       nowMs,
