@@ -88,10 +88,12 @@ function sessionRoute<Input extends { client_id: string }>(
       beginAuthentication,
       readBody,
       async (req, res) => {
-        const body = await withClient(services, req, ({ parameters, realIp }, audited) => {
-          audited.isApi = false;
-          return answer(parsed(schema, parameters), realIp);
-        });
+        const { body } = await withClient(
+          services,
+          req,
+          async ({ parameters, realIp }) => ({ body: await answer(parsed(schema, parameters), realIp) }),
+          false,
+        );
         // Sent only now that the tenant is in the audit record.
         if (body) res.json(body);
         else sendEmpty(res, 204);

@@ -15,7 +15,6 @@ import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
 import { serverMetadata } from './metadata.rules.ts';
 import { oauthEnvelope } from './oauth-errors.rest.ts';
 import {
-  type AuditedClient,
   type ClientCall,
   issueTokens,
   type TokenEndpointDependencies,
@@ -84,32 +83,34 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
 
 /**
  * Runs `work` for a request that names a client. Whether it succeeds or is refused, the audit record is then
- * assigned to the tenant of the client that the request names, even if that has failed to authenticate.
+ * assigned to the tenant of the client that the request names, even if that has failed to authenticate. `isApi` is
+ * that of the record, unless the result says more.
  * @throws Refusal 400 for a body that cannot be read, else what `work` throws.
  */
-export async function withClient<Result>(
+export async function withClient<Result extends object>(
   { directory }: Pick<OAuthServices, 'directory'>,
   req: Request,
-  work: (call: ClientCall, audited: AuditedClient) => Promise<Result>,
+  work: (call: ClientCall) => Promise<Result>,
+  isApi?: boolean,
 ): Promise<Result> {
   const exchange = exchangeOf(req);
-  const audited: AuditedClient = { client: undefined, isApi: true };
-  const { namedId, result } = begin();
-  try {
-    return await result;
-  } finally {
-    // The request has its own error to report, if this lookup fails.
-    const client = audited.client ?? (await directory.client(namedId ?? '').catch(() => undefined));
-    if (client) exchange.found.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: audited.isApi };
+  const { namedId, isOwn, result } = begin();
+  const done: { client?: ClientRecord; isApi?: boolean } = await result.catch(() => ({}));
+  // The request has its own error to report, if this lookup fails.
+  const client = done.client ?? (await directory.client(namedId ?? '').catch(() => undefined));
+  if (client) {
+    const { nodeId, clientId } = client;
+    exchange.found.client = { nodeId, clientId, isApi: done.isApi ?? isApi ?? isOwn };
   }
+  return result;
 
   // Apart, so that only what the work itself needs of the body is in memory while it waits.
-  function begin(): { namedId: string | undefined; result: Promise<Result> } {
+  function begin(): { namedId: string | undefined; isOwn: boolean; result: Promise<Result> } {
     const bytes = bytesOf(req);
     req.body = undefined;
-    const named = clientRequestOf(req.headers, bytes);
+    const { namedId, isOwn, ...named } = clientRequestOf(req.headers, bytes);
     exchange.held?.charge(heapWeight(named.parameters) - BODY_WEIGHT * bytes.length);
-    return { namedId: named.namedId, result: work({ ...named, realIp: exchange.realIp, request: exchange }, audited) };
+    return { namedId, isOwn, result: work({ ...named, realIp: exchange.realIp, request: exchange }) };
   }
 }
 
@@ -183,7 +184,8 @@ export const issueToken = route({
     beginAuthentication,
     readBody,
     async (req, res) => {
-      res.json(await withClient(services, req, (call, audited) => issueTokens(services, call, audited)));
+      const { response } = await withClient(services, req, (call) => issueTokens(services, call));
+      res.json(response);
     },
   ],
 });
@@ -203,9 +205,7 @@ function managing(work: (tokens: TokenManagement, token: string, client: ClientR
     beginAuthentication,
     readBody,
     async (req: Request, res: Response): Promise<void> => {
-      const { token, client } = await withClient(services, req, (call, audited) =>
-        tokenToManage(services, call, audited),
-      );
+      const { token, client } = await withClient(services, req, (call) => tokenToManage(services, call));
       res.json(await work(services.tokenManagement, token, client));
     },
   ];

@@ -2,10 +2,9 @@ import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { ClientGuards, GuardedRequest } from '../../access/limits/guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
-import type { TokenResponse } from '../../access/tokens/token-issuer.ts';
 import { isObject } from '../../lib/json.ts';
 import { BASIC_CHALLENGE, invalidRequest, parsed, Refusal } from '../../platform/errors.ts';
-import type { Grant } from './grants.service.ts';
+import type { Grant, Granted } from './grants.service.ts';
 import {
   type ClientCredentials,
   type ClientRequest,
@@ -16,20 +15,11 @@ import {
 } from './token-request.input.ts';
 
 /** A request that authenticates a client. */
-export interface ClientCall extends ClientRequest {
+export interface ClientCall extends Pick<ClientRequest, 'parameters' | 'basic'> {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
   /** What the client guards look at (docs/contract.md, 5.3). */
   readonly request: GuardedRequest;
-}
-
-/**
- * The client and kind of token in the audit record of a request, as far as known, because refusals are recorded too.
- */
-export interface AuditedClient {
-  /** The authenticated client. */
-  client: ClientRecord | undefined;
-  isApi: boolean;
 }
 
 /** What the endpoints that authenticate a client call. */
@@ -41,26 +31,24 @@ export interface TokenEndpointDependencies {
 }
 
 /**
- * Returns the response of the token endpoint (RFC 6749 section 3.2; docs/contract.md, 4.1, 5.2 and 7.2).
+ * Returns the response of the token endpoint (RFC 6749 section 3.2; docs/contract.md, 4.1, 5.2 and 7.2), and the client
+ * that has authenticated.
  * @throws Refusal `invalid_request`, `invalid_client`, `unsupported_grant_type`, `unauthorized_client`,
  * `invalid_grant`, `rate_limit_exceeded` after too many wrong secrets; or the refusal of a client guard.
  */
 export async function issueTokens(
   dependencies: TokenEndpointDependencies,
   call: ClientCall,
-  audited: AuditedClient,
-): Promise<TokenResponse> {
+): Promise<Granted & { client: ClientRecord }> {
   const request = parseTokenRequest(call.parameters);
-  audited.isApi = request.grant_type !== 'password';
-  const client = await authenticateClient(dependencies, call, audited);
+  const client = await authenticateClient(dependencies, call);
   const grant = dependencies.grants.find(({ grantType }) => grantType === request.grant_type);
   if (!grant) throw new Refusal('unsupported_grant_type');
   if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');
   const granted = await grant.handle(request, client);
   // The error does not disclose whether the username, the password or the token was wrong.
   if (!granted) throw new Refusal('invalid_grant');
-  audited.isApi = granted.isApi;
-  return granted.response;
+  return { ...granted, client };
 }
 
 /**
@@ -72,14 +60,13 @@ export async function issueTokens(
 export async function tokenToManage(
   dependencies: TokenEndpointDependencies,
   call: ClientCall,
-  audited: AuditedClient,
 ): Promise<{ token: string; client: ClientRecord }> {
   const { basic, parameters } = call;
   if (basic === undefined && isObject(parameters) && (parameters.client_secret ?? null) === null) {
     throw invalidClient(true);
   }
   const { token } = parsed(tokenInput, parameters);
-  return { token, client: await authenticateClient(dependencies, call, audited) };
+  return { token, client: await authenticateClient(dependencies, call) };
 }
 
 /**
@@ -89,7 +76,6 @@ export async function tokenToManage(
 async function authenticateClient(
   { directory, throttle, guards }: TokenEndpointDependencies,
   call: ClientCall,
-  audited: AuditedClient,
 ): Promise<ClientRecord> {
   const credentials = credentialsOf(call);
   if (!credentials) throw invalidClient(true);
@@ -99,7 +85,6 @@ async function authenticateClient(
     await throttle.failed(call.realIp, clientId);
     throw invalidClient(call.basic !== undefined);
   }
-  audited.client = client;
   await guards.check(call.request, client);
   return client;
 }

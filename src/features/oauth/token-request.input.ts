@@ -182,6 +182,8 @@ export interface ClientRequest {
   readonly basic: ClientCredentials | null | undefined;
   /** The client id in HTTP Basic, else in the body; it may be of no client, and the request is not authenticated by it. */
   readonly namedId: string | undefined;
+  /** Whether the client asks for itself, and not for a login. */
+  readonly isOwn: boolean;
 }
 
 /**
@@ -192,7 +194,8 @@ export function clientRequestOf(headers: Headers, bytes: Buffer): ClientRequest 
   const parameters = parametersOf(headers, bytes);
   const basic = basicClient(headers.authorization);
   const named = basic === undefined && isObject(parameters) ? parameters.client_id : basic?.clientId;
-  return { parameters, basic, namedId: typeof named === 'string' ? named : undefined };
+  const namedId = typeof named === 'string' ? named : undefined;
+  return { parameters, basic, namedId, isOwn: grantTypeOf(parameters) !== 'password' };
 }
 
 /** Checks whether a client sends a form or HTTP Basic, as RFC 6749 specifies. */
