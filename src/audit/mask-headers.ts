@@ -5,6 +5,8 @@ import { MASK, withoutBareUserinfo } from './mask-values.ts';
 type HeaderMap = Record<string, string | string[] | undefined>;
 
 const SECRET_HEADER = /(?:authorization|cookie)$/;
+/** Matches the subprotocols of WebSockets that are shown. Browsers can send a token in no other header: any other value may be one. */
+const PROTOCOLS = /^(?:(?:^|, *)(?:graphql-(?:transport-)?ws|mqtt|soap|wamp|v\d+\.(?:json|proto)))+$/i;
 
 /**
  * The most that an audit record stores of one header value and of all headers as JSON, in bytes; a request may have 160
@@ -35,7 +37,8 @@ export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS):
       continue;
     }
     const sent = name.toLowerCase() === 'host' && typeof value === 'string' ? withoutBareUserinfo(value) : value;
-    const shown = isSecret ? MASK : maskHeader(sent, secrets);
+    const isProtocol = name.toLowerCase() === 'sec-websocket-protocol';
+    const shown = isSecret || (isProtocol && !PROTOCOLS.test(String(value))) ? MASK : maskHeader(sent, secrets);
     const bytes = Buffer.byteLength(JSON.stringify([name, shown]));
     const isKept = bytes <= freeBytes;
     if (isKept) masked.push([name, shown]);

@@ -107,7 +107,7 @@ export class SecretNames {
       ...FORMS.map((form) => `${ENDED}${form}`),
       ...whole.flatMap((name) => [`${START}${name}`, `${START}x${name}`]),
     ];
-    const name = `${patternOf(all, gap, new Map(starts))}s?(?<=[${letters}])`;
+    const name = `${patternOf(all, gap, new Map(starts))}s?(?:${gap}\\d{1,3})?(?<=[${letters}])`;
     const escapes = String.raw`(?:[^${letters}]|(?<=\\)[bfnrt]){0,${MAX_GAP}}`;
     // A name that another follows in a path is found too.
     this.#sign = new RegExp(`[:=[.;](?<=${name}${gap}[:=[.;])`);
@@ -137,6 +137,9 @@ export class SecretNames {
   #readKind(bare: string): MaskedKind {
     if (this.#shown.has(bare)) return 'none';
     if (this.#names.has(bare) || ENDING.test(bare)) return 'any';
+    // Of several, each has a number; `token0` and `token1` are assets of a pool.
+    const counted = bare.replace(/(?<!token)(?<=\D)\d{1,3}$/, '');
+    if (counted !== bare) return this.#readKind(counted);
     return TEXTS.has(bare.replace(/^x/, '')) ? 'text' : 'none';
   }
 

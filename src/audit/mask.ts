@@ -103,7 +103,13 @@ type Mask = (text: string, options: MaskingOptions) => string;
 
 const JSON_TYPES = new Set(['application/json', 'text/json']);
 /** Matches the first part of a multipart body, whose type may have been lost. */
-const PARTS_START = /^\s*--[^\r\n]*\r?\ncontent-/i;
+const PARTS_START = /(?:^|\n)\s*--[^\r\n]+\r?\n(?:[\w-]+:[^\r\n]*\r?\n){0,16}content-/i;
+/** Matches the beginning of XML, whose type may have been lost: its names are not known. */
+const XML_START = /^[\s\ufeff]*</;
+/** Matches the name of a column, and no part of a form, a sentence or a document. */
+const COLUMN = /^[^"{}[\]:=&<>]{1,64}$/;
+/** How much of a body says what it is, in bytes. */
+const HEAD_BYTES = 1_024;
 const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
 
 /**
@@ -117,9 +123,9 @@ export function maskBody(
   options: MaskBodyOptions,
 ): string | null {
   if (body.length === 0) return null;
-  const mask = maskOf(contentType, body);
-  if (mask === undefined) return null;
   const { names, secrets = SECRETS, maxBytes, truncated } = options;
+  const mask = maskOf(contentType, body, secrets);
+  if (mask === undefined) return null;
   const decoded = decode(body, truncated);
   // Text with NUL is text in UTF-16: names in it would not be found.
   if (mask !== maskJsonText && decoded.includes('\0')) return null;
@@ -133,18 +139,26 @@ export function maskBody(
   return cut(mask(text, { names, secrets, maxLength: maxBytes }), maxBytes);
 }
 
-function maskOf(contentType: string | undefined, body: Buffer | string): Mask | undefined {
+function maskOf(contentType: string | undefined, body: Buffer | string, secrets: SecretNames): Mask | undefined {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (JSON_TYPES.has(type) || type.endsWith('+json')) return maskJsonText;
   if (JSON_LINES_TYPES.has(type)) return maskJsonLines;
   if (type === 'text/event-stream') return maskEventStream;
-  const head = typeof body === 'string' ? body.slice(0, 256) : body.toString('utf8', 0, 256);
-  if (PARTS_START.test(head)) return undefined;
+  const head = typeof body === 'string' ? body.slice(0, HEAD_BYTES) : body.toString('utf8', 0, HEAD_BYTES);
+  if (PARTS_START.test(head) || XML_START.test(head) || hasSecretColumn(head, secrets)) return undefined;
   if (type === 'text/plain') return maskPlain;
   // Clients that set no type send JSON as a form (curl -d) or without a type.
   const isDocument = startsDocument(head);
   if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskForm;
   return type === '' && isDocument ? maskJsonText : undefined;
+}
+
+/** Checks whether a text begins with the names of columns, one of them that of a secret: CSV whose type may have been lost. */
+function hasSecretColumn(head: string, secrets: SecretNames): boolean {
+  const [names = '', rows] = head.split(/\r?\n/, 2);
+  const columns = names.split(/[,;\t]/).map((name) => name.trim().replace(/^"(.*)"$/, '$1'));
+  const isTable = rows !== undefined && columns.length > 1 && columns.every((name) => COLUMN.test(name));
+  return isTable && columns.some((name) => secrets.isSecretKey(name));
 }
 
 /** Checks whether a whole text is valid JSON, which takes half the time of masking it. */

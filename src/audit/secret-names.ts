@@ -152,6 +152,7 @@ export const JWK_MEMBERS: Named = {
   qi: 'the coefficient of the first factor',
   oth: 'other prime factors',
   k: 'a symmetric key',
+  priv: 'the private key of an algorithm key pair (AKP)',
 };
 
 /** Names of a member that says what another member of its object, `value`, holds: a header, a field, an attribute. */

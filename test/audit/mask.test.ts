@@ -193,8 +193,8 @@ describe('queries and headers', () => {
   const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-bmF0_dXJl';
 
   it.each([
-    ['sec-websocket-protocol', `graphql-transport-ws, ${JWT}`, 'graphql-transport-ws, ***'],
-    ['sec-websocket-protocol', `bearer-${JWT},x`, 'bearer-***,x'],
+    ['sec-websocket-protocol', `graphql-transport-ws, ${JWT}`, '***'],
+    ['sec-websocket-protocol', `bearer-${JWT},x`, '***'],
     ['x-any', `"${JWT}" and ${JWT}`, '"***" and ***'],
     ['x-any', 'eyJhbGciOiJkaXIifQ..aXY.Y3Q.dGFn', '***'],
     ['x-original-uri', `/p/${JWT}/q?x=${JWT}&y=1`, '/p/***/q?x=***&y=1'],

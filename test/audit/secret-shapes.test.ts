@@ -186,6 +186,12 @@ describe('a name with other words', () => {
     'secret_value',
     'proxyAuthorization',
     'set-cookie',
+    'secret1',
+    'api_key_2',
+    'privateKey3',
+    'mnemonic-12',
+    'password3',
+    'pin1',
   ])('D1-18: is secret in a body, a form and a text: %s', (name) => {
     const body = (value: string) => JSON.stringify({ a: 1, [name]: value });
     expect(mask(body('ZQ'))).toBe(body('***'));
@@ -237,6 +243,44 @@ describe('a name with other words', () => {
     expect(mask(`${name}=a&b=1`, FORM)).toBe(`${name}=a&b=1`);
     expect(mask(`the ${name}: a`, 'text/plain')).toBe(`the ${name}: a`);
   });
+});
+
+describe('a body whose type does not tell what it is', () => {
+  const PARTS = '--b\r\nX-A: 1\r\nContent-Disposition: form-data; name="a"\r\n\r\nZQ\r\n--b--\r\n';
+  it.each([
+    ['XML', '<a><password>ZQ</password></a>'],
+    ['XML behind a mark and blanks', '\ufeff\n <?xml version="1.0"?><a>ZQ</a>'],
+    ['CSV with a column of secrets', 'user,password\nada,ZQ'],
+    ['CSV with other separators', '"user";"api_key"\r\nada;ZQ'],
+    ['parts behind another header', PARTS],
+    ['parts behind a preamble', `preamble\r\n${PARTS}`],
+  ])('D1-18: is not recorded: %s', (_name, body) => {
+    for (const type of [FORM, 'text/plain', '']) expect(mask(body, type)).toBe('');
+  });
+
+  it('D1-18: is recorded if it is text', () => {
+    for (const text of ['a < b', 'user, name\nada, b', 'Dear --b\nthanks']) expect(mask(text, 'text/plain')).toBe(text);
+  });
+});
+
+describe('the subprotocol of a WebSocket', () => {
+  it.each(['graphql-transport-ws', 'graphql-ws', 'graphql-transport-ws, graphql-ws', 'mqtt'])(
+    'D1-18: is shown if it is known: %s',
+    (value) => {
+      expect(maskHeaders({ 'sec-websocket-protocol': value })).toEqual({ 'sec-websocket-protocol': value });
+    },
+  );
+
+  it.each(['access_token, ZQ', 'graphql-ws, ZQ', 'token.ZQ', 'base64url.bearer.authorization.k8s.io.ZQ'])(
+    'D1-18: is masked if it may be a token, since a browser can send one nowhere else: %s',
+    (value) => {
+      expect(maskHeaders({ 'sec-websocket-protocol': value })).toEqual({ 'sec-websocket-protocol': '***' });
+    },
+  );
+});
+
+it('D1-18: the private member of an algorithm key pair is masked', () => {
+  expect(mask('{"kty":"AKP","pub":"x","priv":"ZQ"}')).toBe('{"kty":"AKP","pub":"x","priv":"***"}');
 });
 
 describe('a form or a query, whose values are all text', () => {

@@ -27,7 +27,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a database that has lost what came
       await untilMembers(kafkaOf({ env: { KAFKA_BROKERS: brokers } }), topicPrefix + ADMIN_GROUP, 1);
       const refused = await portcullis(['recover', '--since', new Date(0).toISOString()], lab.env);
       expect(refused.code).toBe(1);
-      expect(refused.err).toContain('stop every worker');
+      expect(refused.err).toContain('Stop every worker');
       const seen = Promise.withResolvers<Restored>();
       const report = await underFault(lab, restored(seen.resolve), PACE);
       reports.push(report);

@@ -1,3 +1,4 @@
+import { isObject } from '../../lib/json.ts';
 import { type Log, withFields } from '../../lib/log.ts';
 
 /** How much is buffered until it is written: less than pino writes at once. */
@@ -16,6 +17,9 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
     level,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    serializers: {
+      err: (error: unknown) => shownError(error instanceof Error ? pino.stdSerializers.err(error) : error),
+    },
   };
   if (process.stdout.isTTY) {
     const { default: pretty } = await import('pino-pretty');
@@ -28,6 +32,16 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
   const flush = () => destination.flushSync();
   process.once('exit', flush);
   return withFlush(pino(options, destination), flush);
+}
+
+/** The members of an error in a log line. Any other may hold what the error is about: a row, or a response. */
+const SHOWN = ['type', 'message', 'stack', 'code', 'constraint', 'table'];
+
+function shownError(error: unknown): unknown {
+  if (!isObject(error)) return error;
+  const shown = Object.entries(error).filter(([name]) => SHOWN.includes(name));
+  const { aggregateErrors: all } = error;
+  return { ...Object.fromEntries(shown), ...(Array.isArray(all) && { aggregateErrors: all.map(shownError) }) };
 }
 
 function withFlush(logger: Log, flush: () => void): FlushableLog {
