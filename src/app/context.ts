@@ -134,7 +134,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     nowMs,
     gasSources,
     registersByMutation: config.registrationByMutation,
-    wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+    wake: (nodeId, seq) => wakeUps.notify(nodeId, seq),
     auditErasure,
     // Other processes have their own spools, which cannot be flushed from here.
     auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),

@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { ofNode, withinNode } from './references.ts';
+import type { TransactionCollection, TransactionSnapshot, TransactionStatus } from './transaction-content.ts';
 
 /**
  * A transaction id, whose row is locked both to park a notification and to register the transaction, so that each sees
@@ -21,12 +22,12 @@ export const Transaction = defineEntity({
   properties: {
     id: p.manyToOne(TransactionId).fieldName('id').updateRule('no action').deleteRule('no action').primary(),
     nodeId: ofNode(),
-    collection: p.text(),
+    collection: p.text().$type<TransactionCollection>(),
     registeredType: p.integer(),
     registeredBy: p.enum(['mutation', 'topic']),
     assetId: p.uuid().nullable(),
     type: p.integer(),
-    status: p.smallint().nullable(),
+    status: p.smallint().$type<TransactionStatus>().nullable(),
     statusKey: p.text().collation('C').nullable(),
     error: p.text().nullable(),
     transactionHash: p.text().default(''),
@@ -122,10 +123,10 @@ export const TransactionEvent = defineEntity({
     seq: p.bigint().$type<string>().primary(),
     transactionId: p.text(),
     registered: withinNode(Transaction, 'transaction_id'),
-    status: p.smallint(),
-    previousStatus: p.smallint().nullable(),
+    status: p.smallint().$type<TransactionStatus>(),
+    previousStatus: p.smallint().$type<TransactionStatus>().nullable(),
     correlationId: p.text(),
-    transaction: p.json().$type<Record<string, unknown>>(),
+    transaction: p.json().$type<TransactionSnapshot>(),
     traceparent: p.text().nullable(),
     occurredAt: p.datetime(6).$type<string>().defaultRaw('clock_timestamp()'),
   },

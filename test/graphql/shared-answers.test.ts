@@ -58,13 +58,13 @@ function watchedLog(log: EventLog): EventLog {
     readEvents: async (...place) => {
       const events = await watched(log.readEvents(...place));
       return events.map((event) => {
-        const { correlationId } = event;
+        const { correlation_id } = event;
         const get = () => {
           executions += 1;
           if (isFailing) throw new Error('the field fails');
-          return correlationId;
+          return correlation_id;
         };
-        return Object.defineProperty(event, 'correlationId', { get });
+        return Object.defineProperty(event, 'correlation_id', { get });
       });
     },
   };
@@ -72,7 +72,7 @@ function watchedLog(log: EventLog): EventLog {
 
 async function notify(status: number, id = 't'): Promise<void> {
   await stand.notify(id, status);
-  for (const nodeId of [NODE, OTHER_NODE]) wakeUps.notify(nodeId, '1000000');
+  for (const nodeId of [NODE, OTHER_NODE]) wakeUps.notify(nodeId, 1_000_000n);
 }
 
 /** Waits until so many subscribers listen to what comes. */

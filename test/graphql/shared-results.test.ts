@@ -12,8 +12,8 @@ import { Gate, modelStreams, NODE, seqs, settle } from '../support/realtime/mode
 /** Answers that count their executions, by event. */
 function counted() {
   const answers = new SharedResults();
-  const executions = new Map<LoggedEvent, number>();
-  const answer = (event: LoggedEvent, key: string) =>
+  const executions = new Map<LoggedEvent<object>, number>();
+  const answer = (event: LoggedEvent<object>, key: string) =>
     answers.shared(event, key, async () => {
       executions.set(event, (executions.get(event) ?? 0) + 1);
       return { data: { cursor: String(event.seq) } };
@@ -24,7 +24,7 @@ function counted() {
 type Counted = ReturnType<typeof counted>;
 
 /** Takes a stream's events and asks for their answers; `done` is what the stream has ended with. */
-function answered(stream: EventStream, { answer }: Counted, key = 'key') {
+function answered(stream: EventStream<object>, { answer }: Counted, key = 'key') {
   const results: ExecutionResult[] = [];
   const read = async () => {
     for await (const event of stream) results.push(await answer(event, key));
@@ -53,8 +53,12 @@ describe('answers of subscribers that share', () => {
         const gate = new Gate();
         log.reading = gate.reading;
         const shared = counted();
-        const joined: { stream: EventStream; after: bigint | undefined; reader: ReturnType<typeof answered> }[] = [];
-        const write = (count: number) => wakeUps.notify(NODE, String(log.append(NODE, count)));
+        const joined: {
+          stream: EventStream<object>;
+          after: bigint | undefined;
+          reader: ReturnType<typeof answered>;
+        }[] = [];
+        const write = (count: number) => wakeUps.notify(NODE, log.append(NODE, count));
         for (const one of taken) {
           if (one === 'let one read through') await gate.letOne();
           else if ('write' in one) write(one.write);

@@ -44,10 +44,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 interface Subscriber {
-  stream: EventStream;
+  stream: EventStream<object>;
   reader: Reader;
   node: string;
-  matches: (event: LoggedEvent) => boolean;
+  matches: (event: LoggedEvent<object>) => boolean;
   /** Where it begins, once that is known: where it asked for, or at the head. */
   start: bigint | undefined;
   hasLeft: boolean;
@@ -58,7 +58,7 @@ class World {
   readonly clock = new ManualClock();
   readonly log = new ModelLog();
   readonly wakeUps = new MemoryWakeUps();
-  readonly streams: EventStreams;
+  readonly streams: EventStreams<object>;
   readonly subscribers: Subscriber[] = [];
   readonly scheduler: fc.Scheduler;
   #failures = 0;
@@ -87,7 +87,7 @@ class World {
     switch (action.kind) {
       case 'append': {
         const head = this.log.append(action.node, action.count);
-        if (action.isWoken) this.wakeUps.notify(action.node, String(head));
+        if (action.isWoken) this.wakeUps.notify(action.node, head);
         break;
       }
       case 'subscribe':
@@ -129,7 +129,7 @@ class World {
   #subscribe(name: string, place: number | undefined, ofKind: number | undefined): void {
     const head = this.log.head(name);
     const after = place === undefined ? undefined : BigInt(Math.round(Number(head) * place));
-    const matches = (event: LoggedEvent) => ofKind === undefined || kindOf(event) === ofKind;
+    const matches = (event: LoggedEvent<object>) => ofKind === undefined || kindOf(event) === ofKind;
     const stream = this.streams.subscribe({ nodeId: name, after, matches });
     const reader = new Reader(stream);
     const subscriber: Subscriber = { stream, reader, node: name, matches, start: undefined, hasLeft: false };

@@ -139,10 +139,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
     const other = await RedisWakeUps.open({ url: replica.url, channelPrefix });
     const heard = new Set<string>();
     other.listen((nodeId) => heard.add(nodeId));
-    let seq = 0;
+    let seq = 0n;
     const told = (nodeId: string) => {
-      seq += 1;
-      stranded.notify(nodeId, `${seq}`);
+      seq += 1n;
+      stranded.notify(nodeId, seq);
       return heard.has(nodeId);
     };
     await expect.poll(() => told('before')).toBe(true);
@@ -193,16 +193,16 @@ async function hear([near, far]: [WakeUps, WakeUps]): Promise<void> {
     ['near', near, far],
     ['far', far, near],
   ] as const) {
-    let last = '';
+    let last = 0n;
     const hush = to.listen((nodeId, seq) => {
       if (nodeId === name) last = seq;
     });
-    let seq = 0;
+    let seq = 0n;
     do {
-      seq += 1;
-      from.notify(name, `${seq}`);
-      await vi.waitFor(() => expect(last).toBe(`${seq}`), { timeout: 500, interval: 5 }).catch(() => undefined);
-    } while (last !== `${seq}`);
+      seq += 1n;
+      from.notify(name, seq);
+      await vi.waitFor(() => expect(last).toBe(seq), { timeout: 500, interval: 5 }).catch(() => undefined);
+    } while (last !== seq);
     hush();
   }
 }

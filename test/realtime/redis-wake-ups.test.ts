@@ -26,12 +26,12 @@ describeReal('redis', 'the wake-ups between processes', () => {
     const heard = new Set<string>();
     early.listen((nodeId) => heard.add(`early ${nodeId}`));
     late.listen((nodeId) => heard.add(`late ${nodeId}`));
-    early.notify('lost', '1');
+    early.notify('lost', 1n);
     server = await startRedis({ dataDir, port: server.port });
     await expect
       .poll(() => {
-        early.notify('a', '2');
-        late.notify('b', '3');
+        early.notify('a', 2n);
+        late.notify('b', 3n);
         return [...heard].toSorted();
       })
       .toEqual(['early a', 'early b', 'early lost', 'late a', 'late b']);
@@ -47,7 +47,7 @@ describeReal('redis', 'the wake-ups between processes', () => {
     await server.stop();
     const heard: string[] = [];
     wakeUps.listen((nodeId, seq) => heard.push(`${nodeId} ${seq}`));
-    wakeUps.notify('a', '1');
+    wakeUps.notify('a', 1n);
     await expect.poll(() => heard).toEqual(['a 1']);
     await wakeUps.stop();
     await rm(dataDir, { recursive: true, force: true });

@@ -46,8 +46,8 @@ describe('the tailer of a node', () => {
     await settle();
     await write(2);
     const before = log.reads;
-    wakeUps.notify(NODE, '2');
-    wakeUps.notify('another node', '7');
+    wakeUps.notify(NODE, 2n);
+    wakeUps.notify('another node', 7n);
     await settle();
     expect(log.reads).toBe(before);
   });
@@ -59,8 +59,8 @@ describe('the tailer of a node', () => {
       subscribe({
         transactionId,
         matches: (event) => {
-          asked.push(`${transactionId} ${event.transactionId}`);
-          return event.transactionId === transactionId;
+          asked.push(`${transactionId} ${event.transaction_id}`);
+          return event.transaction_id === transactionId;
         },
       });
     const all = new Reader(subscribe());

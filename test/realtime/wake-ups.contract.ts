@@ -20,29 +20,29 @@ export function wakeUpsContract(open: () => Promise<[WakeUps, WakeUps]>): void {
   });
 
   it('D6-10: a notification reaches the listeners of every process', async () => {
-    near.notify('a', '1');
+    near.notify('a', 1n);
     await expect.poll(() => heard).toEqual({ near: ['a 1'], far: ['a 1'] });
-    far.notify('b', '9007199254740993');
+    far.notify('b', 9_007_199_254_740_993n);
     await expect.poll(() => heard.near).toEqual(['a 1', 'b 9007199254740993']);
   });
 
   it('D6-10: of what is notified together each node has its highest number, once', async () => {
-    for (const seq of ['9', '10', '8']) near.notify('a', seq);
-    near.notify('b', '1');
+    for (const seq of [9n, 10n, 8n]) near.notify('a', seq);
+    near.notify('b', 1n);
     await expect.poll(() => heard.far.toSorted()).toEqual(['a 10', 'b 1']);
   });
 
   it('a listener that has ended hears nothing more', async () => {
     hushFar();
-    near.notify('a', '1');
+    near.notify('a', 1n);
     await expect.poll(() => heard.near).toEqual(['a 1']);
     expect(heard.far).toEqual([]);
   });
 
   it('after a stop nothing is heard and nothing is thrown', async () => {
-    near.notify('a', '1');
+    near.notify('a', 1n);
     await near.stop();
-    near.notify('a', '2');
+    near.notify('a', 2n);
     await near.stop();
     expect(heard.near).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type TransactionCollection, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
+import { topicOf } from '../../src/features/transactions/type-codes.rules.ts';
+import type { TransactionCollection } from '../../src/tables/transaction-content.ts';
 import { NODE, OTHER_NODE, useStand } from '../support/graphql/stand.ts';
 
 const stand = useStand();

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import type { TransactionCollection } from '../../src/features/transactions/type-codes.rules.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import type { TransactionCollection } from '../../src/tables/transaction-content.ts';
 import {
   ADMIN,
   assetAddress,

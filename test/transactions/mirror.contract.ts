@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PoisonError } from '../../src/events/bus/dead-letters.ts';
-import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
+import { collectionsOf, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { TRANSACTION_COLLECTIONS } from '../../src/tables/transaction-content.ts';
 import {
   ADMIN,
   assetAddress,

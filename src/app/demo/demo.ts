@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { showConsole } from '../../api/rest/static-files.rest.ts';
-import { TRANSACTION_COLLECTIONS } from '../../features/transactions/type-codes.rules.ts';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { demoPath, notWhole, PARTS } from '../../platform/config/data-dir.ts';
 import type { Secrets } from '../../platform/config/secrets.ts';
+import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 
 const id = z.string();
 

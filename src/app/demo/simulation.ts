@@ -1,11 +1,7 @@
 import { issueToken } from '../../features/oauth/oauth.rest.ts';
-import {
-  STATUS,
-  statusName,
-  type TransactionCollection,
-  type TransactionStatus,
-} from '../../features/transactions/type-codes.rules.ts';
+import { statusName } from '../../features/transactions/type-codes.rules.ts';
 import { notifyTransaction } from '../../features/webhook/webhook.rest.ts';
+import { STATUS, type TransactionCollection, type TransactionStatus } from '../../tables/transaction-content.ts';
 import type { DemoFile } from './demo.ts';
 
 const REGISTER = `mutation ($input: RegisterTransactionInput!) {

@@ -1,13 +1,8 @@
 import type { SimulationStep } from '../../app/demo/simulation.ts';
-import {
-  isTransactionCollection,
-  STATUS,
-  statusName,
-  statusOfCode,
-  TRANSACTION_COLLECTIONS,
-} from '../../features/transactions/type-codes.rules.ts';
+import { isStatus, isTransactionCollection, statusName } from '../../features/transactions/type-codes.rules.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { readConfig } from '../../platform/config/config.ts';
+import { STATUS, TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK, UsageError } from '../kit/command.ts';
 import { list, text } from '../kit/flags.ts';
 import { printable } from '../kit/progress.ts';
@@ -55,7 +50,10 @@ export const simulateTransaction: CommandBody = {
     }
     const { notify, registerByDemo } = await import('../../app/demo/simulation.ts');
     const id = text(flags, 'id') ?? (collection ? uuidV7() : demo.transactions.token_transactions);
-    const steps = path.map((code) => () => notify(demo, id, statusOfCode(Number(code))));
+    const steps = path
+      .map(Number)
+      .filter(isStatus)
+      .map((code) => () => notify(demo, id, code));
     if (collection) steps.unshift(() => registerByDemo(demo, id, collection));
     const done: SimulationStep[] = [];
     for (const step of steps) {

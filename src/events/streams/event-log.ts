@@ -1,23 +1,105 @@
+import type { Selectable } from 'kysely';
 import { backoffMs } from '../../lib/backoff.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
+import { insertRows, textColumn } from '../../platform/database/row-sets.ts';
 import { isOverload } from '../../platform/errors.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { type Clock, sleep } from './clock.ts';
 import { SlowConsumerError } from './stream-errors.ts';
 
-/** A row of a tenant's event log: an applied change, with the transaction as it was after that change. */
-export interface LoggedEvent {
+type EventRow = Selectable<Tables['transaction_events']>;
+
+/**
+ * An event of a tenant's event log: an applied change, with the transaction as it was after that change. The payload is
+ * generic, since whoever reads the log only passes it on.
+ */
+export interface LoggedEvent<Payload = EventRow['transaction']>
+  extends Omit<EventRow, 'node_id' | 'seq' | 'transaction'> {
   /** The sequence number: from 1 in each tenant, in commit order. */
   seq: bigint;
-  transactionId: string;
-  /** The status before the change (docs/contract.md, 2.7-03); null if this is the first one. */
-  previousStatus: number | null;
-  correlationId: string;
-  /** The trace of the change (W3C Trace Context); null or undefined if it has none. */
-  traceparent?: string | null | undefined;
-  transaction: Record<string, unknown>;
+  transaction: Payload;
   /** Whether a read ended with this event because of its size, although there may be more. */
   isCut?: boolean | undefined;
+}
+
+/** An event to append. */
+export type NewEvent = Omit<EventRow, 'seq' | 'occurred_at'>;
+
+const READ_COLUMNS = [
+  'seq',
+  'transaction_id',
+  'status',
+  'previous_status',
+  'correlation_id',
+  'traceparent',
+  'transaction',
+  'occurred_at',
+] as const satisfies (keyof EventRow)[];
+const APPENDED_COLUMNS = {
+  uuid: ['node_id'],
+  bigint: ['seq'],
+  text: ['transaction_id', 'correlation_id', 'traceparent'],
+  smallint: ['status', 'previous_status'],
+  jsonb: ['transaction'],
+} as const;
+
+function eventOf({ seq, ...event }: Omit<EventRow, 'node_id'>): LoggedEvent {
+  return { ...event, seq: BigInt(seq) };
+}
+
+/**
+ * Appends events to the event logs of their tenants, as the last step of the applying transaction. It locks the
+ * tenants' counters in the order of their ids, so that sequence numbers follow commit order and appenders cannot
+ * deadlock. On a new timeline the numbers continue after the ones that the server may have lost, which are never
+ * reused: a reader behind one of them would miss what is new. Returns the last sequence number of each tenant.
+ */
+export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
+  if (events.length === 0) return new Map();
+  const unscoped = db.unscoped('a batch has events of several nodes');
+  const byNode = Map.groupBy(events, ({ node_id }) => node_id);
+  const counts = Array.from(byNode, ([nodeId, ofNode]) => ({ nodeId, count: ofNode.length }));
+  const counters = await unscoped.raw(
+    (sql) => sql<{ node_id: string; seq: string }>`
+      insert into node_event_seq as known (node_id, seq, timeline)
+      select node_id::uuid, count::bigint, ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
+      from unnest(${textColumn(counts, 'nodeId')}::text[], ${textColumn(counts, 'count')}::text[]) as given (node_id, count)
+      order by node_id
+      on conflict (node_id) do update set
+        seq = excluded.seq
+          + case when known.timeline <> excluded.timeline then (known.seq / 4294967296 + 1) * 4294967296 else known.seq end,
+        timeline = excluded.timeline
+      returning node_id, seq`,
+  );
+  const last = new Map(counters.map(({ node_id, seq }) => [node_id, BigInt(seq)]));
+  const rows = [...byNode].flatMap(([nodeId, ofNode]) =>
+    ofNode.map((event, index) => ({
+      ...event,
+      seq: (last.get(nodeId) ?? 0n) - BigInt(ofNode.length - index - 1),
+      transaction: JSON.stringify(event.transaction),
+    })),
+  );
+  await unscoped.raw((sql) => insertRows(sql, 'transaction_events', rows, APPENDED_COLUMNS));
+  return last;
+}
+
+/** Removes the events of a transaction that moves to another tenant from the log of the one before. */
+export async function removeEventsOf(db: Db, transactionId: string): Promise<void> {
+  await db
+    .unscoped('a transaction moves between nodes')
+    .run((k) => k.deleteFrom('transaction_events').where('transaction_id', '=', transactionId));
+}
+
+/** Returns the events of each transaction as a nested list, in the order of the log. */
+export function eventsByTransaction(db: Db): NestedList<LoggedEvent> {
+  return nestedList(db, {
+    ownerIds: 'text',
+    rows: (k) => k.selectFrom('transaction_events').select(READ_COLUMNS),
+    owner: 'transaction_id',
+    order: ['seq'],
+    show: eventOf,
+  });
 }
 
 /**
@@ -25,12 +107,12 @@ export interface LoggedEvent {
  * visible, no event with a lower number appears. A subscriber that has read up to `n` has therefore seen every event up
  * to `n`.
  */
-export interface EventLog {
+export interface EventLog<Payload = EventRow['transaction']> {
   /**
    * Returns the first `limit` events of a tenant after `afterSeq`, in order. If the first few reach `PAGE_BYTES`,
    * returns only these, and the last of them has `isCut`.
    */
-  readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]>;
+  readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent<Payload>[]>;
   /** Returns the last sequence number given to an event of a tenant; 0 if it has had none. */
   headSeq(nodeId: string): Promise<bigint>;
   /** Returns the sequence number of the oldest event in a tenant's log; undefined if the log is empty. */
@@ -47,7 +129,7 @@ export function databaseEventLog(db: Db): EventLog {
       .selectFrom(
         k
           .selectFrom('transaction_events')
-          .select(['seq', 'transaction_id', 'previous_status', 'correlation_id', 'traceparent', 'transaction'])
+          .select(READ_COLUMNS)
           .select((eb) => {
             const size = eb.fn<number>('octet_length', [eb.cast('transaction', 'text')]);
             const bytes = eb.fn.sum<number>(size).over((over) => over.orderBy('seq'));
@@ -65,15 +147,7 @@ export function databaseEventLog(db: Db): EventLog {
   return {
     async readEvents(nodeId, afterSeq, limit) {
       const rows = await page.run(nodeId, { after: afterSeq.toString(), limit, most: PAGE_BYTES });
-      return rows.map((row) => ({
-        seq: BigInt(row.seq),
-        transactionId: row.transaction_id,
-        previousStatus: row.previous_status,
-        correlationId: row.correlation_id,
-        traceparent: row.traceparent,
-        transaction: row.transaction,
-        isCut: Number(row.bytes) >= PAGE_BYTES,
-      }));
+      return rows.map(({ size: _, bytes, ...row }) => ({ ...eventOf(row), isCut: Number(bytes) >= PAGE_BYTES }));
     },
 
     async headSeq(nodeId) {
@@ -131,7 +205,7 @@ export const PAGE_EVENTS = 500;
 export const FIRST_EVENTS = 50;
 
 /** Returns whether there may be more events after a page that was read with a limit. */
-export function hasMore(page: readonly LoggedEvent[], limit = PAGE_EVENTS): boolean {
+export function hasMore(page: readonly LoggedEvent<unknown>[], limit = PAGE_EVENTS): boolean {
   return page.length >= limit || page.at(-1)?.isCut === true;
 }
 
@@ -140,8 +214,8 @@ const RETRY_MAX_MS = 1_000;
 /** How long the reads of one subscriber may be refused because of overload, in milliseconds. */
 export const OVERLOAD_MAX_MS = 10_000;
 
-interface Dependencies {
-  log: EventLog;
+interface Dependencies<Payload> {
+  log: EventLog<Payload>;
   clock: Clock;
   /** Called once for each outage, with its first error. */
   onError: (error: unknown) => void;
@@ -151,17 +225,17 @@ interface Dependencies {
  * Reads the event log and retries with a backoff until a read succeeds. Each method rejects with the reason of its
  * signal once that is aborted, even if the read has succeeded meanwhile.
  */
-export class RetryingLog {
-  readonly #deps: Dependencies;
+export class RetryingLog<Payload> {
+  readonly #deps: Dependencies<Payload>;
   readonly #backfills = new Semaphore({ permits: BACKFILLS_AT_ONCE, maxWaiting: Number.POSITIVE_INFINITY });
   #isDown = false;
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: Dependencies<Payload>) {
     this.#deps = dependencies;
   }
 
   /** Reads the next page for a tailer. */
-  readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
+  readEvents(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent<Payload>[]> {
     return this.#persist(() => this.#deps.log.readEvents(nodeId, afterSeq, PAGE_EVENTS), signal);
   }
 
@@ -169,7 +243,12 @@ export class RetryingLog {
    * Reads the next page of a replay. All replays share a few permits, at most half of them for one tenant, each held
    * only while a page is read, so that neither a slow subscriber nor a tenant whose reads wait blocks the others.
    */
-  backfill(nodeId: string, afterSeq: bigint, signal: AbortSignal, limit = PAGE_EVENTS): Promise<LoggedEvent[]> {
+  backfill(
+    nodeId: string,
+    afterSeq: bigint,
+    signal: AbortSignal,
+    limit = PAGE_EVENTS,
+  ): Promise<LoggedEvent<Payload>[]> {
     const read = () => this.#deps.log.readEvents(nodeId, afterSeq, limit);
     return this.#persist(() => this.#backfills.run(nodeId, read, signal), signal, OVERLOAD_MAX_MS);
   }

@@ -2,10 +2,10 @@ import type { LoggedEvent } from './event-log.ts';
 import { SlowConsumerError } from './stream-errors.ts';
 
 const ENVELOPE_BYTES = 256;
-const known = new WeakMap<LoggedEvent, number>();
+const known = new WeakMap<LoggedEvent<unknown>, number>();
 
 /** Returns the approximate size of an event when it is sent, in bytes. It is computed once for all subscribers. */
-export function eventBytes(event: LoggedEvent): number {
+export function eventBytes(event: LoggedEvent<unknown>): number {
   const counted = known.get(event);
   if (counted !== undefined) return counted;
   const json = JSON.stringify(event.transaction, (_, value: unknown) =>
@@ -19,26 +19,26 @@ export function eventBytes(event: LoggedEvent): number {
 const MAX_UNSENT_EVENTS = 1_000;
 const MAX_UNSENT_BYTES = 1_048_576;
 
-type Reader = PromiseWithResolvers<IteratorResult<LoggedEvent, undefined>>;
+type Reader<Payload> = PromiseWithResolvers<IteratorResult<LoggedEvent<Payload>, undefined>>;
 
 /**
  * The events that one subscriber has yet to take. Replayed events come first and are not limited, since they are read
  * only as fast as the subscriber takes them. Live events wait until the replay has reached them, and are limited.
  */
-export class EventQueue {
-  #replayed: LoggedEvent[] = [];
-  #live: LoggedEvent[] = [];
+export class EventQueue<Payload> {
+  #replayed: LoggedEvent<Payload>[] = [];
+  #live: LoggedEvent<Payload>[] = [];
   #liveBytes = 0;
   #isLive = false;
   #liveAfter = 0n;
   #isEnded = false;
   #error: unknown;
-  #readers: Reader[] = [];
+  #readers: Reader<Payload>[] = [];
   #drained = Promise.withResolvers<void>();
   #taken: PromiseWithResolvers<void> | undefined;
 
   /** Returns the next event as soon as there is one. Rejects once if the queue has ended with an error. */
-  next(): Promise<IteratorResult<LoggedEvent, undefined>> {
+  next(): Promise<IteratorResult<LoggedEvent<Payload>, undefined>> {
     const event = this.#take();
     if (event !== undefined) return Promise.resolve({ done: false, value: event });
     if (this.#error !== undefined) {
@@ -47,7 +47,7 @@ export class EventQueue {
       return Promise.reject(error);
     }
     if (this.#isEnded) return Promise.resolve({ done: true, value: undefined });
-    const reader: Reader = Promise.withResolvers();
+    const reader: Reader<Payload> = Promise.withResolvers();
     this.#readers.push(reader);
     return reader.promise;
   }
@@ -57,7 +57,7 @@ export class EventQueue {
     return !this.#isLive || seq <= this.#liveAfter;
   }
 
-  replay(event: LoggedEvent): void {
+  replay(event: LoggedEvent<Payload>): void {
     if (!this.#isEnded && !this.#handOver(event)) this.#replayed.push(event);
   }
 
@@ -80,7 +80,7 @@ export class EventQueue {
    * Adds a live event.
    * @throws SlowConsumerError when more than 1,000 events or 1 MiB of them have not been taken.
    */
-  push(event: LoggedEvent): void {
+  push(event: LoggedEvent<Payload>): void {
     if (this.#isEnded || event.seq <= this.#liveAfter) return;
     if (this.#isLive && this.#handOver(event)) return;
     this.#live.push(event);
@@ -117,13 +117,13 @@ export class EventQueue {
   }
 
   // A call of `next` waits only while there is no event to take.
-  #handOver(event: LoggedEvent): boolean {
+  #handOver(event: LoggedEvent<Payload>): boolean {
     const reader = this.#readers.shift();
     reader?.resolve({ done: false, value: event });
     return reader !== undefined;
   }
 
-  #take(): LoggedEvent | undefined {
+  #take(): LoggedEvent<Payload> | undefined {
     const replayed = this.#replayed.shift();
     if (replayed !== undefined) {
       if (this.#replayed.length === 0) {

@@ -1,20 +1,19 @@
 import { heldMemory, inRequest } from '../../platform/waiting-request.ts';
 import { type Clock, systemClock } from './clock.ts';
-import type { EventLog, LoggedEvent } from './event-log.ts';
-import { FIRST_EVENTS, hasMore, PAGE_EVENTS, RetryingLog } from './event-log.ts';
+import { type EventLog, FIRST_EVENTS, hasMore, type LoggedEvent, PAGE_EVENTS, RetryingLog } from './event-log.ts';
 import { EventQueue } from './event-queue.ts';
 import { CursorExpiredError, StreamStoppedError } from './stream-errors.ts';
 import { EventTailers } from './tailer.ts';
 import type { WakeUps } from './wake-ups.ts';
 
-export interface StreamOptions {
+export interface StreamOptions<Payload = LoggedEvent['transaction']> {
   nodeId: string;
   /**
    * The sequence number of the last event that the subscriber has seen. 0 begins with the oldest event in the log;
    * undefined delivers new events only.
    */
   after?: bigint | undefined;
-  matches: (event: LoggedEvent) => boolean;
+  matches: (event: LoggedEvent<Payload>) => boolean;
   /**
    * The only transaction whose events can match, if there is only one: live events of other transactions are then not
    * passed to `matches`.
@@ -24,11 +23,11 @@ export interface StreamOptions {
   signal?: AbortSignal | undefined;
 }
 
-interface Dependencies {
-  log: RetryingLog;
-  tailers: EventTailers;
+interface Dependencies<Payload> {
+  log: RetryingLog<Payload>;
+  tailers: EventTailers<Payload>;
   clock: Clock;
-  onEnd: (stream: EventStream) => void;
+  onEnd: (stream: EventStream<Payload>) => void;
 }
 
 /**
@@ -36,15 +35,17 @@ interface Dependencies {
  * it is constructed, not with the first `next`. It ends without an error by `return` or its signal; otherwise it
  * rejects once with a CursorExpiredError, SlowConsumerError, StreamStoppedError or what `matches` has thrown.
  */
-export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined> {
+export class EventStream<Payload = LoggedEvent['transaction']>
+  implements AsyncIterableIterator<LoggedEvent<Payload>, undefined>
+{
   /**
    * A promise of the sequence number after which events are delivered. It rejects if the stream ends before that is
    * known.
    */
   readonly started: Promise<bigint>;
-  readonly #options: StreamOptions;
-  readonly #deps: Dependencies;
-  readonly #queue = new EventQueue();
+  readonly #options: StreamOptions<Payload>;
+  readonly #deps: Dependencies<Payload>;
+  readonly #queue = new EventQueue<Payload>();
   /** The memory that the replayed page takes; undefined if no request waits for the stream. */
   readonly #held = heldMemory()?.apart();
   readonly #ended = new AbortController();
@@ -52,7 +53,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   readonly #onAbort = () => this.end();
   #detach: () => void = () => undefined;
 
-  constructor(options: StreamOptions, dependencies: Dependencies) {
+  constructor(options: StreamOptions<Payload>, dependencies: Dependencies<Payload>) {
     this.#options = options;
     this.#deps = dependencies;
     this.started = this.#start.promise;
@@ -78,11 +79,11 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     return this.#queue.isReplayed(seq);
   }
 
-  next(): Promise<IteratorResult<LoggedEvent, undefined>> {
+  next(): Promise<IteratorResult<LoggedEvent<Payload>, undefined>> {
     return this.#queue.next();
   }
 
-  async return(): Promise<IteratorResult<LoggedEvent, undefined>> {
+  async return(): Promise<IteratorResult<LoggedEvent<Payload>, undefined>> {
     this.end();
     return { done: true, value: undefined };
   }
@@ -137,7 +138,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     }
   }
 
-  #read(position: bigint, limit?: number): Promise<LoggedEvent[]> {
+  #read(position: bigint, limit?: number): Promise<LoggedEvent<Payload>[]> {
     const read = () => this.#deps.log.backfill(this.#options.nodeId, position, this.#ended.signal, limit);
     return this.#held ? inRequest(this.#held, read) : read();
   }
@@ -150,7 +151,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     const { nodeId, transactionId } = this.#options;
     const { tailers } = this.#deps;
     const subscriber = {
-      receive: (events: readonly LoggedEvent[]) => this.#receive(events),
+      receive: (events: readonly LoggedEvent<Payload>[]) => this.#receive(events),
       whenTaken: () => this.#queue.whenTaken(),
     };
     const { from, detach } = tailers.attach(nodeId, replayed, subscriber, transactionId);
@@ -174,12 +175,12 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   /**
    * Queues the matching events of a page. Returns the sequence number of its last event; undefined for an empty page.
    */
-  #give(page: readonly LoggedEvent[]): bigint | undefined {
+  #give(page: readonly LoggedEvent<Payload>[]): bigint | undefined {
     for (const event of page) if (this.#options.matches(event)) this.#queue.replay(event);
     return page.at(-1)?.seq;
   }
 
-  #receive(events: readonly LoggedEvent[]): void {
+  #receive(events: readonly LoggedEvent<Payload>[]): void {
     try {
       for (const event of events) if (this.#options.matches(event)) this.#queue.push(event);
     } catch (error) {
@@ -190,8 +191,8 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
 
 const POLL_MS = 1_000;
 
-export interface EventStreamsOptions {
-  log: EventLog;
+export interface EventStreamsOptions<Payload = LoggedEvent['transaction']> {
+  log: EventLog<Payload>;
   wakeUps: WakeUps;
   /** Called once for each outage of the event log, with its first error. */
   onError: (error: unknown) => void;
@@ -204,14 +205,14 @@ export interface EventStreamsOptions {
  * Delivers events to all subscribers of this process. Every event comes from the event log, which is read once for each
  * tenant, for any number of its subscribers.
  */
-export class EventStreams {
+export class EventStreams<Payload = LoggedEvent['transaction']> {
   readonly #clock: Clock;
-  readonly #log: RetryingLog;
-  readonly #tailers: EventTailers;
-  readonly #streams = new Set<EventStream>();
+  readonly #log: RetryingLog<Payload>;
+  readonly #tailers: EventTailers<Payload>;
+  readonly #streams = new Set<EventStream<Payload>>();
   #isStopped = false;
 
-  constructor({ log, wakeUps, onError, clock = systemClock, pollMs = POLL_MS }: EventStreamsOptions) {
+  constructor({ log, wakeUps, onError, clock = systemClock, pollMs = POLL_MS }: EventStreamsOptions<Payload>) {
     this.#clock = clock;
     this.#log = new RetryingLog({ log, clock, onError });
     this.#tailers = new EventTailers({ log: this.#log, wakeUps, clock, pollMs });
@@ -221,7 +222,7 @@ export class EventStreams {
    * Starts a stream of events for one subscriber. Without `after`, it delivers every event that is committed once the
    * stream's `started` has resolved.
    */
-  subscribe(options: StreamOptions): EventStream {
+  subscribe(options: StreamOptions<Payload>): EventStream<Payload> {
     const stream = new EventStream(options, {
       log: this.#log,
       tailers: this.#tailers,

@@ -1,5 +1,5 @@
 import { RedisConnection } from '../../platform/cache/redis-connection.ts';
-import { MemoryWakeUps, type WakeUpListener, type WakeUps } from './wake-ups.ts';
+import { MemoryWakeUps } from './wake-ups.ts';
 
 const CHANNEL = 'wake-ups';
 const MESSAGE = /^(?<nodeId>\S+) (?<seq>\d{1,19})$/;
@@ -13,11 +13,10 @@ interface RedisWakeUpsOptions {
 }
 
 /** Sends wake-ups to all processes over one Redis channel. While Redis is down, they reach only this process. */
-export class RedisWakeUps implements WakeUps {
+export class RedisWakeUps extends MemoryWakeUps {
   readonly #redis: RedisConnection;
-  readonly #local: MemoryWakeUps;
   /** The highest sequence number that this process has sent for each tenant. */
-  readonly #sent = new Map<string, bigint>();
+  readonly #sent: ReadonlyMap<string, bigint>;
 
   /** Connects to Redis; resolves even if it is down. */
   static async open({ url, channelPrefix = '', onOutage }: RedisWakeUpsOptions): Promise<RedisWakeUps> {
@@ -31,24 +30,18 @@ export class RedisWakeUps implements WakeUps {
   }
 
   private constructor(redis: RedisConnection) {
-    this.#redis = redis;
-    this.#local = new MemoryWakeUps((nodeId, seq) => {
-      this.#sent.set(nodeId, BigInt(seq));
+    const sent = new Map<string, bigint>();
+    super((nodeId, seq) => {
+      sent.set(nodeId, seq);
       // The connection reports its outages itself, and the tailers' polls make up for lost wake-ups.
       redis.publish(`${nodeId} ${seq}`).catch(() => undefined);
     });
+    this.#redis = redis;
+    this.#sent = sent;
   }
 
-  notify(nodeId: string, seq: string): void {
-    this.#local.notify(nodeId, seq);
-  }
-
-  listen(listener: WakeUpListener): () => void {
-    return this.#local.listen(listener);
-  }
-
-  async stop(): Promise<void> {
-    await this.#local.stop();
+  override async stop(): Promise<void> {
+    await super.stop();
     await this.#redis.stop();
   }
 
@@ -56,7 +49,6 @@ export class RedisWakeUps implements WakeUps {
     const { nodeId, seq } = MESSAGE.exec(message)?.groups ?? {};
     if (nodeId === undefined || seq === undefined) return;
     // The echo of a wake-up that this process has sent, or one that such a wake-up has superseded.
-    if (BigInt(seq) <= (this.#sent.get(nodeId) ?? 0n)) return;
-    this.#local.wake(nodeId, seq);
+    if (BigInt(seq) > (this.#sent.get(nodeId) ?? 0n)) this.wake(nodeId, BigInt(seq));
   }
 }

@@ -2,14 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { outsideRequest } from '../../platform/waiting-request.ts';
 import type { Clock } from './clock.ts';
-import type { LoggedEvent } from './event-log.ts';
-import { hasMore, type RetryingLog } from './event-log.ts';
+import { hasMore, type LoggedEvent, type RetryingLog } from './event-log.ts';
 import { eventBytes } from './event-queue.ts';
 import type { WakeUps } from './wake-ups.ts';
 
-interface Subscriber {
+interface Subscriber<Payload> {
   /** Called with the next events of the log, in order, each once; must not throw. */
-  receive(events: readonly LoggedEvent[]): void;
+  receive(events: readonly LoggedEvent<Payload>[]): void;
   /**
    * Returns a promise that resolves once the subscriber has taken all events passed to it; undefined if it already has.
    */
@@ -38,22 +37,22 @@ interface Attachment {
   detach(): void;
 }
 
-interface Dependencies {
-  log: RetryingLog;
+interface Dependencies<Payload> {
+  log: RetryingLog<Payload>;
   wakeUps: WakeUps;
   clock: Clock;
   pollMs: number;
 }
 
 /** Runs one tailer for each tenant that has subscribers, from the first of them to the last. */
-export class EventTailers {
-  readonly #deps: Dependencies;
-  readonly #tailers = new Map<string, NodeTailer>();
+export class EventTailers<Payload> {
+  readonly #deps: Dependencies<Payload>;
+  readonly #tailers = new Map<string, NodeTailer<Payload>>();
   readonly #unlisten: () => void;
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: Dependencies<Payload>) {
     this.#deps = dependencies;
-    this.#unlisten = dependencies.wakeUps.listen((nodeId, seq) => this.#tailers.get(nodeId)?.wake(BigInt(seq)));
+    this.#unlisten = dependencies.wakeUps.listen((nodeId, seq) => this.#tailers.get(nodeId)?.wake(seq));
   }
 
   /**
@@ -61,7 +60,7 @@ export class EventTailers {
    * `position`, the last that the subscriber has seen; a running one is elsewhere, as `from` of the result says. With
    * `transactionId`, the subscriber gets the events of that transaction only.
    */
-  attach(nodeId: string, position: bigint, subscriber: Subscriber, transactionId?: string): Attachment {
+  attach(nodeId: string, position: bigint, subscriber: Subscriber<Payload>, transactionId?: string): Attachment {
     const tailer = this.#tailers.get(nodeId) ?? new NodeTailer(nodeId, position, this.#deps);
     this.#tailers.set(nodeId, tailer);
     tailer.add(subscriber, transactionId);
@@ -84,20 +83,20 @@ export class EventTailers {
   }
 }
 
-class NodeTailer {
+class NodeTailer<Payload> {
   readonly #nodeId: string;
-  readonly #deps: Dependencies;
-  readonly #subscribers = new Set<Subscriber>();
+  readonly #deps: Dependencies<Payload>;
+  readonly #subscribers = new Set<Subscriber<Payload>>();
   /** How long others have waited for each slow subscriber, in milliseconds, since it last had taken everything. */
-  readonly #waitedMs = new WeakMap<Subscriber, number>();
-  readonly #ofTransactions = new Map<string, Set<Subscriber>>();
+  readonly #waitedMs = new WeakMap<Subscriber<Payload>, number>();
+  readonly #ofTransactions = new Map<string, Set<Subscriber<Payload>>>();
   readonly #ended = new AbortController();
   #position: bigint;
   #isReading = false;
   #isAwaited = false;
   #cancelPoll: () => void = () => undefined;
 
-  constructor(nodeId: string, position: bigint, dependencies: Dependencies) {
+  constructor(nodeId: string, position: bigint, dependencies: Dependencies<Payload>) {
     this.#nodeId = nodeId;
     this.#position = position;
     this.#deps = dependencies;
@@ -108,7 +107,7 @@ class NodeTailer {
     return this.#position;
   }
 
-  add(subscriber: Subscriber, transactionId: string | undefined): void {
+  add(subscriber: Subscriber<Payload>, transactionId: string | undefined): void {
     if (transactionId === undefined) {
       this.#subscribers.add(subscriber);
       return;
@@ -118,7 +117,7 @@ class NodeTailer {
   }
 
   /** Removes a subscriber. Returns whether it was the last one, in which case the tailer has stopped. */
-  remove(subscriber: Subscriber, transactionId: string | undefined): boolean {
+  remove(subscriber: Subscriber<Payload>, transactionId: string | undefined): boolean {
     const subscribers = transactionId === undefined ? this.#subscribers : this.#ofTransactions.get(transactionId);
     subscribers?.delete(subscriber);
     if (transactionId !== undefined && subscribers?.size === 0) this.#ofTransactions.delete(transactionId);
@@ -167,7 +166,7 @@ class NodeTailer {
   }
 
   /** Passes a burst on in parts, so that a subscriber that reads as fast as it can does not count as slow. */
-  async #handBurst(events: readonly LoggedEvent[]): Promise<void> {
+  async #handBurst(events: readonly LoggedEvent<Payload>[]): Promise<void> {
     for (const part of partsOf(events)) {
       await this.#hand(part, part.at(-1)?.seq ?? this.#position);
       if (part.length === events.length && part.length < PART_EVENTS) return;
@@ -212,7 +211,7 @@ class NodeTailer {
   }
 
   /** Passes events on. A subscriber that joins in the meantime reads them from the log. */
-  async #hand(events: readonly LoggedEvent[], upTo: bigint): Promise<void> {
+  async #hand(events: readonly LoggedEvent<Payload>[], upTo: bigint): Promise<void> {
     this.#position = upTo;
     for (const subscriber of this.#subscribers) {
       const handed = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
@@ -220,13 +219,13 @@ class NodeTailer {
     }
     if (this.#ofTransactions.size === 0) return;
     for (const event of events) {
-      for (const subscriber of this.#ofTransactions.get(event.transactionId) ?? []) subscriber.receive([event]);
+      for (const subscriber of this.#ofTransactions.get(event.transaction_id) ?? []) subscriber.receive([event]);
     }
   }
 }
 
-function* partsOf(events: readonly LoggedEvent[]): Generator<readonly LoggedEvent[]> {
-  let part: LoggedEvent[] = [];
+function* partsOf<Payload>(events: readonly LoggedEvent<Payload>[]): Generator<readonly LoggedEvent<Payload>[]> {
+  let part: LoggedEvent<Payload>[] = [];
   let bytes = 0;
   for (const event of events) {
     part.push(event);

@@ -1,5 +1,5 @@
-/** Called when the event log of a tenant has grown to sequence number `seq`, a decimal string. Must not throw. */
-export type WakeUpListener = (nodeId: string, seq: string) => void;
+/** Called when the event log of a tenant has grown to sequence number `seq`. Must not throw. */
+export type WakeUpListener = (nodeId: string, seq: bigint) => void;
 
 /**
  * Sends wake-ups to every process when a tenant's event log has grown. A wake-up is only a hint: it may be lost,
@@ -7,7 +7,7 @@ export type WakeUpListener = (nodeId: string, seq: string) => void;
  */
 export interface WakeUps {
   /** Sends a wake-up. Call it after the commit; it neither throws nor waits. */
-  notify(nodeId: string, seq: string): void;
+  notify(nodeId: string, seq: bigint): void;
   /** Calls `listener` for the wake-ups of all processes, including this one. Returns a function that stops it. */
   listen(listener: WakeUpListener): () => void;
   stop(): Promise<void>;
@@ -20,16 +20,16 @@ export interface WakeUps {
 export class MemoryWakeUps implements WakeUps {
   readonly #listeners = new Set<WakeUpListener>();
   readonly #send: WakeUpListener;
-  readonly #pending = new Map<string, string>();
+  readonly #pending = new Map<string, bigint>();
   #scheduled: NodeJS.Immediate | undefined;
 
   constructor(send: WakeUpListener = () => {}) {
     this.#send = send;
   }
 
-  notify(nodeId: string, seq: string): void {
+  notify(nodeId: string, seq: bigint): void {
     const pending = this.#pending.get(nodeId);
-    if (pending === undefined || isHigher(seq, pending)) this.#pending.set(nodeId, seq);
+    if (pending === undefined || seq > pending) this.#pending.set(nodeId, seq);
     this.#scheduled ??= setImmediate(() => this.#flush());
   }
 
@@ -41,7 +41,7 @@ export class MemoryWakeUps implements WakeUps {
   }
 
   /** Calls all listeners at once. */
-  wake(nodeId: string, seq: string): void {
+  wake(nodeId: string, seq: bigint): void {
     for (const listener of this.#listeners) listener(nodeId, seq);
   }
 
@@ -60,9 +60,4 @@ export class MemoryWakeUps implements WakeUps {
       this.wake(nodeId, seq);
     }
   }
-}
-
-// Compares sequence numbers as decimal strings without leading zeros.
-function isHigher(a: string, b: string): boolean {
-  return a.length === b.length ? a > b : a.length > b.length;
 }

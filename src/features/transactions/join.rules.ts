@@ -1,5 +1,6 @@
+import { STATUS, type TransactionCollection, type TransactionStatus } from '../../tables/transaction-content.ts';
 import type { Notification, ReceivedTime } from './notification.input.ts';
-import { CREATE_TOKENIZATION, STATUS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
+import { CREATE_TOKENIZATION } from './type-codes.rules.ts';
 
 /**
  * The sort key of a notification within its transaction: lower-case hexadecimal text that compares the same in

@@ -6,11 +6,11 @@ import { decodeUtf8, integerOf, parsedOr, parseJson } from '../../lib/json.ts';
 import { issuesOf } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import {
-  isStatus,
   TRANSACTION_COLLECTIONS,
   type TransactionCollection,
   type TransactionStatus,
-} from './type-codes.rules.ts';
+} from '../../tables/transaction-content.ts';
+import { isStatus } from './type-codes.rules.ts';
 
 /** A time as it was received, with the instant that it names. */
 export interface ReceivedTime extends Instant {

@@ -7,21 +7,15 @@ import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { textInput } from '../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../lib/instants.ts';
 import { notFound } from '../../platform/errors.ts';
-import type { TransactionEventRow, TransactionFilter } from './transaction-pages.service.ts';
-import { TransactionStates, type TransactionView, viewOfLogged } from './transaction-view.rules.ts';
-import {
-  isTransactionCollection,
-  STATUS,
-  statusOfCode,
-  type TransactionCollection,
-  typeFlagged,
-  typeName,
-} from './type-codes.rules.ts';
+import { STATUS, type TransactionCollection, type TransactionSnapshot } from '../../tables/transaction-content.ts';
+import type { TransactionFilter } from './transaction-pages.service.ts';
+import { TransactionStates } from './transaction-view.rules.ts';
+import { typeFlagged, typeName } from './type-codes.rules.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
-    Transaction: TransactionView;
-    TransactionEvent: TransactionEventRow;
+    Transaction: TransactionSnapshot;
+    TransactionEvent: LoggedEvent;
   }
 }
 
@@ -63,7 +57,7 @@ export function implementTransaction(
   { transactionStatus, transactionCollection }: TransactionEnums,
 ): void {
   implement(
-    builder.objectRef<TransactionView>('Transaction'),
+    builder.objectRef<TransactionSnapshot>('Transaction'),
     'A registered transaction, in the state that follows from all its notifications.',
     {
       id: ['ID', 'The id that the chain processor gave the transaction.'],
@@ -79,26 +73,20 @@ export function implementTransaction(
     },
   );
   builder.objectFields('Transaction', (t) => ({
-    collection: t.field({
+    collection: t.expose('collection', {
       type: transactionCollection,
       description: 'The collection of the transaction.',
-      resolve: collectionOf,
     }),
     typeName: t.string({
       nullable: true,
       description: 'The name of the type; null if its collection gives it none.',
-      resolve: (row) => typeName(collectionOf(row), row.type),
+      resolve: (row) => typeName(row.collection, row.type),
     }),
     typeFlagged: t.boolean({
       description: 'Whether the type code is unknown in the collection. Such a transaction needs attention.',
-      resolve: (row) => typeFlagged(collectionOf(row), row.type),
+      resolve: (row) => typeFlagged(row.collection, row.type),
     }),
   }));
-}
-
-function collectionOf({ id, collection }: TransactionView): TransactionCollection {
-  if (!isTransactionCollection(collection)) throw new Error(`the transaction ${id} has an unknown collection`);
-  return collection;
 }
 
 /** Adds the filter that lists and subscriptions of transactions share. */
@@ -128,7 +116,7 @@ export function addTransactionFilter(builder: Builder, { transactionCollection, 
 type TransactionFilterRef = ReturnType<typeof addTransactionFilter>;
 
 /** Checks whether a transaction matches the filter. */
-function passes(filter: TransactionFilter, snapshot: TransactionView): boolean {
+function passes(filter: TransactionFilter, snapshot: TransactionSnapshot): boolean {
   const { collection, status, type, idOrHash, updatedSince, updatedUntil, conflict, flagged } = filter;
   if (collection !== undefined && collection !== snapshot.collection) return false;
   if (status !== undefined && status !== snapshot.status) return false;
@@ -136,7 +124,7 @@ function passes(filter: TransactionFilter, snapshot: TransactionView): boolean {
   if (idOrHash !== undefined && ![snapshot.id, snapshot.transaction_hash || snapshot.id].includes(idOrHash))
     return false;
   if (conflict !== undefined && conflict !== snapshot.conflict) return false;
-  if (flagged !== undefined && flagged !== typeFlagged(collectionOf(snapshot), snapshot.type)) return false;
+  if (flagged !== undefined && flagged !== typeFlagged(snapshot.collection, snapshot.type)) return false;
   if (updatedSince === undefined && updatedUntil === undefined) return true;
   const updatedAt = snapshot.updated_at === null ? undefined : parseInstant(snapshot.updated_at);
   if (updatedAt === undefined) return false;
@@ -151,35 +139,31 @@ function wholeMillis({ seconds, nanos }: Instant): Instant {
 
 /** Adds the type of events, and the field of a transaction that lists its events. */
 export function addTransactionEvents(builder: Builder, { transactionStatus }: TransactionEnums): void {
-  builder.objectRef<TransactionEventRow>('TransactionEvent').implement({
+  builder.objectRef<LoggedEvent>('TransactionEvent').implement({
     description: 'A change that was applied to a transaction, and the state after it.',
     fields: (t) => ({
-      cursor: t.exposeString('seq', {
+      cursor: t.string({
         description: 'Its position in the event log, valid as `after` of transactionUpdates.',
+        resolve: ({ seq }) => seq.toString(),
       }),
-      status: t.field({
-        type: transactionStatus,
-        description: 'The status after the change.',
-        resolve: (row) => statusOfCode(row.status),
-      }),
-      previousStatus: t.field({
+      status: t.expose('status', { type: transactionStatus, description: 'The status after the change.' }),
+      previousStatus: t.expose('previous_status', {
         type: transactionStatus,
         nullable: true,
         description: 'The status before the change; null for the first change.',
-        resolve: (row) => (row.previous_status === null ? null : statusOfCode(row.previous_status)),
       }),
       transactionHash: t.string({
         description: 'The transaction hash; empty until broadcast.',
-        resolve: (row) => viewOfLogged(row.transaction).transaction_hash,
+        resolve: (row) => row.transaction.transaction_hash,
       }),
       contractAddress: t.string({
         description: 'The contract that it calls or deploys; empty if there is none.',
-        resolve: (row) => viewOfLogged(row.transaction).contract_address,
+        resolve: (row) => row.transaction.contract_address,
       }),
       error: t.string({
         nullable: true,
         description: "The chain processor's error message.",
-        resolve: (row) => viewOfLogged(row.transaction).error,
+        resolve: (row) => row.transaction.error,
       }),
       correlationId: t.string({
         nullable: true,
@@ -222,18 +206,17 @@ export function addTransactionSubscriptions(
       transaction: t.field({
         type: 'Transaction',
         ...needs('transactions:read', 'The transaction after the change.'),
-        resolve: (event) => viewOfLogged(event.transaction),
+        resolve: (event) => event.transaction,
       }),
-      previousStatus: t.field({
+      previousStatus: t.expose('previous_status', {
         type: transactionStatus,
         nullable: true,
         description: 'The status before the change; null for the first change.',
-        resolve: ({ previousStatus }) => (previousStatus === null ? null : statusOfCode(previousStatus)),
       }),
       correlationId: t.string({
         nullable: true,
         description: 'The correlation id of the request that caused the change.',
-        resolve: ({ correlationId }) => correlationId || null,
+        resolve: (event) => event.correlation_id || null,
       }),
     }),
   });
@@ -289,7 +272,7 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
   const events = context.services.streams.subscribe({
     nodeId: context.principal.nodeId,
     after: after === undefined ? undefined : BigInt(after),
-    matches: (event) => passes(wanted, viewOfLogged(event.transaction)),
+    matches: (event) => passes(wanted, event.transaction),
   });
   // Waits until the stream has begun, so that the client misses no event from its first response on. If it could not
   // begin, `next` rejects with the reason.
@@ -306,7 +289,7 @@ async function states(id: string, context: GraphqlContext): Promise<TransactionS
       nodeId: principal.nodeId,
       after: found.seq,
       transactionId: id,
-      matches: (event) => event.transactionId === id,
+      matches: (event) => event.transaction_id === id,
     }),
   );
 }

@@ -1,33 +1,18 @@
-import { type Expression, ExpressionWrapper, type Selectable, type SqlBool, ValueNode } from 'kysely';
+import { type Expression, ExpressionWrapper, type SqlBool, ValueNode } from 'kysely';
+import { eventsByTransaction, type LoggedEvent } from '../../events/streams/event-log.ts';
 import { type Instant, instantToIsoMillis } from '../../lib/instants.ts';
 import type { PageRequest } from '../../lib/keyset.ts';
 import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { keysetList, type NestedList, nestedList, type PagedList } from '../../platform/database/keyset-list.ts';
-import type { Tables } from '../../tables/tables.ts';
-import { snapshotOf, stateOfRow, type TransactionRow, type TransactionSnapshot } from './transaction-view.rules.ts';
+import { keysetList, type NestedList, type PagedList } from '../../platform/database/keyset-list.ts';
 import {
   STATUS,
-  statusOfCode,
   type TransactionCollection,
+  type TransactionSnapshot,
   type TransactionStatus,
-  TYPE_COUNTS,
-} from './type-codes.rules.ts';
-
-const EVENT_COLUMNS = [
-  'seq',
-  'transaction_id',
-  'status',
-  'previous_status',
-  'correlation_id',
-  'transaction',
-  'occurred_at',
-] as const;
-
-/**
- * An event of the event log, as shown to readers. `transaction` is the state of the transaction right after the event.
- */
-export type TransactionEventRow = Pick<Selectable<Tables['transaction_events']>, (typeof EVENT_COLUMNS)[number]>;
+} from '../../tables/transaction-content.ts';
+import { snapshotOf, stateOfRow, type TransactionRow } from './transaction-view.rules.ts';
+import { TYPE_COUNTS } from './type-codes.rules.ts';
 
 /** A filter of a transaction list; an undefined member does not filter. */
 export interface TransactionFilter {
@@ -134,7 +119,7 @@ const TransactionList = keysetList({
 });
 
 /** Returns an expression that is part of the statement's text. */
-function literal(text: string): ExpressionWrapper<never, never, string> {
+function literal<Text extends string>(text: Text): ExpressionWrapper<never, never, Text> {
   return new ExpressionWrapper(ValueNode.createImmediate(text));
 }
 
@@ -148,7 +133,7 @@ export class TransactionPages extends TransactionList {
   /** The same list, which counts exactly whatever the filter. */
   readonly exact: PagedList<ShownTransaction, TransactionFilter>;
   /** The events of each transaction as a nested list, in the order of the event log. */
-  readonly events: NestedList<TransactionEventRow>;
+  readonly events: NestedList<LoggedEvent>;
 
   constructor(db: Db) {
     super(db);
@@ -158,12 +143,7 @@ export class TransactionPages extends TransactionList {
       count: (...args) => super.count(...args),
       keyOf: (row) => this.keyOf(row),
     };
-    this.events = nestedList(db, {
-      ownerIds: 'text',
-      rows: (k) => k.selectFrom('transaction_events').select(EVENT_COLUMNS),
-      owner: 'transaction_id',
-      order: ['seq'],
-    });
+    this.events = eventsByTransaction(db);
   }
 
   /**
@@ -197,7 +177,7 @@ export class TransactionPages extends TransactionList {
       k
         .selectFrom('transactions')
         .select((eb) => [
-          'status',
+          eb.ref('status').$notNull().as('status'),
           eb(eb.parens('updated_seconds', '-', `${start}`), '/', `${length}`).as('period'),
           eb.fn.countAll<string>().as('count'),
         ])
@@ -209,7 +189,7 @@ export class TransactionPages extends TransactionList {
     );
     return rows.map(({ period, status, count }) => ({
       at: instantToIsoMillis({ seconds: start + BigInt(period ?? 0) * length, nanos: 0 }),
-      status: statusOfCode(Number(status)),
+      status,
       count: Number(count),
     }));
   }

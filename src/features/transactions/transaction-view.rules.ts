@@ -2,43 +2,20 @@ import type { Selectable } from 'kysely';
 import type { EventStream } from '../../events/streams/event-streams.ts';
 import { instantToIsoMillis } from '../../lib/instants.ts';
 import type { Tables } from '../../tables/tables.ts';
+import { STATUS, type TransactionSnapshot } from '../../tables/transaction-content.ts';
 import { hasConflict, NO_KEY, type TransactionState } from './join.rules.ts';
 import type { ReceivedTime } from './notification.input.ts';
-import { isTransactionCollection, STATUS, statusOfCode, type TransactionStatus } from './type-codes.rules.ts';
 
 /** A row of the table of registered transactions. */
 export type TransactionRow = Selectable<Tables['transactions']>;
 
-/** A transaction as stored in the event log: its state right after an event. */
-export interface TransactionSnapshot extends Record<string, unknown> {
-  id: string;
-  collection: string;
-  type: number;
-  status: TransactionStatus | null;
-  transaction_hash: string;
-  contract_address: string;
-  /** A decimal string, because it can be any uint64. */
-  gas_used: string;
-  error: string | null;
-  conflict: boolean;
-  /** ISO 8601 in UTC with milliseconds; null before any notification. */
-  created_at: string | null;
-  /** ISO 8601 in UTC with milliseconds; null before any notification. */
-  updated_at: string | null;
-}
-
-/**
- * Returns the join state that a row stores.
- * @throws Error when the row has an unknown collection or status.
- */
+/** Returns the join state that a row stores. */
 export function stateOfRow(row: TransactionRow): TransactionState {
-  const { collection } = row;
-  if (!isTransactionCollection(collection)) throw new Error(`the row ${row.id} has an unknown collection`);
   return {
-    collection,
+    collection: row.collection,
     registeredType: row.registered_type,
     type: row.type,
-    status: row.status === null ? null : statusOfCode(row.status),
+    status: row.status,
     error: row.error,
     createdAt: receivedTime(row.created_text, row.created_seconds, row.created_nanos),
     updatedAt: receivedTime(row.updated_text, row.updated_seconds, row.updated_nanos),
@@ -91,28 +68,18 @@ export function registeredOfRow(row: TransactionRow): RegisteredTransaction {
   return { id, nodeId, assetId, isProvisional: by === 'mutation', state: stateOfRow(row) };
 }
 
-/** A transaction as shown to readers: exactly the members of a snapshot. */
-export type TransactionView = {
-  [Name in keyof TransactionSnapshot as string extends Name ? never : Name]: TransactionSnapshot[Name];
-};
-
-/** Returns the transaction stored in a row of the event log. No check is needed, as only this service writes them. */
-export function viewOfLogged(transaction: Record<string, unknown>): TransactionView {
-  return transaction as TransactionSnapshot;
-}
-
 /**
  * Iterates over the states of a transaction: the current one, then each later one. It ends after a final state, Done or
  * Error.
  */
-export class TransactionStates implements AsyncIterableIterator<TransactionView, undefined> {
-  #state: TransactionView;
+export class TransactionStates implements AsyncIterableIterator<TransactionSnapshot, undefined> {
+  #state: TransactionSnapshot;
   #isTaken = false;
   #isOwn = true;
   readonly #changes: EventStream | undefined;
 
   /** @param follow Returns the events after `current`. It is called only when `current` is not final. */
-  constructor(current: TransactionView, follow: () => EventStream) {
+  constructor(current: TransactionSnapshot, follow: () => EventStream) {
     this.#state = current;
     this.#changes = isFinal(current) ? undefined : follow();
   }
@@ -126,19 +93,19 @@ export class TransactionStates implements AsyncIterableIterator<TransactionView,
     return this.#isOwn;
   }
 
-  async next(): Promise<IteratorResult<TransactionView, undefined>> {
+  async next(): Promise<IteratorResult<TransactionSnapshot, undefined>> {
     if (!this.#isTaken) {
       this.#isTaken = true;
       return { done: false, value: this.#state };
     }
     const change = isFinal(this.#state) ? undefined : await this.#changes?.next();
     if (change === undefined || change.done) return this.return();
-    this.#state = viewOfLogged(change.value.transaction);
+    this.#state = change.value.transaction;
     this.#isOwn = this.#changes?.isOwn(change.value) === true;
     return { done: false, value: this.#state };
   }
 
-  async return(): Promise<IteratorResult<TransactionView, undefined>> {
+  async return(): Promise<IteratorResult<TransactionSnapshot, undefined>> {
     await this.#changes?.return();
     return { done: true, value: undefined };
   }
@@ -148,6 +115,6 @@ export class TransactionStates implements AsyncIterableIterator<TransactionView,
   }
 }
 
-function isFinal({ status }: TransactionView): boolean {
+function isFinal({ status }: TransactionSnapshot): boolean {
   return status === STATUS.Done || status === STATUS.Error;
 }

@@ -6,6 +6,7 @@ import { loaderPerOperation } from '../../api/graphql/kit/loaders.ts';
 import { connectionResolver } from '../../api/graphql/kit/pages.ts';
 import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { compareInstants } from '../../lib/instants.ts';
+import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 import type { AssetRow } from '../assets/assets.service.ts';
 import { transactionIdInput } from './notification.input.ts';
 import {
@@ -18,7 +19,6 @@ import {
 } from './transaction-events.graphql.ts';
 import { COUNTED_AT_MOST, type TransactionPages, type TransactionStat } from './transaction-pages.service.ts';
 import type { Transactions } from './transactions.service.ts';
-import { TRANSACTION_COLLECTIONS } from './type-codes.rules.ts';
 
 declare module '../../api/shared/services.ts' {
   interface FeatureServices {

@@ -1,6 +1,8 @@
 import { Counter } from 'prom-client';
+import { appendEvents, type NewEvent, removeEventsOf } from '../../events/streams/event-log.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
+import { TRANSACTION_COLLECTIONS, type TransactionSnapshot } from '../../tables/transaction-content.ts';
 import { settleAssets } from './asset-settlement.service.ts';
 import {
   compareKeys,
@@ -17,17 +19,9 @@ import {
   registeredOfRow,
   snapshotOf,
   type TransactionRow,
-  type TransactionSnapshot,
 } from './transaction-view.rules.ts';
-import { appendEvents, type NewEvent, type RegistrationRow, TransactionStore } from './transactions.store.ts';
-import {
-  collectionsOf,
-  otherTopic,
-  TRANSACTION_COLLECTIONS,
-  type TransactionTopic,
-  topicOf,
-  typeFlagged,
-} from './type-codes.rules.ts';
+import { type RegistrationRow, TransactionStore } from './transactions.store.ts';
+import { collectionsOf, otherTopic, type TransactionTopic, topicOf, typeFlagged } from './type-codes.rules.ts';
 
 interface TransactionsDependencies {
   db: Db;
@@ -204,7 +198,7 @@ export class Transactions {
     const type = before.state.status === null ? transaction.type : before.state.type;
     const state: TransactionState = { ...before.state, collection, registeredType: transaction.type, type };
     const isNews = before.nodeId !== nodeId || before.state.collection !== collection;
-    if (before.nodeId !== nodeId) await this.#store.removeEvents(id);
+    if (before.nodeId !== nodeId) await removeEventsOf(this.#deps.db, id);
     await this.#store.register([registrationRow(transaction, 'topic', type)]);
     await settleAssets(this.#deps.db, [before.assetId, assetId]);
     const known: RegisteredTransaction = { id, nodeId, assetId, isProvisional: false, state };
@@ -266,13 +260,22 @@ function registrationRow(of: NewTransaction, by: 'mutation' | 'topic', type: num
 
 function eventsOf(
   known: RegisteredTransaction,
-  previousStatus: NewEvent['previousStatus'],
-  cause: Pick<NewEvent, 'correlationId' | 'traceparent'>,
+  previous: NewEvent['previous_status'],
+  { correlationId, traceparent }: Pick<Delivery, 'correlationId' | 'traceparent'>,
 ): NewEvent[] {
   const { id, nodeId, state } = known;
   if (state.status === null) return [];
-  const transaction = snapshotOf(id, state);
-  return [{ nodeId, transactionId: id, status: state.status, previousStatus, ...cause, transaction }];
+  return [
+    {
+      node_id: nodeId,
+      transaction_id: id,
+      status: state.status,
+      previous_status: previous,
+      correlation_id: correlationId,
+      traceparent: traceparent ?? null,
+      transaction: snapshotOf(id, state),
+    },
+  ];
 }
 
 function isSame(known: RegisteredTransaction, { nodeId, collection, type }: NewTransaction): boolean {

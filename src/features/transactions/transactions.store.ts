@@ -1,18 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Insertable, Selectable } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
-import { givenRows, givenValues, insertRows, textArray, textColumn } from '../../platform/database/row-sets.ts';
+import { givenRows, givenValues, insertRows, textArray } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
+import type { TransactionCollection } from '../../tables/transaction-content.ts';
 import type { TransactionState } from './join.rules.ts';
 import type { Delivery } from './notification.input.ts';
-import {
-  type RegisteredTransaction,
-  registeredOfRow,
-  type TransactionRow,
-  type TransactionSnapshot,
-} from './transaction-view.rules.ts';
-import type { TransactionCollection, TransactionStatus } from './type-codes.rules.ts';
+import { type RegisteredTransaction, registeredOfRow, type TransactionRow } from './transaction-view.rules.ts';
 
 /**
  * A row of a registration: its tenant, collection, type and asset, and whether the owner (`topic`) or a mutation made
@@ -48,14 +43,6 @@ const STATE_COLUMNS = {
   numeric: ['gas_used'],
   boolean: ['done_seen', 'error_seen'],
 } as const;
-const EVENT_COLUMNS = {
-  uuid: ['node_id'],
-  bigint: ['seq'],
-  text: ['transaction_id', 'correlation_id', 'traceparent'],
-  smallint: ['status', 'previous_status'],
-  jsonb: ['transaction'],
-} as const;
-
 type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'traceparent'>;
 
 /**
@@ -123,10 +110,6 @@ export class TransactionStore {
     );
   }
 
-  async removeEvents(id: string): Promise<void> {
-    await this.#database.run((k) => k.deleteFrom('transaction_events').where('transaction_id', '=', id));
-  }
-
   /** Parks notifications. A notification with the same id and bytes is parked only once. */
   async park(deliveries: readonly (Delivery & { id: string })[]): Promise<void> {
     if (deliveries.length === 0) return;
@@ -191,57 +174,4 @@ function columnsOfState(state: TransactionState) {
     done_seen: state.doneSeen,
     error_seen: state.errorSeen,
   };
-}
-
-/** An event to append, with the state of the transaction right after it. */
-export interface NewEvent {
-  nodeId: string;
-  transactionId: string;
-  status: TransactionStatus;
-  previousStatus: TransactionStatus | null;
-  correlationId: string;
-  /** The W3C trace context of the change; undefined when it has none. */
-  traceparent?: string | undefined;
-  transaction: TransactionSnapshot;
-}
-
-/**
- * Appends events to the event logs of their tenants, as the last step of the applying transaction. It locks the
- * tenants' counters in the order of their ids, so that sequence numbers follow commit order and appenders cannot
- * deadlock. On a new timeline the numbers continue after the ones that the server may have lost, which are never
- * reused: a reader behind one of them would miss what is new. Returns the last sequence number of each tenant.
- */
-export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
-  if (events.length === 0) return new Map();
-  const unscoped = db.unscoped('a batch has events of several nodes');
-  const byNode = Map.groupBy(events, (event) => event.nodeId);
-  const counts = Array.from(byNode, ([nodeId, ofNode]) => ({ nodeId, count: ofNode.length }));
-  const counters = await unscoped.raw(
-    (sql) => sql<{ node_id: string; seq: string }>`
-      insert into node_event_seq as known (node_id, seq, timeline)
-      select node_id::uuid, count::bigint, ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
-      from unnest(${textColumn(counts, 'nodeId')}::text[], ${textColumn(counts, 'count')}::text[]) as given (node_id, count)
-      order by node_id
-      on conflict (node_id) do update set
-        seq = excluded.seq
-          + case when known.timeline <> excluded.timeline then (known.seq / 4294967296 + 1) * 4294967296 else known.seq end,
-        timeline = excluded.timeline
-      returning node_id, seq`,
-  );
-  const last = new Map(counters.map(({ node_id, seq }) => [node_id, BigInt(seq)]));
-  const rows = [...byNode].flatMap(([nodeId, ofNode]) => {
-    const before = (last.get(nodeId) ?? 0n) - BigInt(ofNode.length);
-    return ofNode.map((event, index) => ({
-      node_id: nodeId,
-      seq: before + BigInt(index + 1),
-      transaction_id: event.transactionId,
-      status: event.status,
-      previous_status: event.previousStatus,
-      correlation_id: event.correlationId,
-      transaction: JSON.stringify(event.transaction),
-      traceparent: event.traceparent,
-    }));
-  });
-  await unscoped.raw((sql) => insertRows(sql, 'transaction_events', rows, EVENT_COLUMNS));
-  return last;
 }

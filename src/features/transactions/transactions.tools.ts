@@ -1,21 +1,13 @@
 import { z } from 'zod';
 import { instant, listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool, found } from '../../api/mcp/kit/tool.ts';
+import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { objectInput, readAs } from '../../lib/input.ts';
 import { isoFromPg, parseInstant } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
+import { STATUS, TRANSACTION_COLLECTIONS, type TransactionSnapshot } from '../../tables/transaction-content.ts';
 import { transactionIdInput } from './notification.input.ts';
-import type { TransactionEventRow } from './transaction-pages.service.ts';
-import { type TransactionView, viewOfLogged } from './transaction-view.rules.ts';
-import {
-  isTransactionCollection,
-  STATUS,
-  statusName,
-  statusOfCode,
-  TRANSACTION_COLLECTIONS,
-  typeFlagged,
-  typeName,
-} from './type-codes.rules.ts';
+import { statusName, typeFlagged, typeName } from './type-codes.rules.ts';
 
 const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
 
@@ -45,15 +37,15 @@ const updatedSince = z
   .string('must be a string')
   .transform(readAs(parseInstant, 'must be an ISO 8601 date and time, such as 2026-11-21T10:30:00Z'));
 
-function transactionView(view: TransactionView): z.input<typeof transaction> {
+function transactionView(view: TransactionSnapshot): z.input<typeof transaction> {
   const { id, collection: of, type, status: code } = view;
   const { transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at } = view;
   return {
     id,
     collection: of,
     type,
-    type_name: isTransactionCollection(of) ? typeName(of, type) : null,
-    type_flagged: !isTransactionCollection(of) || typeFlagged(of, type),
+    type_name: typeName(of, type),
+    type_flagged: typeFlagged(of, type),
     status: code === null ? null : statusName(code),
     ...{ transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at },
   };
@@ -73,12 +65,12 @@ const transactionEvent = z.strictObject({
   occurred_at: instant(),
 });
 
-function eventView(row: TransactionEventRow): z.input<typeof transactionEvent> {
-  const { transaction_hash, contract_address, error } = viewOfLogged(row.transaction);
+function eventView(row: LoggedEvent): z.input<typeof transactionEvent> {
+  const { transaction_hash, contract_address, error } = row.transaction;
   return {
-    sequence: row.seq,
-    status: statusName(statusOfCode(row.status)),
-    previous_status: row.previous_status === null ? null : statusName(statusOfCode(row.previous_status)),
+    sequence: row.seq.toString(),
+    status: statusName(row.status),
+    previous_status: row.previous_status === null ? null : statusName(row.previous_status),
     transaction_hash,
     contract_address,
     error,

@@ -1,8 +1,9 @@
-/** A status code (docs/contract.md, 3-01). */
-export type TransactionStatus = 1 | 2 | 3 | 4 | 5;
-
-/** The status codes by name. */
-export const STATUS = { Started: 1, InProgress: 2, Done: 3, Error: 4, PendingReceipt: 5 } as const;
+import {
+  STATUS,
+  TRANSACTION_COLLECTIONS,
+  type TransactionCollection,
+  type TransactionStatus,
+} from '../../tables/transaction-content.ts';
 
 /** Returns the name of a status. */
 export function statusName(status: TransactionStatus): keyof typeof STATUS {
@@ -16,15 +17,6 @@ const STATUS_NAMES = Object.fromEntries(Object.entries(STATUS).map(([name, statu
 /** Checks whether a number is the code of a status. */
 export function isStatus(code: number): code is TransactionStatus {
   return Object.hasOwn(STATUS_NAMES, code);
-}
-
-/**
- * Returns a stored code as a status.
- * @throws Error when the code is not a status.
- */
-export function statusOfCode(code: number): TransactionStatus {
-  if (isStatus(code)) return code;
-  throw new Error(`${code} is not a transaction status`);
 }
 
 /** A topic of notifications (docs/contract.md, 6-01), without the prefix of the installation. */
@@ -68,12 +60,7 @@ const collections = {
     typeNames: { 1: 'OpenToSecondaryMarket' },
   },
   otc_transactions: { topic: 'transactions.user', typeCount: null, typeNames: { 1: 'OpenToOtc' } },
-} as const satisfies Record<string, CollectionFacts>;
-
-export type TransactionCollection = keyof typeof collections;
-
-/** The names of the six collections; a transaction belongs to exactly one. */
-export const TRANSACTION_COLLECTIONS = Object.keys(collections) as readonly TransactionCollection[];
+} as const satisfies Record<TransactionCollection, CollectionFacts>;
 
 /** Checks whether a text is the name of a collection. */
 export function isTransactionCollection(text: string): text is TransactionCollection {

@@ -180,15 +180,17 @@ function rowsOf<Row>(query: Pick<Listed, 'selectAll'>): Compilable<Row> {
   return rows as Compilable<Row>;
 }
 
-interface NestedSpec<DB, TB extends keyof DB, Row> {
+interface NestedSpec<DB, TB extends keyof DB, Row, Shown> {
   /** The type of the ids of the rows that the lists belong to (the owners). */
   ownerIds: 'uuid' | 'text';
   rows: Rows<DB, TB, Row>;
   /** The column in which a row of the list has its owner's id. */
   owner: keyof Row & string;
   /** The columns of the sort key; the second, the row's id, is needed if the first is not unique within a list. */
-  order: readonly [at: keyof Row & string] | readonly [at: keyof Row & string, id: keyof Row & string];
+  order: readonly (keyof Row & keyof NoInfer<Shown> & string)[];
   isNewestFirst?: boolean;
+  /** Returns what readers get for a row, with its sort key; if absent, the row itself. */
+  show?(row: Row): Shown;
   /** Called with the rows that are returned. */
   onRows?(rows: readonly Row[]): void;
 }
@@ -216,10 +218,10 @@ export function ofOneOwner<Row>(lists: NestedList<Row>): PagedList<Row, string> 
 }
 
 /** Makes the reader of a nested list, from the list's declaration. */
-export function nestedList<DB, TB extends keyof DB, Row>(
+export function nestedList<DB, TB extends keyof DB, Row, Shown = Row>(
   db: Db,
-  { ownerIds: idType, rows, owner, order, isNewestFirst = false, onRows }: NestedSpec<DB, TB, Row>,
-): NestedList<Row> {
+  { ownerIds: idType, rows, owner, order, isNewestFirst = false, show, onRows }: NestedSpec<DB, TB, Row, Shown>,
+): NestedList<Shown> {
   const orderOf = <Of extends string>(of: Of) => order.map((name) => columnOf(of, name)) as [`${Of}.column`];
   const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: string; page: PageRequest }) => {
     const direction = page.backward ? 'desc' : 'asc';
@@ -245,14 +247,15 @@ export function nestedList<DB, TB extends keyof DB, Row>(
       .groupBy(ownerId);
   });
   return {
-    keyOf: keyBy<Row>(order),
+    keyOf: keyBy<Shown>(order),
     async pages(nodeId, ownerIds, request) {
       const page = pageRead(isNewestFirst ? newestFirst(request) : request);
       const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page });
-      const found = new Map<string, Page<Row>>();
+      const found = new Map<string, Page<Shown>>();
       for (const [ownerId, ofOwner] of Map.groupBy(read as Row[], (row) => String(row[owner]))) {
         const ofOne = pageOf(ofOwner, request);
-        found.set(ownerId, ofOne);
+        const shown = show ? ofOne.rows.map((row) => show(row)) : (ofOne.rows as unknown[] as Shown[]);
+        found.set(ownerId, { rows: shown, hasMore: ofOne.hasMore });
         onRows?.(ofOne.rows);
       }
       return found;

@@ -112,7 +112,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
     nowMs: Date.now,
     gasSources: new Map(),
     registersByMutation: true,
-    wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+    wake: (nodeId, seq) => wakeUps.notify(nodeId, seq),
     auditErasure: auditErasureIn(db),
     auditSettled: async () => undefined,
   });

@@ -13,13 +13,13 @@ const PAST_SECONDS = 60;
 export type Reading = <Result>(read: () => Result) => Promise<Result>;
 
 /** The kind of a model's event, so that filters have something to choose from: they go round from 1 to 3. */
-export function kindOf({ seq }: LoggedEvent): number {
+export function kindOf({ seq }: Pick<LoggedEvent, 'seq'>): number {
   return Number(seq % 3n) + 1;
 }
 
 /** An event log in memory that counts its reads. */
-export class ModelLog implements EventLog {
-  readonly #nodes = new Map<string, { head: bigint; kept: LoggedEvent[] }>();
+export class ModelLog implements EventLog<object> {
+  readonly #nodes = new Map<string, { head: bigint; kept: LoggedEvent<object>[] }>();
   reading: Reading = async (read) => read();
   reads = 0;
   inFlight = 0;
@@ -32,9 +32,12 @@ export class ModelLog implements EventLog {
       node.head += 1n;
       node.kept.push({
         seq: node.head,
-        transactionId: `t${node.head}`,
-        previousStatus: null,
-        correlationId: 'c',
+        transaction_id: `t${node.head}`,
+        status: 1,
+        previous_status: null,
+        correlation_id: 'c',
+        traceparent: null,
+        occurred_at: '2026-11-21 10:30:00+00',
         transaction,
       });
     }
@@ -47,7 +50,7 @@ export class ModelLog implements EventLog {
     node.kept = node.kept.filter((event) => event.seq > seq);
   }
 
-  kept(nodeId: string): readonly LoggedEvent[] {
+  kept(nodeId: string): readonly LoggedEvent<object>[] {
     return this.#node(nodeId).kept;
   }
 
@@ -55,9 +58,9 @@ export class ModelLog implements EventLog {
     return this.#node(nodeId).head;
   }
 
-  readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]> {
+  readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent<object>[]> {
     return this.#read(() => {
-      const page: LoggedEvent[] = [];
+      const page: LoggedEvent<object>[] = [];
       let bytes = 0;
       for (const event of this.kept(nodeId).filter(({ seq }) => seq > afterSeq)) {
         if (page.length === limit || bytes >= PAGE_BYTES) break;
@@ -135,11 +138,11 @@ export async function settle(): Promise<void> {
 
 /** A reader that takes whatever it can get. */
 export class Reader {
-  readonly events: LoggedEvent[] = [];
+  readonly events: LoggedEvent<object>[] = [];
   readonly done: Promise<unknown>;
 
   /** `done` resolves with the error that the stream has ended with, or with undefined. */
-  constructor(stream: EventStream) {
+  constructor(stream: EventStream<object>) {
     this.done = this.#readAll(stream);
   }
 
@@ -147,7 +150,7 @@ export class Reader {
     return this.events.map((event) => event.seq);
   }
 
-  async #readAll(stream: EventStream): Promise<unknown> {
+  async #readAll(stream: EventStream<object>): Promise<unknown> {
     try {
       for await (const event of stream) this.events.push(event);
       return undefined;
@@ -169,11 +172,11 @@ export function modelStreams() {
   const wakeUps = new MemoryWakeUps();
   const errors: unknown[] = [];
   const streams = new EventStreams({ log, wakeUps, clock, onError: (error) => errors.push(error) });
-  const subscribe = (options: Partial<StreamOptions> = {}) =>
+  const subscribe = (options: Partial<StreamOptions<object>> = {}) =>
     streams.subscribe({ nodeId: NODE, matches: () => true, ...options });
   /** Appends as a writer does: the log first, then the wake-up. */
   const write = async (count = 1, transaction: Record<string, unknown> = {}) => {
-    wakeUps.notify(NODE, String(log.append(NODE, count, transaction)));
+    wakeUps.notify(NODE, log.append(NODE, count, transaction));
     await settle();
   };
   /** The same, and lets so much time pass that nobody waits any more for whoever reads nothing. */

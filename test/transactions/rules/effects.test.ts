@@ -2,10 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assetContractAddress, emptyState, joinNotification } from '../../../src/features/transactions/join.rules.ts';
 import type { Notification } from '../../../src/features/transactions/notification.input.ts';
-import {
-  TRANSACTION_COLLECTIONS,
-  type TransactionCollection,
-} from '../../../src/features/transactions/type-codes.rules.ts';
+import { TRANSACTION_COLLECTIONS, type TransactionCollection } from '../../../src/tables/transaction-content.ts';
 import { anyNotification, notification, time } from '../../support/transactions/rules/notifications.ts';
 
 function joinOf(notifications: readonly Notification[], collection: TransactionCollection = 'token_transactions') {

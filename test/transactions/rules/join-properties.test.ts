@@ -10,10 +10,7 @@ import {
   type TransactionState,
 } from '../../../src/features/transactions/join.rules.ts';
 import type { Notification } from '../../../src/features/transactions/notification.input.ts';
-import {
-  TRANSACTION_COLLECTIONS,
-  type TransactionStatus,
-} from '../../../src/features/transactions/type-codes.rules.ts';
+import { TRANSACTION_COLLECTIONS, type TransactionStatus } from '../../../src/tables/transaction-content.ts';
 import { anyNotification } from '../../support/transactions/rules/notifications.ts';
 
 const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);

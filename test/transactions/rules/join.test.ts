@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { emptyState, hasConflict, joinNotification } from '../../../src/features/transactions/join.rules.ts';
 import type { Notification } from '../../../src/features/transactions/notification.input.ts';
-import type { TransactionCollection } from '../../../src/features/transactions/type-codes.rules.ts';
+import type { TransactionCollection } from '../../../src/tables/transaction-content.ts';
 import { notification, time } from '../../support/transactions/rules/notifications.ts';
 
 function joinOf(notifications: readonly Notification[], collection: TransactionCollection = 'token_transactions') {

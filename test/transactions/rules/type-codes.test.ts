@@ -3,13 +3,15 @@ import {
   collectionsOf,
   isTransactionCollection,
   statusName,
-  TRANSACTION_COLLECTIONS,
-  type TransactionCollection,
-  type TransactionStatus,
   topicOf,
   typeFlagged,
   typeName,
 } from '../../../src/features/transactions/type-codes.rules.ts';
+import {
+  TRANSACTION_COLLECTIONS,
+  type TransactionCollection,
+  type TransactionStatus,
+} from '../../../src/tables/transaction-content.ts';
 
 describe('type codes', () => {
   it.each<[TransactionCollection, number, string | null]>([

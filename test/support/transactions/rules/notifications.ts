@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Notification, ReceivedTime } from '../../../../src/features/transactions/notification.input.ts';
-import type { TransactionStatus } from '../../../../src/features/transactions/type-codes.rules.ts';
 import { parseInstant } from '../../../../src/lib/instants.ts';
+import type { TransactionStatus } from '../../../../src/tables/transaction-content.ts';
 
 export function time(text: string): ReceivedTime {
   const instant = parseInstant(text);
