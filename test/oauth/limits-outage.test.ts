@@ -124,6 +124,21 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     expect(first.logged).toEqual([AWAY, BACK]);
   });
 
+  it('D3-28 8-06: the quota goes on from what was seen where a replica takes over that lacks the last requests', async () => {
+    const { headers } = await replica();
+    const client = await limitedClient(db, { perMonth: 1_000, perHour: 1_000 });
+    const remaining = async () => (await headers(client))['X-MonthlyLimit-Remaining'];
+    const redis = await createClient({ url: server.url }).connect();
+    for (const left of ['999', '998']) expect(await remaining()).toBe(left);
+    const [key = ''] = await redis.keys(`*limits:{${client.clientId}}`);
+    await redis.copy(key, 'older');
+    for (const left of ['997', '996', '995']) expect(await remaining()).toBe(left);
+    await redis.copy('older', key, { REPLACE: true });
+    expect(await remaining()).toBe('994');
+    expect(await Promise.all(Array.from({ length: 3 }, remaining))).toEqual(['993', '992', '991']);
+    redis.destroy();
+  });
+
   it('D3-28 8-06: a Redis that comes back with its data is raised to what was counted meanwhile', async () => {
     const client = await limitedClient(db, { perMonth: 100 });
     const [first, second] = [await replica(), await replica()];

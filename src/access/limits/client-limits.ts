@@ -79,7 +79,12 @@ export class ClientLimits {
       this.#endOutage();
     }
     if (counted.outcome === 'unknown') return this.#seed(count);
-    if (limits.perMonth > 0) use.saw(counted.monthAt, counted.month);
+    if (limits.perMonth > 0) {
+      use.saw(counted.monthAt, counted.month);
+      // A replica that lacked the last requests has taken over: it is given their count, and this request again.
+      const lost = seed === undefined ? use.takeSeed(counted.monthAt) : undefined;
+      if (lost !== undefined && lost > counted.month) return this.#ask(count, lost);
+    }
     return judge(count, counted);
   }
 
