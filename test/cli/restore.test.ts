@@ -182,7 +182,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a backup that is restored by the p
         );
         if (failed === undefined) break;
         // The broker forgets the members of a group some seconds after they have left.
-        expect(failed).toContain('consumers run in');
+        expect(failed).toContain('consumers are running in');
         await new Promise((later) => setTimeout(later, 1_000));
       }
     }

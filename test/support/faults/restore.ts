@@ -61,7 +61,7 @@ export async function recover(lab: Lab, sinceMs: number, ...flags: string[]): Pr
   for (;;) {
     const { code, out, err } = await portcullis(args, lab.env);
     if (code === 0) return JSON.parse(out);
-    if (!err.includes('consumers run in')) throw new Error(err);
+    if (!err.includes('consumers are running in')) throw new Error(err);
     await delay(1_000);
   }
 }
