@@ -24,7 +24,7 @@ import { Health, VERSION } from '../platform/health.ts';
 import { MemoryAccounts } from '../platform/held-memory.ts';
 import { openTracing } from '../platform/telemetry/open-tracing.ts';
 import { buildAccess } from './access.ts';
-import { buildDomain } from './features.ts';
+import { buildFeatures } from './features.ts';
 import { type AuditTrail, openAudit } from './open-audit.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 
@@ -127,7 +127,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     ]),
   );
   const auditErasure = new AuditErasure(db, audit.auditSeals);
-  const domain = buildDomain({
+  const features = buildFeatures({
     database,
     bus,
     log,
@@ -154,7 +154,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     health,
     memory: new MemoryAccounts(),
     ...access,
-    ...domain,
+    ...features,
     streams,
     rejectedWebhooks: new RejectedWebhooks({ log, nowMs }),
     // The key is derived from a secret that all processes share, so that they accept each other's cursors.

@@ -87,22 +87,27 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
   };
 }
 
-/** The dependencies of the domain's services. */
-interface DomainDependencies extends Omit<StoredDependencies, 'db' | 'notify' | 'dropped' | 'onBatch'> {
+/** The dependencies of the services of features. */
+interface FeaturesDependencies extends Omit<StoredDependencies, 'db' | 'notify' | 'dropped' | 'onBatch'> {
   database: Pick<Database, 'db' | 'isEmbedded'>;
   bus: EventBus;
   /** The sources of gas prices, by network id. */
   gasSources: ReadonlyMap<string, GasSource>;
 }
 
-/** All services of the domain, by name. */
-export type Domain = ReturnType<typeof buildDomain>;
+/** All services of features, by name. */
+export type Features = ReturnType<typeof buildFeatures>;
 
 /**
- * Builds all services of the domain; called once in a process. Nothing runs in the background until `outbox` and
+ * Builds all services of features; called once in a process. Nothing runs in the background until `outbox` and
  * `migrationJobs` are started.
  */
-export function buildDomain({ database: { db, isEmbedded }, bus, gasSources, ...dependencies }: DomainDependencies) {
+export function buildFeatures({
+  database: { db, isEmbedded },
+  bus,
+  gasSources,
+  ...dependencies
+}: FeaturesDependencies) {
   const { log, nowMs } = dependencies;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
   return {

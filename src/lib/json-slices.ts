@@ -65,7 +65,8 @@ function* partsOf(value: unknown): Generator<string> {
 
 /**
  * Returns the JSON of a value, or undefined if that is longer than a number of bytes. The event loop runs other work
- * after each slice, and each is made in a turn of the worker, so that a long text delays no other work. `grow` is called with the bytes so far, and awaited.
+ * after each slice, and each is made in a turn of the worker, so that a long text delays no other work. `grow` is called
+ * with the bytes so far, and awaited.
  */
 export async function limitedJson(
   value: unknown,

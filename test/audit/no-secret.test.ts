@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Keys, operations, type Telling, tellings } from '../support/audit/secret-requests.ts';
@@ -10,16 +9,9 @@ import { anySecret, plainSecret, SHOWN, traceIn } from '../support/audit/secret-
 import { renameTable } from '../support/harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
+import { writtenLog } from '../support/observability/written-log.ts';
 
-/** The log as a process writes it, down to its lowest level. */
-const lines: string[] = [];
-const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-const log = {
-  debug: (fields: object, message: string) => logger.debug(fields, message),
-  info: (fields: object, message: string) => logger.info(fields, message),
-  warn: (fields: object, message: string) => logger.warn(fields, message),
-  error: (fields: object, message: string) => logger.error(fields, message),
-};
+const { log, lines } = writtenLog();
 let p: Portcullis;
 let keys: Keys;
 let token: string;

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
@@ -19,17 +18,10 @@ import { addClient, rows } from '../support/oauth/clients.ts';
 import { basicOf, basicText, FORM } from '../support/oauth/requests.ts';
 import { type Collector, startCollector } from '../support/observability/collector.ts';
 import { scrape } from '../support/observability/scrape.ts';
+import { writtenLog } from '../support/observability/written-log.ts';
 import { ROOT } from '../support/start/process.ts';
 
-/** The log as a process writes it, down to its lowest level. */
-const lines: string[] = [];
-const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-const log = {
-  debug: (fields: object, message: string) => logger.debug(fields, message),
-  info: (fields: object, message: string) => logger.info(fields, message),
-  warn: (fields: object, message: string) => logger.warn(fields, message),
-  error: (fields: object, message: string) => logger.error(fields, message),
-};
+const { log, lines } = writtenLog();
 let p: Portcullis;
 let collector: Collector;
 let token: string;

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
@@ -10,6 +9,7 @@ import { addClient, rows } from '../support/oauth/clients.ts';
 import { basicOf } from '../support/oauth/requests.ts';
 import { type Collector, startCollector } from '../support/observability/collector.ts';
 import { scrape } from '../support/observability/scrape.ts';
+import { writtenLog } from '../support/observability/written-log.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
 
 const CREATE_CLIENT =
@@ -20,14 +20,7 @@ const CREATE_SUPERVISOR =
   'mutation ($input: SupervisorInput!) { createSupervisor(input: $input) { __typename ... on Supervisor { id } } }';
 const SET_PASSWORD = 'mutation ($id: ID!, $p: String!) { setSupervisorPassword(id: $id, password: $p) { __typename } }';
 
-const lines: string[] = [];
-const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-const log = {
-  debug: (fields: object, message: string) => logger.debug(fields, message),
-  info: (fields: object, message: string) => logger.info(fields, message),
-  warn: (fields: object, message: string) => logger.warn(fields, message),
-  error: (fields: object, message: string) => logger.error(fields, message),
-};
+const { log, lines } = writtenLog();
 
 let p: Portcullis;
 let collector: Collector;

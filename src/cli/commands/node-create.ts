@@ -2,7 +2,7 @@ import { parseReferenceChange } from '../../features/reference/reference.input.t
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
-import { openDomain, REFERENCE_OPENING } from '../kit/open-services.ts';
+import { openFeatures, REFERENCE_OPENING } from '../kit/open-services.ts';
 
 /** The version of a tenant that was created by hand; any row from the platform has a higher one and replaces it. */
 const VERSION = 0;
@@ -23,7 +23,7 @@ export const nodeCreate: CommandBody = {
     if (name.trim() === '') throw new UsageError('--name must not be empty');
     const given = text(flags, 'id');
     const id = given === undefined ? uuidV7() : uuid('--id', given);
-    const { reference } = await openDomain({ env, stack }, REFERENCE_OPENING);
+    const { reference } = await openFeatures({ env, stack }, REFERENCE_OPENING);
     const { applied } = await reference.apply([parseReferenceChange('nodes', id, { name, version: VERSION })]);
     if (applied === 0) throw new CommandError(`the tenant ${id} exists or has existed`);
     return answer({ id, name }, `${id}\n`);

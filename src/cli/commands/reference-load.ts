@@ -1,7 +1,7 @@
 import { type LoadCounts, loadReference } from '../../features/reference/reference-file.service.ts';
 import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 import { openInput } from '../kit/input-file.ts';
-import { openDomain, REFERENCE_OPENING } from '../kit/open-services.ts';
+import { openFeatures, REFERENCE_OPENING } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const KEPT_REJECTIONS = 1_000;
@@ -23,7 +23,7 @@ export const referenceLoad: CommandBody = {
   ],
   async run({ positionals: [file = '-'], env, json, stack, complain, answer }) {
     const { parts, size } = openInput(file);
-    const { reference, dropped } = await openDomain({ env, stack }, REFERENCE_OPENING);
+    const { reference, dropped } = await openFeatures({ env, stack }, REFERENCE_OPENING);
     const rejections: { line: number; reason: string }[] = [];
     const progress = new Progress(process.stderr);
     const counts = await loadReference({

@@ -2,7 +2,7 @@ import { readConfig } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';
 import { type CommandBody, CommandError } from '../kit/command.ts';
-import { openDomain } from '../kit/open-services.ts';
+import { openFeatures } from '../kit/open-services.ts';
 
 /** `portcullis seed`: creates the demo data of the embedded run in the configured database. */
 export const seed: CommandBody = {
@@ -15,7 +15,7 @@ export const seed: CommandBody = {
   async run({ env, stack, answer }) {
     const { config, env: variables } = readConfig(env);
     if (config.production) throw new CommandError('the demo is not allowed in production: unset NODE_ENV');
-    const domain = await openDomain(
+    const features = await openFeatures(
       { env, stack },
       { advice: () => 'there is nothing to do: it added the demo when it started', makes: true },
     );
@@ -23,7 +23,7 @@ export const seed: CommandBody = {
       import('../../app/demo/ensure-demo.ts'),
       import('../../access/credentials/passwords.ts'),
     ]);
-    const demo = await ensureDemo({ ...domain, secrets: readSecrets(config, variables), passwords: new Passwords() });
+    const demo = await ensureDemo({ ...features, secrets: readSecrets(config, variables), passwords: new Passwords() });
     const path = demoPath(config.dataDir);
     const document = { demo: path, node_id: demo.node_id, client_id: demo.client.client_id };
     return answer(document, `The demo is in the database. Its credentials are in ${path}\n`);

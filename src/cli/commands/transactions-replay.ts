@@ -7,7 +7,7 @@ import { silentLog } from '../../lib/log.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { type Flags, instantMs, list } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openDomain } from '../kit/open-services.ts';
+import { openFeatures } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const ADVICE = () => 'stop it first, repeat this, and start it again: it then applies the replayed messages';
@@ -18,7 +18,7 @@ const ADVICE = () => 'stop it first, repeat this, and start it again: it then ap
  * missing.
  */
 async function openReplay(env: NodeJS.ProcessEnv, topics: readonly string[], stack: AsyncDisposableStack) {
-  const { config, database, reference, dropped } = await openDomain({ env, stack }, { advice: ADVICE });
+  const { config, database, reference, dropped } = await openFeatures({ env, stack }, { advice: ADVICE });
   const { openBus, openLogReader } = await import('../../app/stores.ts');
   const { db } = database;
   const bus = await openBus(config, db, silentLog, stack);

@@ -1,7 +1,7 @@
 import { isoFromPgOrNull } from '../../lib/instants.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
-import { nodeOf, openDomain, orCommandError } from '../kit/open-services.ts';
+import { nodeOf, openFeatures, orCommandError } from '../kit/open-services.ts';
 import { mutation } from '../kit/running-instance.ts';
 
 /** `portcullis users erase`: erases the personal data of a user. */
@@ -15,7 +15,7 @@ export const usersErase: CommandBody = {
   async run(input) {
     const id = uuid('ID', input.positionals[0]);
     const advice = mutation('eraseUser', '$id: ID!', { id }, 'User { id erasure { erasedAt records responses } }');
-    const { userErasure, database } = await openDomain(input, { advice });
+    const { userErasure, database } = await openFeatures(input, { advice });
     const absent = `there is no user ${id}`;
     const nodeId = await nodeOf(database.db, 'users', id, absent);
     const user = await orCommandError(absent, userErasure.erase(nodeId, id, null));

@@ -13,11 +13,11 @@ import { type CommandBody, CommandError, EXIT_FAILED, UsageError } from '../kit/
 import { text, uuid } from '../kit/flags.ts';
 import { type InputFile, openInput } from '../kit/input-file.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { nodesOf, openDomain } from '../kit/open-services.ts';
+import { nodesOf, openFeatures } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 import { graphql, upload } from '../kit/running-instance.ts';
 
-type Migrations = Pick<Awaited<ReturnType<typeof openDomain>>, 'migrationFiles' | 'migrationJobs'>;
+type Migrations = Pick<Awaited<ReturnType<typeof openFeatures>>, 'migrationFiles' | 'migrationJobs'>;
 
 /** The interval at which the progress of another process is polled, in ms. */
 const WATCH_MS = 500;
@@ -102,7 +102,7 @@ export const usersImport: CommandBody = {
     const progress = new Progress(process.stderr);
     const output = new ImportOutput(progress);
     const options = { log: output.log, onBatch: (rows: number) => output.rows(rows) };
-    const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice }, options);
+    const { database, migrationPages, ...migrations } = await openFeatures({ env, stack }, { advice }, options);
     if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
     const id = given ?? (await store(migrations, { nodeId, isDryRun }, input, signal, progress));
     if (given === undefined) output.line(`Migration ${id} has started.`);

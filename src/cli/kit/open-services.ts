@@ -180,11 +180,11 @@ interface Reporting {
 }
 
 /**
- * Opens the database and the domain services that need no other store, until the command ends. `dropped` collects the
+ * Opens the database and the services of features that need no other store, until the command ends. `dropped` collects the
  * rows of reference data that waited for a parent but cannot be applied.
  * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is older than this release.
  */
-export async function openDomain(
+export async function openFeatures(
   { env, stack }: Pick<CommandInput, 'env' | 'stack'>,
   opening: Opening,
   { log = silentLog, onBatch }: Reporting = {},
@@ -201,7 +201,7 @@ export async function openDomain(
     // Read late, so that commands that erase nothing generate no secrets.
     key: () => readSecrets(config, variables).auditKeys[0],
   });
-  const domain = buildStored({
+  const features = buildStored({
     db: database.db,
     auditErasure: new AuditErasure(database.db, seals),
     log,
@@ -216,5 +216,5 @@ export async function openDomain(
       void dropped.push(`reference.${kind} ${id}, which was waiting for its parent: ${reason}`),
     onBatch,
   });
-  return { ...domain, config, database, dropped };
+  return { ...features, config, database, dropped };
 }

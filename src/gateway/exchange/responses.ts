@@ -58,9 +58,9 @@ export function lingerOnClose({ req, res }: Exchange): void {
 const MAX_PAUSE_MS = 60_000;
 
 /**
- * Sends the body of a response in pieces. The event loop runs other work after each, other callers have their turns, and the next one is made only when
- * the connection has room for it, so that a client that reads slowly holds no more than one. A client that stops
- * reading is disconnected, because the rows of the response count against its tenant.
+ * Sends the body of a response in pieces. After each, the event loop runs other work and other callers have their turns.
+ * The next one is made only when the connection has room for it, so that a client that reads slowly holds no more than
+ * one. A client that stops reading is disconnected, because the rows of the response count against its tenant.
  */
 export async function sendPieces(res: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
   if (res.destroyed) return;

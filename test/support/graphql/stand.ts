@@ -14,7 +14,7 @@ import type { GraphqlDependencies } from '../../../src/api/graphql/runtime.ts';
 import type { OperationRecord } from '../../../src/api/graphql/sockets/socket-operations.ts';
 import type { FeatureServices } from '../../../src/api/shared/services.ts';
 import { buildAdministration } from '../../../src/app/access.ts';
-import { buildDomain } from '../../../src/app/features.ts';
+import { buildFeatures } from '../../../src/app/features.ts';
 import { buildSchema } from '../../../src/app/graphql-schema.ts';
 import { EmbeddedBus } from '../../../src/events/bus/embedded-bus.ts';
 import { systemClock } from '../../../src/events/streams/clock.ts';
@@ -105,7 +105,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
   const principals = new Map<string, Principal>();
   const records: OperationRecord[] = [];
   const stack = new AsyncDisposableStack();
-  const domain = buildDomain({
+  const domain = buildFeatures({
     database,
     bus: stack.adopt(new EmbeddedBus(db, () => undefined), (bus) => bus.stop()),
     log,
