@@ -26,7 +26,7 @@ export interface RedisClient {
   /** Sends a command to the server of a key. */
   send(key: string, args: string[]): Promise<unknown>;
   publish(message: string): Promise<unknown>;
-  /** The connections; undefined for one that could not be made. */
+  /** The connections; undefined for one that could not be made, or whose keys have no server that is known. */
   nodes(): readonly (RedisNode | undefined)[];
   /** Rejects if a server does not respond, or says that a slot has no master. */
   probe(node: RedisNode): Promise<void>;
@@ -148,7 +148,13 @@ async function openCluster(
     toJSON: () => ({}),
   };
   const cluster = redis.RedisCluster.factory({})(options);
-  const nodes = () => (channel ? [cluster.pubSubNode] : cluster.masters).map((node) => node?.client);
+  const nodes = () => {
+    if (channel) return [cluster.pubSubNode?.client];
+    const connections = cluster.masters.map(({ client }) => client);
+    const slots: readonly unknown[] = cluster.slots;
+    // The server that was asked may be the last to learn whose a slot is.
+    return slots.includes(undefined) ? [...connections, undefined] : connections;
+  };
   const end = () => {
     const before = nodes();
     const destroy = () => {
