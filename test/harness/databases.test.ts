@@ -23,9 +23,9 @@ async function areMigratedAndApart(create: () => Promise<Database>): Promise<voi
 }
 
 describe('an embedded database for tests', () => {
-  it('is migrated and apart from every other', () => areMigratedAndApart(embeddedDatabase));
+  it('is migrated and isolated from every other test database', () => areMigratedAndApart(embeddedDatabase));
 });
 
 describeReal('postgres', 'a real database for tests', () => {
-  it('is migrated and apart from every other', () => areMigratedAndApart(realDatabase));
+  it('is migrated and isolated from every other test database', () => areMigratedAndApart(realDatabase));
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { stopped } from '../support/harness/stops.ts';
 
-it('a stop that hangs is named by the line that put it on its stack', async () => {
+it('the error for a disposal that hangs names the line that put the resource on its stack', async () => {
   const never = new Promise<void>(() => undefined);
   const stack = new AsyncDisposableStack();
   stack.defer(() => undefined);
