@@ -23,21 +23,24 @@ async function until(status: string, code: number): Promise<Answer> {
 }
 
 describe('health', () => {
-  it.each(PATHS)('D8-01 4.9-03: %s is public, and exactly status, version, uptime and checks', async (path) => {
-    const { status, json } = await p.call('GET', path);
-    expect(status).toBe(200);
-    expect(Object.keys(json)).toEqual(['status', 'version', 'uptime', 'checks']);
-    expect(json).toMatchObject({ status: 'ok', checks: { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' } });
-    expect(Object.keys(json.checks)).toEqual(['database', 'cache', 'bus', 'audit']);
-    expect(json.version).toMatch(/^\d+\.\d+\.\d+/);
-    expect(Number.isInteger(json.uptime)).toBe(true);
-  });
+  it.each(PATHS)(
+    'D8-01 4.9-03: %s needs no token and returns exactly status, version, uptime and checks',
+    async (path) => {
+      const { status, json } = await p.call('GET', path);
+      expect(status).toBe(200);
+      expect(Object.keys(json)).toEqual(['status', 'version', 'uptime', 'checks']);
+      expect(json).toMatchObject({ status: 'ok', checks: { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' } });
+      expect(Object.keys(json.checks)).toEqual(['database', 'cache', 'bus', 'audit']);
+      expect(json.version).toMatch(/^\d+\.\d+\.\d+/);
+      expect(Number.isInteger(json.uptime)).toBe(true);
+    },
+  );
 
   it.each<[part: 'database' | 'cache' | 'bus', status: string, code: number]>([
     ['cache', 'degraded', 200],
     ['bus', 'degraded', 200],
     ['database', 'down', 503],
-  ])('D8-01: without the %s is %s, and a %i', async (part, status, code) => {
+  ])('D8-01: when the %s is unavailable, the status is %s with HTTP %i', async (part, status, code) => {
     const { cache, bus, database } = p.service.context;
     if (part === 'cache') vi.spyOn(cache, 'checkHealth').mockRejectedValue(new CacheUnavailableError());
     if (part === 'bus') vi.spyOn(bus, 'checkHealth').mockRejectedValue(new Error('away'));
@@ -50,7 +53,7 @@ describe('health', () => {
     expect(json.checks).toEqual({ database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok', [part]: 'down' });
   });
 
-  it('D8-01: is probed in the background, never by a call', async () => {
+  it('D8-01: dependencies are probed in the background, not once per health request', async () => {
     const probe = vi.spyOn(p.service.context.cache, 'checkHealth');
     await vi.waitFor(() => expect(probe).toHaveBeenCalled());
     const { length } = probe.mock.calls;

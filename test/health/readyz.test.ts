@@ -26,27 +26,31 @@ describe('readiness', () => {
   const of = (status: string): [string, string, string] => [status, status, status];
 
   it.each<[string, Partial<ReadinessFacts>, string, string, string]>([
-    ['nothing is away', {}, 'ok', 'ok', 'ok'],
-    ['the database is away', without('database'), 'down', 'down', 'down'],
-    ['the cache is away', without('cache'), 'degraded', 'degraded', 'degraded'],
-    ['the bus is away', without('bus'), 'degraded', 'degraded', 'down'],
+    ['every dependency is available', {}, 'ok', 'ok', 'ok'],
+    ['the database is unavailable', without('database'), 'down', 'down', 'down'],
+    ['the cache is unavailable', without('cache'), 'degraded', 'degraded', 'degraded'],
+    ['the bus is unavailable', without('bus'), 'degraded', 'degraded', 'down'],
     ['the audit spool is full', full, 'down', 'down', 'degraded'],
-    ['a store is away and stores are excluded', { ...without('database'), excludesStores: true }, ...of('degraded')],
-    ['the spool is full and stores are excluded', { ...full, excludesStores: true }, 'down', 'down', 'degraded'],
-    ['the process stops and stores are excluded', { isDraining: true, excludesStores: true }, ...of('draining')],
-    ['a store has not been seen yet', { ...without('cache'), hasSeenStores: false }, ...of('starting')],
     [
-      'a store has not been seen yet and stores are excluded',
+      'a store is unavailable and stores are excluded',
+      { ...without('database'), excludesStores: true },
+      ...of('degraded'),
+    ],
+    ['the spool is full and stores are excluded', { ...full, excludesStores: true }, 'down', 'down', 'degraded'],
+    ['the process is stopping and stores are excluded', { isDraining: true, excludesStores: true }, ...of('draining')],
+    ['a store has never been reached', { ...without('cache'), hasSeenStores: false }, ...of('starting')],
+    [
+      'a store has never been reached and stores are excluded',
       { ...without('database'), hasSeenStores: false, excludesStores: true },
       ...of('degraded'),
     ],
-    ['the process stops', { isDraining: true }, 'draining', 'draining', 'draining'],
-  ])('when %s it is told by role', (_what, more, all, gateway, worker) => {
+    ['the process is stopping', { isDraining: true }, 'draining', 'draining', 'draining'],
+  ])('when %s, the readiness of each role is reported', (_what, more, all, gateway, worker) => {
     const statuses = (['all', 'gateway', 'worker'] as const).map((role) => readinessOf(fact(role, more)).status);
     expect(statuses).toEqual([all, gateway, worker]);
   });
 
-  it('only a process that can do its work, or a part of it, is to get some', () => {
+  it('a process is ready only while its status is ok or degraded', () => {
     const statuses = ['ok', 'degraded', 'starting', 'down', 'draining'] as const;
     const checks = well;
     expect(statuses.map((status) => isReady({ status, checks }))).toEqual([true, true, false, false, false]);
@@ -95,30 +99,33 @@ describeReal(['postgres', 'redis', 'kafka'], '/readyz', () => {
     );
 
   it.each<[string, keyof typeof well, FaultMode, string, string]>([
-    ['PostgreSQL cut off', 'database', 'cut', '503 down', '503 down'],
-    ['PostgreSQL that says nothing', 'database', 'frozen', '503 down', '503 down'],
-    ['Redis cut off', 'cache', 'cut', '200 degraded', '200 degraded'],
-    ['Redis that says nothing', 'cache', 'frozen', '200 degraded', '200 degraded'],
-    ['Kafka cut off', 'bus', 'cut', '200 degraded', '503 down'],
-    ['Kafka that says nothing', 'bus', 'frozen', '200 degraded', '503 down'],
-  ])('D8-01: tells the truth with %s, and when it is back', async (_what, part, mode, ofGateway, ofWorker) => {
-    await until(WELL, '200 ok', '200 ok');
-    const checks = { ...WELL, [part]: 'down' };
-    ways.get(part)?.set(mode);
-    try {
-      await until(checks, ofGateway, ofWorker);
-      for (const one of [gateway, worker]) {
-        expect(await told(one, '/readyz?exclude=stores')).toEqual({ told: '200 degraded', checks });
-        expect(await (await fetch(`${one.service.adminUrl}/livez`)).text()).toBe('ok\n');
+    ['PostgreSQL disconnected', 'database', 'cut', '503 down', '503 down'],
+    ['PostgreSQL not responding', 'database', 'frozen', '503 down', '503 down'],
+    ['Redis disconnected', 'cache', 'cut', '200 degraded', '200 degraded'],
+    ['Redis not responding', 'cache', 'frozen', '200 degraded', '200 degraded'],
+    ['Kafka disconnected', 'bus', 'cut', '200 degraded', '503 down'],
+    ['Kafka not responding', 'bus', 'frozen', '200 degraded', '503 down'],
+  ])(
+    'D8-01: reports the readiness of gateway and worker with %s, and ok again after it recovers',
+    async (_what, part, mode, ofGateway, ofWorker) => {
+      await until(WELL, '200 ok', '200 ok');
+      const checks = { ...WELL, [part]: 'down' };
+      ways.get(part)?.set(mode);
+      try {
+        await until(checks, ofGateway, ofWorker);
+        for (const one of [gateway, worker]) {
+          expect(await told(one, '/readyz?exclude=stores')).toEqual({ told: '200 degraded', checks });
+          expect(await (await fetch(`${one.service.adminUrl}/livez`)).text()).toBe('ok\n');
+        }
+      } finally {
+        ways.get(part)?.set('passing');
       }
-    } finally {
-      ways.get(part)?.set('passing');
-    }
-    await until(WELL, '200 ok', '200 ok');
-  });
+      await until(WELL, '200 ok', '200 ok');
+    },
+  );
 
   it.each(['gateway', 'worker'])(
-    'a %s that has never reached Redis is starting until it has, but for a balancer; from then on it tolerates its absence',
+    'a %s that has never reached Redis is starting, or degraded without stores; later it is degraded while Redis is down',
     async (role) => {
       const { REDIS_URL = '' } = gateway.env;
       await using redis = await faultProxy(Number(new URL(REDIS_URL).port));
@@ -143,7 +150,7 @@ describeReal(['postgres', 'redis', 'kafka'], '/readyz', () => {
     },
   );
 
-  it('is draining from the beginning of a stop, while requests in flight are answered', async () => {
+  it('reports draining from the start of a shutdown, while requests in flight are still answered', async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     await using upstream = await startUpstream(async (_req, res) => {
