@@ -48,7 +48,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
     return { held, first };
   }
 
-  it('D7-06: a second request at once that does its work itself, since the first has failed', async () => {
+  it('D7-06: a concurrent second request runs the work itself when the first one fails', async () => {
     const given = request();
     const { held, first } = await begun(given);
     const second = answers().respond(given, async () => CREATED);
@@ -57,7 +57,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
     expect(await second).toEqual(CREATED);
   });
 
-  it('D7-06: a second request that has waited its time is a 409', async () => {
+  it('D7-06: a concurrent second request is rejected with 409 when it has waited for its time limit', async () => {
     const given = request();
     const { held, first } = await begun(given);
     await expect(answers(200).respond(given, async () => CREATED)).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
     expect(await first).toEqual(CREATED);
   });
 
-  it('D7-06: in one process a second request waits for the first one whatever that waits for, then is a 409', async () => {
+  it('D7-06: in one process a second request waits until the first one has finished, and is a 409 after its time limit', async () => {
     const given = request();
     const said = (body: string): StoredResponse => ({ status: 200, headers: {}, body });
     const alone = (on: IdempotentResponses, of: KeyedRequest, around: () => Promise<StoredResponse>) =>

@@ -107,9 +107,9 @@ const MUTATIONS: Record<string, () => Promise<[Operation, Operation]>> = {
 };
 const CONFLICT = { errors: [{ message: 'idempotency_conflict', extensions: { code: 'IDEMPOTENCY_CONFLICT' } }] };
 
-describe('D7-14 D7-06: a mutation under a key', () => {
+describe('D7-14 D7-06: a mutation with an idempotency key', () => {
   it.each(Object.keys(MUTATIONS))(
-    '%s is done once, its response comes again, and another body is a 409',
+    '%s runs once; a repeat gets the stored response, and another body with the key is a 409',
     async (name) => {
       const [operation, other] = (await MUTATIONS[name]?.()) ?? [];
       const key = randomUUID();
@@ -130,7 +130,7 @@ describe('D7-14 D7-06: a mutation under a key', () => {
     },
   );
 
-  it('a key is of one caller and of one mutation', async () => {
+  it('a key belongs to one caller and one mutation', async () => {
     const key = randomUUID();
     const another = await addClient(p, { scopes: ['wallet-rules:write'] });
     const tokens = [token, await p.loginToken(), await p.clientToken(another)];
@@ -138,14 +138,14 @@ describe('D7-14 D7-06: a mutation under a key', () => {
     expect((await send(migrate(), key)).json.data.result.__typename).toBe('User');
   });
 
-  it('of many at once one is done, and all get its response', async () => {
+  it('of concurrent repeats one runs, and all get its response', async () => {
     const [operation, key, before] = [createRule(), randomUUID(), await counts()];
     const answers = await Promise.all(Array.from({ length: 6 }, () => send(operation, key)));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect((await counts())[0]).toBe((before[0] ?? 0) + 1);
   });
 
-  it('repeats what the first response selected, even if it has changed since, with every digit', async () => {
+  it('a repeat returns the fields of the first response, with every digit, even if the data has changed since', async () => {
     const amount = '12345678901234567890.123456789';
     const ruleLogic = { field: 'balance', op: 'lt', value: literal(amount), network_currency_id: randomUUID() };
     const autoTransferRule = { type: 'auto', ruleLogic, amount: literal(amount), targetWalletId: randomUUID() };
@@ -165,7 +165,7 @@ describe('D7-14 D7-06: a mutation under a key', () => {
     expect((await send(operation, key)).text).toBe(first.text);
   });
 
-  it('a response as an event stream is the same', async () => {
+  it('a response sent as an event stream is repeated unchanged', async () => {
     const [operation, key] = [createRule(), randomUUID()];
     const headers = { ...keyed(key), accept: 'text/event-stream' };
     const first = await p.call('POST', '/graphql', { token, json: operation, headers });
@@ -175,11 +175,11 @@ describe('D7-14 D7-06: a mutation under a key', () => {
   });
 });
 
-describe('D7-14: what a key stores of a refusal', () => {
+describe('D7-14: which failures an idempotency key stores', () => {
   it.each([
     ['duplicate_email', (of: ReturnType<typeof user>) => ({ ...user(), email: of.email })],
     ['missing_email_and_external_id', () => ({ ...user(), email: ' ' })],
-  ])('%s, the documented reason of a migration', async (_reason, inputOf) => {
+  ])('stores %s, a documented reason of a user migration', async (_reason, inputOf) => {
     const existing = user();
     await send(migrate(existing));
     const [operation, key] = [migrate(inputOf(existing)), randomUUID()];
@@ -192,10 +192,10 @@ describe('D7-14: what a key stores of a refusal', () => {
   });
 
   it.each<[name: string, refused: () => Promise<Operation> | Operation, type: string]>([
-    ['a wallet that is not there', () => createRule(randomUUID()), 'NotFoundError'],
-    ['a rule that is not valid', () => createRule(undefined, { ...rule(), type: 'x' }), 'ValidationError'],
+    ['a wallet that does not exist', () => createRule(randomUUID()), 'NotFoundError'],
+    ['an invalid rule', () => createRule(undefined, { ...rule(), type: 'x' }), 'ValidationError'],
     [
-      'another version',
+      'an outdated version',
       async () => {
         const variables = { walletId: p.demo.wallet_id, id: await createdRule(), input: rule(), ifVersion: 7 };
         return { query: print(ReplaceWalletRuleDocument), variables };
@@ -203,11 +203,11 @@ describe('D7-14: what a key stores of a refusal', () => {
       'PreconditionError',
     ],
     [
-      'a transaction id that is taken',
+      'a duplicate transaction id',
       () => register({ id: p.demo.transactions.token_transactions, collection: 'OTC_TRANSACTIONS' }),
       'DuplicateError',
     ],
-  ])('nothing of %s: the corrected mutation succeeds', async (_name, refusedOf, type) => {
+  ])('stores nothing for %s: the corrected mutation succeeds with the same key', async (_name, refusedOf, type) => {
     const key = randomUUID();
     const refused = await refusedOf();
     const before = await counts();
@@ -223,8 +223,11 @@ describe('D7-14: what a key stores of a refusal', () => {
     ['malformed JSON', '{"query": '],
     ['an unknown field', JSON.stringify({ query: 'mutation { createWalletRule(id: 1) { id } }' })],
     ['a variable of the wrong type', JSON.stringify({ query: print(MigrateUserDocument), variables: { input: 5 } })],
-    ['an operation that is not named', JSON.stringify({ query: 'query A { __typename } mutation B { __typename }' })],
-  ])('nothing of %s', async (_name, body) => {
+    [
+      'a document of two operations without a name',
+      JSON.stringify({ query: 'query A { __typename } mutation B { __typename }' }),
+    ],
+  ])('stores nothing for %s: a valid mutation succeeds with the same key', async (_name, body) => {
     const key = randomUUID();
     const headers = { 'content-type': 'application/json', ...keyed(key) };
     const refused = await p.call('POST', '/graphql', { token, body, headers });
@@ -233,7 +236,7 @@ describe('D7-14: what a key stores of a refusal', () => {
     expect((await send(migrate(), key)).json.data.result.__typename).toBe('User');
   });
 
-  it('D4-01 DG-04: a token that lacks the permission gets a ForbiddenError, whatever its key stands for', async () => {
+  it('D4-01 DG-04: a token that lacks the permission gets a ForbiddenError, even if a response is stored for its key', async () => {
     const client = await addClient(p, { scopes: ['wallet-rules:write'] });
     const [operation, key] = [createRule(), randomUUID()];
     const narrow = async (scope: string) => {
@@ -253,7 +256,7 @@ describe('D7-14: what a key stores of a refusal', () => {
     expect((await send(operation, key, bare)).json.data.result.__typename).toBe('ForbiddenError');
   });
 
-  it('nothing of a result with errors: the mutation is rolled back', async () => {
+  it('stores nothing for a result with errors: the mutation is rolled back', async () => {
     const client = await addClient(p, { scopes: ['wallet-rules:write'] });
     const by = await p.clientToken(client);
     const query = `mutation ($walletId: ID!, $input: WalletRuleInput!) { result: createWalletRule(walletId: $walletId, input: $input) {
@@ -267,13 +270,13 @@ describe('D7-14: what a key stores of a refusal', () => {
   });
 });
 
-describe('D7-14: a key is refused by name', () => {
+describe('D7-14: an idempotency key is rejected with an error that names the header', () => {
   const REFUSED = (what: RegExp) => ({
     status: 400,
     json: { errors: [{ message: expect.stringMatching(what), extensions: { code: 'BAD_REQUEST' } }] },
   });
 
-  it('if it is not ASCII, or given twice', async () => {
+  it('if it is not ASCII or is sent twice', async () => {
     const answer = await send(migrate(), 'é');
     expect(answer).toMatchObject(REFUSED(/^Idempotency-Key must be 1 to 255 printable ASCII characters/));
     const body = Buffer.from(JSON.stringify(migrate()));
@@ -324,7 +327,7 @@ describe('D7-14: a key is refused by name', () => {
     expect(await counts()).toEqual(before);
   });
 
-  it('on a WebSocket, whose upgrade would give all operations one key', async () => {
+  it('on a WebSocket, where the key of the upgrade would apply to every operation', async () => {
     const webSocketImpl = class extends WebSocket {
       constructor(url: string, protocols: string[]) {
         super(url, protocols, { headers: keyed('socket') });
@@ -341,14 +344,14 @@ describe('D7-14: a key is refused by name', () => {
     await client.dispose();
   });
 
-  it('never for a query, which has no effect to repeat', async () => {
+  it('but ignored for a query, which has no effect to repeat', async () => {
     for (const key of [randomUUID(), 'é']) {
       expect((await send({ query: '{ a: __typename me { subject } }' }, key)).status).toBe(200);
     }
   });
 });
 
-it('D7-14: on the embedded database, whose one connection they share, keyed and other migrations wait for each other', async () => {
+it('D7-14: on the embedded database, which has one connection, mutations with and without a key wait for each other', async () => {
   await using embedded = await startEmbedded();
   const by = await embedded.clientToken();
   const call = (json: object, key?: string) =>

@@ -26,8 +26,8 @@ async function migrations(): Promise<number> {
   return (await rows(p).run((k) => k.selectFrom('migrations').select('id'))).length;
 }
 
-describe('a key', () => {
-  it('D7-06: the same key and body give the first answer again, byte for byte, and do nothing', async () => {
+describe('an idempotency key', () => {
+  it('D7-06: the same key and body get the first response again, byte for byte, and create nothing', async () => {
     for (const [path, body] of [
       [SINGLE, newUser({ kyc_sent: true })],
       [BULK, { users: [newUser(), newUser()] }],
@@ -45,7 +45,7 @@ describe('a key', () => {
     }
   });
 
-  it('D7-06 D2-19: with another valid body it is a 409, and nothing is done', async () => {
+  it('D7-06 D2-19: the same key with another valid body is a 409, and creates nothing', async () => {
     const key = randomUUID();
     expect((await migrate.one(newUser(), keyed(key))).status).toBe(201);
     const before = await migrations();
@@ -55,7 +55,7 @@ describe('a key', () => {
     expect(await migrations()).toBe(before);
   });
 
-  it('D7-14: a documented reason is kept: the same body gets it again, another one is a 409', async () => {
+  it('D7-14: a documented reason is stored: the same body gets it again, another body is a 409', async () => {
     const user = newUser({ external_id: randomUUID() });
     await migrate.one(user);
     const { wallet_address, external_id } = user;
@@ -81,7 +81,7 @@ describe('a key', () => {
     ['an empty body', '', 400],
     ['a member of the wrong type', '{"wallet_address": 5, "email": "a@x.y"}', 400],
     ['a wallet that is missing', '{"email": "a@x.y"}', 400],
-    ['an email that is too long', JSON.stringify({ wallet_address: 'w', email: 'x'.repeat(513) }), 400],
+    ['an email over its maximum length', JSON.stringify({ wallet_address: 'w', email: 'x'.repeat(513) }), 400],
     ['another content type', '{}', 400, { 'content-type': 'text/plain' }],
     ['a body over its limit', `{"x": "${'x'.repeat(1_100_000)}"}`, 400],
     ['a token of another class', '{}', 401, { authorization: 'Bearer x.y.z' }],
@@ -103,7 +103,7 @@ describe('a key', () => {
     }
   });
 
-  it('D7-14: a bulk request is kept with the outcomes of its rows, whatever they are', async () => {
+  it('D7-14: a bulk response is stored with the outcome of each row: created, skipped or failed', async () => {
     const key = randomUUID();
     const users = [newUser(), { wallet_address: 'w' }, { wallet_address: 'w'.repeat(129), email: 'long@x.y' }];
     const first = await migrate.many(users, keyed(key));
@@ -111,7 +111,7 @@ describe('a key', () => {
     expect((await migrate.many(users, keyed(key))).text).toBe(first.text);
   });
 
-  it('D7-14: is ignored by the routes that do not take one', async () => {
+  it('D7-14: is ignored by routes that do not support it', async () => {
     const headers = keyed('ü');
     const { token } = migrate;
     const { wallet_id, second_network_id, client } = p.demo;
@@ -125,7 +125,7 @@ describe('a key', () => {
     expect(one?.json.access_token).not.toBe(other?.json.access_token);
   });
 
-  it('D2-02 D7-06: an invalid body is a 400 whatever its key stands for', async () => {
+  it('D2-02 D7-06: an invalid body is a 400, even if a response is stored for its key', async () => {
     const key = randomUUID();
     const user = newUser();
     await migrate.one(user, keyed(key));
@@ -133,7 +133,7 @@ describe('a key', () => {
     expect((await migrate.one(user, keyed(key))).status).toBe(201);
   });
 
-  it('D7-07: a fault is not kept: once it is mended the same request does its work', async () => {
+  it('D7-07: a server error is not stored: once it is fixed, the same request succeeds', async () => {
     const key = randomUUID();
     const user = newUser();
     await renameTable(p, 'migration_rows', 'migration_rows_away');
@@ -143,7 +143,7 @@ describe('a key', () => {
     expect((await migrate.one(user, keyed(key))).status).toBe(201);
   });
 
-  it('D7-07: is of one node, subject, client and path', async () => {
+  it('D7-07: is scoped to one node, subject, client and path', async () => {
     const key = randomUUID();
     const body = () => ({ ...newUser(), users: [newUser()] });
     const another = await addClient(p, { scopes: ['users:migrate'] });
@@ -161,7 +161,7 @@ describe('a key', () => {
     }
   });
 
-  it('D7-07: no two scopes have one hash', () => {
+  it('D7-07: different scopes have different hashes', () => {
     const scope = { subject: 'a', clientId: 'b', method: 'POST', path: '/c', key: 'd' };
     const others = [
       scope,
@@ -175,7 +175,7 @@ describe('a key', () => {
     expect(new Set(others.map((of) => scopeHash(of).toString('hex'))).size).toBe(others.length);
   });
 
-  it('D7-06: is good for 24 hours, and pruned then', async () => {
+  it('D7-06: is valid for 24 hours, and is deleted afterwards', async () => {
     const key = randomUUID();
     const user = newUser();
     await migrate.one(user, keyed(key));
@@ -196,9 +196,9 @@ describe('a key', () => {
   it.each([
     ['empty', ''],
     ['256 characters', 'k'.repeat(256)],
-    ['a tab inside', 'a\tb'],
-    ['é', 'é'],
-  ])('D7-06: %s is malformed: 400, and nothing is done', async (_name, key) => {
+    ['text with a tab inside', 'a\tb'],
+    ['a non-ASCII letter', 'é'],
+  ])('D7-06: a key that is %s is malformed: 400, and nothing is created', async (_name, key) => {
     const before = await migrations();
     for (const [path, body] of [
       [SINGLE, newUser()],
@@ -213,8 +213,8 @@ describe('a key', () => {
   it.each([
     ['one character', '!'],
     ['255 characters', 'k'.repeat(255)],
-    ['blanks and quotes inside', '"a b", c'],
-  ])('D7-06: %s is well-formed', async (_name, key) => {
+    ['text with blanks and quotes', '"a b", c'],
+  ])('D7-06: a key that is %s is well-formed', async (_name, key) => {
     expect((await migrate.one(newUser(), keyed(key))).status).toBe(201);
   });
 });
@@ -228,8 +228,8 @@ async function count(): Promise<number> {
   return (await rows(p).run((k) => k.selectFrom('wallet_rules').select('id'))).length;
 }
 
-describe('a rule under a key', () => {
-  it('D7-07 D7-06: is created once; status, Location, ETag and the empty body come again', async () => {
+describe('creating a wallet rule with an idempotency key', () => {
+  it('D7-07 D7-06: creates the rule once and repeats status, Location, ETag and the empty body', async () => {
     const [key, rule] = [randomUUID(), autoTransfer()];
     const first = await create(rule, key);
     const before = await count();
@@ -244,7 +244,7 @@ describe('a rule under a key', () => {
     expect(await count()).toBe(before);
   });
 
-  it('D7-07 D2-19: another rule under it is a 409, and at another wallet a key of its own', async () => {
+  it('D7-07 D2-19: another rule with the same key is a 409, and the key is separate for another wallet', async () => {
     const key = randomUUID();
     expect((await create(autoTransfer(), key)).status).toBe(201);
     expect((await create(autoTransfer(), key)).json.message).toBe('idempotency_conflict');
@@ -252,7 +252,7 @@ describe('a rule under a key', () => {
     expect((await create(autoTransfer(), key, missing)).status).toBe(404);
   });
 
-  it('D7-14: a 404 leaves its key free: the same request succeeds once the wallet is there', async () => {
+  it('D7-14: a 404 is not stored: the same request succeeds once the wallet exists', async () => {
     const [key, rule, wallet] = [randomUUID(), autoTransfer(), randomUUID()];
     const first = await create(rule, key, wallet);
     expect([first.status, first.text]).toEqual([404, '{"code":-1,"domain":0,"message":"not_found"}']);
