@@ -11,7 +11,7 @@ it('drops the least recently used entries beyond its maximum', () => {
   expect([map.delete('a'), map.delete('a'), map.size]).toEqual([true, false, 1]);
 });
 
-it('counts the weight of its entries, and reports those that it drops', () => {
+it('counts the weight of its entries, and reports the entries it drops', () => {
   const dropped: string[] = [];
   const map = new BoundedMap<string, string>(5, {
     weightOf: (text) => text.length,

@@ -20,7 +20,7 @@ function terminateUnheard(pid: number): void {
   execFileSync(process.execPath, ['-e', TERMINATE, serviceAddress('postgres'), String(pid)]);
 }
 
-describeReal('postgres', 'connections that die', () => {
+describeReal('postgres', 'connections that PostgreSQL terminates', () => {
   const database = beforeTests(realDatabase);
 
   const session = () => database.db.unscoped('test').raw((sql) => sql<{ pid: number }>`select pg_backend_pid() as pid`);
@@ -30,7 +30,7 @@ describeReal('postgres', 'connections that die', () => {
     expect(ids).toHaveLength(10);
   }
 
-  it('inside of a transaction: they leave the pool, which has all of its connections for whoever comes after', async () => {
+  it('inside a transaction are removed from the pool, which can then open all of its connections again', async () => {
     for (let death = 0; death < DEATHS; death += 1) {
       const cut = database.db.transaction(async () => {
         const [row] = await session();
@@ -44,7 +44,7 @@ describeReal('postgres', 'connections that die', () => {
     await expectWholePool();
   });
 
-  it('unheard before a transaction begins: its error is told, and they leave the pool', async () => {
+  it('before a transaction, without the process noticing, fail that transaction and are removed from the pool', async () => {
     for (let death = 0; death < DEATHS; death += 1) {
       const [row] = await session();
       terminateUnheard(row?.pid ?? 0);

@@ -21,7 +21,7 @@ it.each([
   expect(parsed(text)).toEqual(parameters);
 });
 
-it('D3-11: names of the language are names as all others', () => {
+it('D3-11: __proto__ and constructor are ordinary parameter names', () => {
   const parameters = parsed('__proto__=x&constructor=y');
   expect(Object.entries(parameters)).toEqual([
     ['__proto__', 'x'],

@@ -17,7 +17,7 @@ function counting(maxEntries?: number) {
   return { cache, loads };
 }
 
-it('a value is given at once while it is fresh, and loaded again when it is not', async () => {
+it('a fresh value is returned from the cache, and an expired one is loaded again', async () => {
   const { cache, loads } = counting();
   expect(await cache.get('a')).toBe('a1');
   vi.advanceTimersByTime(499);
@@ -27,7 +27,7 @@ it('a value is given at once while it is fresh, and loaded again when it is not'
   expect(loads).toEqual(['a', 'a']);
 });
 
-it('a value in use is loaded anew before it is stale, without anybody waiting', async () => {
+it('a value in use is reloaded before it expires, without a delay for callers', async () => {
   const { cache, loads } = counting();
   await cache.get('a');
   vi.advanceTimersByTime(600);
@@ -38,13 +38,13 @@ it('a value in use is loaded anew before it is stale, without anybody waiting', 
   expect(loads).toHaveLength(3);
 });
 
-it('those who ask while a value is loaded share the load', async () => {
+it('concurrent reads of a value share one load', async () => {
   const { cache, loads } = counting();
   expect(await Promise.all(['a', 'a', 'a'].map((key) => cache.get(key)))).toEqual(['a1', 'a1', 'a1']);
   expect(loads).toEqual(['a']);
 });
 
-it('a value that was being loaded when it was forgotten is not kept', async () => {
+it('a load that was running when its value was forgotten does not enter the cache', async () => {
   const { cache } = counting();
   const before = cache.get('a');
   cache.forget('a');
@@ -53,7 +53,7 @@ it('a value that was being loaded when it was forgotten is not kept', async () =
   expect(await cache.get('a')).toBe('a2');
 });
 
-it('a load that fails is told to those who asked, and tried again by the next', async () => {
+it('a failed load rejects its callers, and the next call loads again', async () => {
   let isDown = true;
   const cache = new FreshCache(async () => {
     if (isDown) throw new Error('down');
@@ -64,7 +64,7 @@ it('a load that fails is told to those who asked, and tried again by the next', 
   expect(await cache.get('a')).toBe('up');
 });
 
-it('the oldest entry goes when there are too many', async () => {
+it('the oldest entry is dropped when there are too many', async () => {
   const { cache, loads } = counting(2);
   for (const key of ['a', 'b', 'c']) await cache.get(key);
   cache.get('b');

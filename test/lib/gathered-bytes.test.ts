@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { GatheredBytes } from '../../src/lib/gathered-bytes.ts';
 
-it('D2-24: bytes of many pieces are in one buffer, of at most twice their length', () => {
+it('D2-24: many small pieces are gathered in one buffer of at most twice their length', () => {
   const gathered = new GatheredBytes();
   const buffers = new Set<ArrayBufferLike>();
   for (let at = 0; at < 100_000; at += 1) {
@@ -13,7 +13,7 @@ it('D2-24: bytes of many pieces are in one buffer, of at most twice their length
   expect(buffers.size).toBeLessThan(20);
 });
 
-it('a single piece is kept as it is, and nothing is written into it', () => {
+it('a single piece is kept without a copy, and is not overwritten by later pieces', () => {
   const source = Buffer.from('abcdef');
   const gathered = new GatheredBytes();
   expect(gathered.bytes).toHaveLength(0);

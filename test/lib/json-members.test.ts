@@ -32,7 +32,7 @@ it.each([
   ['{"a":{"b":1,"b":2}}', []],
   ['[{"a":1},{"a":1,"a":2}]', []],
   ['{"a":[[[{"b":{"c":1,"c":1}}]]]}', []],
-])('D3-29 D2-28: %s names %j twice', (text, names) => expect(repeatedOf(text)).toEqual(names));
+])('D3-29 D2-28: in %s the members %j are repeated', (text, names) => expect(repeatedOf(text)).toEqual(names));
 
 it.each([
   '{}',
@@ -47,9 +47,9 @@ it.each([
   '["a","a",["a"]]',
   '"a"',
   '7',
-])('D3-29 D2-28: %s names none twice', (text) => expect(repeatedOf(text)).toBeUndefined());
+])('D3-29 D2-28: in %s no member is repeated', (text) => expect(repeatedOf(text)).toBeUndefined());
 
-it('D2-28: a repeat is noted at the object that has it, wherever that is', () => {
+it('D2-28: a repeated member is recorded for the object that contains it, at any depth', () => {
   const text = '{"users":[{"a":1},{"b":{"c":1}},{"b":{"c":1,"d":2,"c":3}}],"next":[0,{"e":1,"e":2}]}';
   const value = noteRepeats(text, JSON.parse(text));
   const [first, second, third] = value.users;
@@ -57,7 +57,7 @@ it('D2-28: a repeat is noted at the object that has it, wherever that is', () =>
   expect([third.b, value.next[1]].map((owner) => [...(repeatedIn(owner) ?? [])])).toEqual([['c'], ['e']]);
 });
 
-it('D2-28: a value that another one has replaced leaves no mark on what all objects share', () => {
+it('D2-28: a repeated member in a discarded value leaves no record on shared prototypes', () => {
   for (const name of ['__proto__', 'constructor', 'toString']) {
     const inner = `{"${name}":{"x":1,"x":2}}`;
     for (const text of [`{"a":${inner},"a":1}`, `{"a":${inner},"a":{}}`, `{"a":[${inner}],"a":"text"}`]) {
@@ -69,7 +69,7 @@ it('D2-28: a value that another one has replaced leaves no mark on what all obje
   }
 });
 
-it('D3-29: whatever else stands in an object', () => {
+it('D3-29: a repeated member is found among any other members, and none is reported where there is none', () => {
   const member = tuple(string(), jsonValue());
   const members = uniqueArray(member, { selector: ([name]) => name });
   const repeatable = uniqueArray(member, { selector: ([name]) => name, minLength: 1 });
@@ -98,7 +98,7 @@ describe('the members that a reader knows', () => {
     ['{"variables":{"a":[{"b":{"c":1,"c":1}}]}}', 'each member'],
     ['{"variables":{"__proto__":1,"__proto__":2}}', 'each member'],
     ['{"variables":{"a":1},"variables":{"a":1}}', 'variables'],
-  ])('D2-28: %s is refused for %s', (text, name) => {
+  ])('D2-28: %s is rejected because it repeats %s', (text, name) => {
     expect(() => parseInput(text, known)).toThrow(new JsonError(`must have ${name} once`));
   });
 
@@ -108,9 +108,11 @@ describe('the members that a reader knows', () => {
     '{"extensions":{"other":1,"other":2,"persisted":{"note":1,"note":2}}}',
     '{"extensions":{"variables":{"a":1,"a":2}}}',
     '{"__proto__":1,"__proto__":2}',
-  ])('D2-28: %s is taken', (text) => expect(parseInput(text, known)).toEqual(JSON.parse(text)));
+  ])('D2-28: %s is accepted, since only unknown members are repeated', (text) =>
+    expect(parseInput(text, known)).toEqual(JSON.parse(text)),
+  );
 
-  it('D2-28: nothing is so deep that it is not seen, and nothing overflows', () => {
+  it('D2-28: repeated members are found at any permitted depth, and deeper texts are rejected without a stack overflow', () => {
     const deep = (levels: number) => `{"variables":${'{"a":['.repeat(levels)}{"b":1,"b":2}${']}'.repeat(levels)}}`;
     expect(() => parseInput(deep(499), known)).toThrow('must have each member once');
     const repeated = (levels: number) => `{"variables":${'{"a":1,"a":'.repeat(levels)}1${'}'.repeat(levels)}}`;
@@ -118,7 +120,7 @@ describe('the members that a reader knows', () => {
     for (const text of [deep(9_000), repeated(19_000)]) expect(() => parseInput(text, known)).toThrow(JsonLimitError);
   });
 
-  it('D2-28: numbers beyond a double are exact, and repeats beside them are seen', () => {
+  it('D2-28: numbers beyond a double are exact, and repeated members next to them are found', () => {
     const text = '{"variables":{"a":12345678901234567890,"a":1}}';
     expect(() => parseInput(text, known)).toThrow('must have each member once');
     expect(JSON.stringify(parseInput('{"a":12345678901234567890,"b":1}', known))).toBe(

@@ -19,7 +19,7 @@ const page = (rows: number) => ({
 afterEach(() => vi.restoreAllMocks());
 
 describe('the JSON of a value in slices', () => {
-  it('is that of JSON.stringify, whatever the value', () => {
+  it('equals JSON.stringify for any value', () => {
     const text = fc.oneof(fc.string({ unit: anyCharacter }), fc.constant(LONG.repeat(40)));
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
@@ -37,7 +37,7 @@ describe('the JSON of a value in slices', () => {
     );
   });
 
-  it('is made in texts of a slice at most: no more is encoded at once', () => {
+  it('is produced in slices of bounded length; no call encodes more at once', () => {
     const stringify = vi.spyOn(JSON, 'stringify');
     const slices = [...jsonSlices(page(2_000))];
     const encoded = stringify.mock.results.map(({ value }) => String(value).length);
@@ -49,15 +49,15 @@ describe('the JSON of a value in slices', () => {
   it.each([
     [10, true],
     [2_000, false],
-  ])('of %i rows: whether it is short is known without it', (rows, short) => {
+  ])('of %i rows: whether it is short is decided without encoding it', (rows, short) => {
     const stringify = vi.spyOn(JSON, 'stringify');
     expect(isShort(page(rows))).toBe(short);
     expect(stringify).not.toHaveBeenCalled();
   });
 });
 
-describe('JSON up to a number of bytes', () => {
-  it('is whole with as many bytes, and none with one more', async () => {
+describe('JSON limited to a number of bytes', () => {
+  it('is complete when the limit equals its length, and undefined when the limit is one byte lower', async () => {
     const text = JSON.stringify(page(200));
     const bytes = Buffer.byteLength(text);
     expect(bytes).toBeGreaterThan(1.5 * text.length);
@@ -65,7 +65,7 @@ describe('JSON up to a number of bytes', () => {
     expect(await limitedJson(page(200), bytes - 1, undefined)).toBeUndefined();
   });
 
-  it('lets other work run after each slice, and makes no more than the limit', async () => {
+  it('yields to other work after each slice, and encodes no more than the limit', async () => {
     let ticks = 0;
     const ticking = setInterval(() => undefined, 0);
     const count = () => {

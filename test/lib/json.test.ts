@@ -44,11 +44,11 @@ describe('numbers of a JSON text', () => {
     '1e23',
     '0.30000000000000004',
     '5e-324',
-  ])('%s, which a double keeps, is a number', (literal) =>
+  ])('%s, which a double represents exactly, is parsed as a number', (literal) =>
     expect(parseJson(`[${literal}]`)).toEqual([Number(literal)]),
   );
 
-  it('every decimal literal reads back as the same decimal', () => {
+  it('every decimal literal is read and written as the same decimal', () => {
     const digits = fc.stringMatching(/^[0-9]{1,25}$/);
     const literal = fc
       .tuple(
@@ -69,8 +69,8 @@ describe('numbers of a JSON text', () => {
   });
 });
 
-describe('texts that JSON accepts', () => {
-  it('gives what JSON.parse gives, whatever the text holds', () => {
+describe('JSON texts that are accepted', () => {
+  it('are parsed as JSON.parse does, for any text', () => {
     const long = '12345678901234567890';
     fc.assert(
       fc.property(fc.json({ maxDepth: 4 }), (json) => {
@@ -84,18 +84,18 @@ describe('texts that JSON accepts', () => {
     ['a number inside a text', '{"a": "\\" ,12345678901234567890\\\\", "b": 12345678901234567890}'],
     ['a number inside a name', '{"\\\\": 1, ",12345678901234567890": 12345678901234567890}'],
     ['a member named __proto__', '{"__proto__": {"a": 12345678901234567890}}'],
-  ])('%s stays as it is', (_, json) => {
+  ])('%s is unchanged', (_, json) => {
     const expected = JSON.parse(json.replace(/: 12345678901234567890/g, ': "LONG"'));
     const members = JSON.parse(JSON.stringify(parseJson(json), (_key, value) => (isRaw(value) ? 'LONG' : value)));
     expect(JSON.stringify(members)).toBe(JSON.stringify(expected));
   });
 
-  it('of a repeated name the last member counts', () => {
+  it('the last of several members with one name is used', () => {
     expect(parseJson('{"a": 12345678901234567890, "a": 2}')).toEqual({ a: 2 });
     expect(parseJson('{"a": 2, "a": 12345678901234567890}')).toEqual({ a: new ExactNumber('12345678901234567890') });
   });
 
-  it('no depth of nesting up to the limit overflows the stack, with a long number or without', () => {
+  it('no permitted depth of nesting overflows the stack, with or without a long number', () => {
     const depth = TEXT_LIMITS.levels;
     for (const core of ['1', '12345678901234567890']) {
       expect(Array.isArray(parseJson('['.repeat(depth) + core + ']'.repeat(depth)))).toBe(true);
@@ -115,7 +115,7 @@ describe('texts that JSON accepts', () => {
     "'a'",
     '[-]',
     '1234567890123456789x',
-  ])('refuses %j with a SyntaxError, as JSON.parse does', (text) => expect(() => parseJson(text)).toThrow(SyntaxError));
+  ])('rejects %j with a SyntaxError, as JSON.parse does', (text) => expect(() => parseJson(text)).toThrow(SyntaxError));
 });
 
 describe('integerOf', () => {
@@ -140,7 +140,7 @@ describe('integerOf', () => {
     ['[1]', undefined],
   ])('2.7-05: reads %s as %s', (json, integer) => expect(integerOf(parseJson(json))).toBe(integer));
 
-  it('is undefined for what JSON cannot say', () => {
+  it('is undefined for values that JSON cannot represent', () => {
     expect([NaN, Infinity, undefined].map(integerOf)).toEqual([undefined, undefined, undefined]);
   });
 });
@@ -176,7 +176,7 @@ function isRaw(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'rawJSON' in value;
 }
 
-describe('a text that is no JSON', () => {
+describe('a text that is not JSON', () => {
   it.each([
     ['{', 'line 1 column 2'],
     ['{"a":1,}', 'line 1 column 8'],
@@ -200,7 +200,7 @@ describe('a text that is no JSON', () => {
     expect(() => parseJson(text)).toThrow(new JsonError('must be JSON, but is empty'));
   });
 
-  it('D2-13: what is said of any text quotes none of it', () => {
+  it('D2-13: an error message never quotes the text', () => {
     const told = /^must be JSON, but is (?:empty|malformed at line \d+ column \d+)$/;
     const inserted = fc.tuple(fc.json(), fc.nat(), fc.constantFrom('x', ',', ']', '}', ':', '"', '\n', '\\', "'"));
     fc.assert(
@@ -238,7 +238,7 @@ function valuesOf(value: unknown): number {
 }
 
 describe('the number of values of a JSON text', () => {
-  it('D6-25: is that of its members and elements, whatever its strings hold', () => {
+  it('D6-25: equals the count of its members and elements, regardless of its strings', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.nat(40), fc.constantFrom(undefined, 1), (value, values, space) => {
         expect(isBeyond(JSON.stringify(value, null, space), { values })).toBe(valuesOf(value) > values);
@@ -260,7 +260,7 @@ describe('the number of values of a JSON text', () => {
     ],
     ['strings of escapes', (count: number) => `[${Array(count).fill('"\\",[{"').join()}]`],
     ['elements in lines', (count: number) => `[\n${Array(count).fill(' null').join(',\n')}\n]`],
-  ])('D6-25: one of a caller has at most 50,000, counted before any is built: %s', (_what, textOf) => {
+  ])('D6-25: input may have at most 50,000, counted before any value is built: %s', (_what, textOf) => {
     const { values } = CALLER_LIMITS;
     expect(values).toBe(50_000);
     expect(parseInput(textOf(values))).toBeTypeOf('object');
@@ -271,12 +271,12 @@ describe('the number of values of a JSON text', () => {
     parse.mockRestore();
   });
 
-  it('D6-25: one more than 50,000 is too many, also in a text that ends there', () => {
+  it('D6-25: 50,001 values are rejected, even in a text that is truncated', () => {
     for (const text of [`[${Array(50_001).fill('0').join()}]`, `[${Array(50_001).fill('0').join()}`])
       expect(() => parseInput(text)).toThrow(JsonLimitError);
   });
 
-  it('D6-25: nesting of a caller beyond 10,100 levels is refused, and one level less passes', () => {
+  it('D6-25: input nested beyond 10,100 levels is rejected, and input with exactly 10,100 is accepted', () => {
     const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
     expect(parseInput(nested(10_100))).toBeInstanceOf(Array);
     expect(() => parseInput(nested(10_101))).toThrow('must not nest values more than 10100 levels deep');
@@ -284,7 +284,7 @@ describe('the number of values of a JSON text', () => {
 });
 
 describe('the nesting of a JSON text', () => {
-  it('DG-06: is that of its values, whatever its strings hold', () => {
+  it('DG-06: equals the depth of its values, regardless of its strings', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.nat(8), (value, levels) => {
         expect(isBeyond(JSON.stringify(value), { levels })).toBe(levelsOf(value) > levels);
@@ -296,7 +296,7 @@ describe('the nesting of a JSON text', () => {
     expect(isBeyond(text, { levels: 1 })).toBe(false);
   });
 
-  it('DG-06: is told of half a text, too', () => {
+  it('DG-06: is checked in a truncated text, too', () => {
     expect(isBeyond('['.repeat(500_000), { levels: 100 })).toBe(true);
   });
 });

@@ -4,7 +4,7 @@ import { KeyedMutex } from '../../src/lib/keyed-mutex.ts';
 
 class Refused extends Error {}
 
-it('in any schedule works of one key run one at a time in their order, also after those that fail', async () => {
+it('in any schedule jobs with one key run one at a time and in order, also after a job that fails', async () => {
   const works = fc.array(fc.record({ key: fc.constantFrom('a', 'b'), fails: fc.boolean() }), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(works, fc.scheduler(), async (all, scheduler) => {
@@ -31,7 +31,7 @@ it('in any schedule works of one key run one at a time in their order, also afte
   );
 });
 
-it('refuses what would make a queue too long, for its key alone', async () => {
+it('rejects a job when the queue of its key is full; other keys are not affected', async () => {
   const mutex = new KeyedMutex({ maxWaiting: 1, refusal: () => new Refused() });
   const { promise, resolve } = Promise.withResolvers<void>();
   const runs = [mutex.run('a', () => promise), mutex.run('a', () => promise)];
@@ -42,7 +42,7 @@ it('refuses what would make a queue too long, for its key alone', async () => {
   await mutex.run('a', () => promise);
 });
 
-it('what is aborted while it waits never begins, and those behind it still wait for the one that runs', async () => {
+it('a job aborted while it waits never starts, and jobs behind it still wait for the running one', async () => {
   const mutex = new KeyedMutex();
   const first = Promise.withResolvers<void>();
   const begun: string[] = [];

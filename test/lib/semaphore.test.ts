@@ -65,7 +65,7 @@ const limits = fc.record({
 });
 
 describe('semaphore', () => {
-  it('D2-25: in any order of arrivals and ends, bounds hold, nobody waits who may begin, and no place is lost', async () => {
+  it('D2-25: in any order of entries and exits the limits hold, no runnable job waits, and no permit is lost', async () => {
     await fc.assert(
       fc.asyncProperty(limits, steps, async ({ permits, maxWaiting, mayBorrow }, all) => {
         const reserved = mayBorrow || permits < 3 ? 0 : 1;
@@ -108,7 +108,7 @@ describe('semaphore', () => {
     );
   });
 
-  it('D2-25: a node that comes to many of another is next, and then every second one is its own', async () => {
+  it('D2-25: a node that queues behind another is next, and then the two alternate', async () => {
     const driver = driven({ permits: 1, maxWaiting: 100 });
     for (let i = 0; i < 20; i += 1) driver.enter('a');
     for (let i = 0; i < 3; i += 1) driver.enter('b');
@@ -117,7 +117,7 @@ describe('semaphore', () => {
     expect(driver.outcomes.every((outcome) => outcome === 'ended')).toBe(true);
   });
 
-  it('a node that waits is begun before any other is begun twice, however many nodes keep coming', async () => {
+  it('a waiting node starts before any other node starts twice, however many nodes keep arriving', async () => {
     const driver = driven({ permits: 1, maxWaiting: 1_000 });
     for (const node of ['x', ...nodes]) for (let i = 0; i < 20; i += 1) driver.enter(node);
     await driver.end();
@@ -127,7 +127,7 @@ describe('semaphore', () => {
     await driver.endAll();
   });
 
-  it('D2-25: a queue that one node has filled is halved for another, the newest sent away first', async () => {
+  it('D2-25: a queue that one node has filled is cut in half for another node, newest jobs first', async () => {
     const driver = driven({ permits: 2, maxWaiting: 8 });
     for (let i = 0; i < 9; i += 1) driver.enter('a');
     driver.enter('a');
@@ -142,7 +142,7 @@ describe('semaphore', () => {
     expect(driver.outcomes.filter((outcome) => outcome === 'ended')).toHaveLength(7);
   });
 
-  it('a third node gets into a queue that two have filled: whoever waits with the most gives way', async () => {
+  it('a third node enters a queue that two have filled: the node with most waiting jobs loses one', async () => {
     const driver = driven({ permits: 1, maxWaiting: 8 });
     driver.enter('a');
     for (let i = 0; i < 8; i += 1) for (const node of ['a', 'b']) driver.enter(node);
@@ -151,7 +151,7 @@ describe('semaphore', () => {
     await driver.endAll();
   });
 
-  it('what is of no node has places that nodes cannot take, and is never sent away', async () => {
+  it('jobs without a node have reserved permits that nodes cannot use, and are never rejected', async () => {
     const driver = driven({ permits: 10, reserved: 2, maxWaiting: 20 });
     for (let i = 0; i < 20; i += 1) for (const node of nodes) driver.enter(node);
     expect(driver.semaphore.held()).toBe(8);
@@ -161,7 +161,7 @@ describe('semaphore', () => {
     expect(driver.begun.filter((node) => node === undefined)).toHaveLength(100);
   });
 
-  it('a lone node has every place where places are lent, and half of them where they are not', async () => {
+  it('a single node gets every permit where borrowing is allowed, and half of them where it is not', async () => {
     for (const [mayBorrow, permits] of [
       [true, 6],
       [false, 3],
@@ -173,7 +173,7 @@ describe('semaphore', () => {
     }
   });
 
-  it('whoever has waited too long is sent away and leaves no place behind', async () => {
+  it('a job that waits longer than the limit is rejected and releases its position in the queue', async () => {
     const driver = driven({ permits: 1, maxWaiting: 10, waitMs: 20 });
     driver.enter('a');
     driver.enter('a');
@@ -188,7 +188,7 @@ describe('semaphore', () => {
     await driver.endAll();
   });
 
-  it('work without a key waits in the order of its coming, and what is aborted leaves the queue with its reason', async () => {
+  it('jobs without a key run in order of arrival, and an aborted job leaves the queue with its reason', async () => {
     const semaphore = new Semaphore({ permits: 1 });
     const begun: number[] = [];
     const ends = Array.from({ length: 3 }, () => Promise.withResolvers<void>());

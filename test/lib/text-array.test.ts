@@ -24,7 +24,7 @@ async function expectSame(database: Database): Promise<void> {
   );
 }
 
-it('an array of any texts is read by the embedded database as it was', async () => {
+it('an array of any texts passes through the embedded database unchanged', async () => {
   await using database = await embeddedDatabase();
   await expectSame(database);
 });
@@ -32,5 +32,5 @@ it('an array of any texts is read by the embedded database as it was', async () 
 describeReal('postgres', 'on PostgreSQL', () => {
   const database = beforeTests(realDatabase);
 
-  it('an array of any texts is read as it was', () => expectSame(database));
+  it('an array of any texts passes through unchanged', () => expectSame(database));
 });

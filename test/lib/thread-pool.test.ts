@@ -17,7 +17,7 @@ process.stdout.write(String(names.filter((name) => name === 'libuv-worker').leng
 `;
 
 it.runIf(process.platform === 'linux')(
-  'the program has a thread for each password beside the four of libuv',
+  'the thread pool has the four threads of libuv and one for each concurrent password hash',
   async () => {
     const { UV_THREADPOOL_SIZE: _, ...env } = process.env;
     const args = ['--input-type=module', '--disable-warning=ExperimentalWarning', '-e', PROGRAM];
@@ -26,7 +26,7 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-it('a size that is set already stays', () => {
+it('a pool size that is already set is not changed', () => {
   const env = { UV_THREADPOOL_SIZE: '2' };
   widenThreadPool(env);
   expect(env).toEqual({ UV_THREADPOOL_SIZE: '2' });

@@ -6,16 +6,16 @@ import { standStill } from '../support/lib/stand-still.ts';
 
 const TIMEOUT_MS = 200;
 
-it('gives what the work gives', async () => {
+it('resolves or rejects as the work does', async () => {
   expect(await withTimeout(Promise.resolve('done'), TIMEOUT_MS)).toBe('done');
   await expect(withTimeout(Promise.reject(new Error('refused')), TIMEOUT_MS)).rejects.toThrow('refused');
 });
 
-it('gives work up that does not end, and tells after how long', async () => {
+it('rejects when the work takes longer than the timeout, and names the timeout', async () => {
   await expect(withTimeout(new Promise(() => undefined), TIMEOUT_MS)).rejects.toThrow('no response within 200 ms');
 });
 
-it('reads first what has come while the process stood still', async () => {
+it('reads data that arrived while the event loop was blocked before it applies the timeout', async () => {
   const work = once(createReadStream(import.meta.filename), 'data').then(() => 'read');
   const answer = withTimeout(work, TIMEOUT_MS);
   standStill(2 * TIMEOUT_MS);

@@ -17,7 +17,7 @@ function loopOf(turn: (signal: AbortSignal, turns: number) => Promise<boolean>) 
   return { loop, failures, turns: () => turns };
 }
 
-it('takes turns while there is more, then waits for a notice', async () => {
+it('iterates while there is more work, then waits for a notification', async () => {
   const { loop, turns } = loopOf(async (_signal, turn) => turn < 3);
   loop.start();
   await expect.poll(turns).toBe(3);
@@ -27,7 +27,7 @@ it('takes turns while there is more, then waits for a notice', async () => {
   expect(turns()).toBe(4);
 });
 
-it('a notice during a turn that finds nothing is not missed', async () => {
+it('a notification during an iteration that finds nothing causes another iteration', async () => {
   const { loop, turns } = loopOf(async (_signal, turn) => {
     if (turn === 1) loop.notify();
     return false;
@@ -37,7 +37,7 @@ it('a notice during a turn that finds nothing is not missed', async () => {
   await loop.stop();
 });
 
-it('goes on after failures, and tells of the first in a row alone', async () => {
+it('continues after failures, and reports only the first of consecutive failures', async () => {
   const { loop, failures, turns } = loopOf(async (_signal, turn) => {
     if (turn === 1 || turn === 2 || turn === 4) throw new Error(`turn ${turn}`);
     return turn < 5;
@@ -48,7 +48,7 @@ it('goes on after failures, and tells of the first in a row alone', async () => 
   expect(failures).toEqual([new Error('turn 1'), new Error('turn 4')]);
 });
 
-it('stops after the turn that is under way, whose signal is aborted', async () => {
+it('stops after the running iteration, whose signal is aborted', async () => {
   const begun = Promise.withResolvers<void>();
   let wasAborted = false;
   const { loop, turns } = loopOf(async (signal) => {

@@ -29,7 +29,7 @@ async function loop(ran: string[], worker: Worker, { pieces, ms }: { pieces: num
 /** Returns the workers in the order of their slices: pieces of one worker that follow each other are one slice. */
 const slicesOf = (ran: readonly string[]) => ran.filter((worker, at) => worker !== ran[at - 1]).join('');
 
-it('D6-24: work runs at once, and gives its result or error, as long as no other has run for long', async () => {
+it('D6-24: work runs synchronously and returns its result or error until earlier work has used up the time slice', async () => {
   expect(runCooperatively(() => 'done', undefined)).toBe('done');
   expect(() => runCooperatively(() => raise('failed'), undefined)).toThrow('failed');
   takes(10);
@@ -38,7 +38,7 @@ it('D6-24: work runs at once, and gives its result or error, as long as no other
   await expect(runCooperatively(() => raise('failed'), undefined)).rejects.toThrow('failed');
 });
 
-it('D6-24: whatever comes at once, the event loop goes round after at most 5 ms of it, in the order of its coming', async () => {
+it('D6-24: of many jobs at once the event loop runs a slice per iteration, in order of arrival', async () => {
   const ran: number[] = [];
   const perIteration: number[] = [];
   const work = Array.from({ length: 40 }, (_, at) =>
@@ -57,20 +57,20 @@ it('D6-24: whatever comes at once, the event loop goes round after at most 5 ms 
   expect(perIteration.length).toBeGreaterThanOrEqual(4);
 });
 
-it('D6-26: three workers that always have more to do take turns of one slice each', async () => {
+it('D6-26: three workers that always have more work get one slice each in turn', async () => {
   const ran: string[] = [];
   await Promise.all(['a', 'b', 'c'].map((key) => loop(ran, workerOf(key), { pieces: 30, ms: 1 })));
   expect(slicesOf(ran)).toMatch(/^(?:abc){6,8}a?b?$/);
 });
 
-it('D6-26: a worker with 18 jobs has one slice in each round, as a worker with one job has', async () => {
+it('D6-26: a worker with 18 jobs gets one slice per round, like a worker with one job', async () => {
   const ran: string[] = [];
   const many = Array.from({ length: 18 }, () => loop(ran, workerOf('a'), { pieces: 10, ms: 1 }));
   await Promise.all([...many, loop(ran, workerOf('b'), { pieces: 30, ms: 1 })]);
   expect(slicesOf(ran)).toMatch(/^(?:ab){6,8}a$/);
 });
 
-it('D6-26: work that fits its first slice does not wait for that of workers that had theirs', async () => {
+it('D6-26: work that fits its first slice does not wait for workers that have used theirs', async () => {
   const ran: string[] = [];
   const long = loop(ran, workerOf('a'), { pieces: 10, ms: 6 });
   // The slice that workers without a place in the round share has begun anew.
@@ -81,7 +81,7 @@ it('D6-26: work that fits its first slice does not wait for that of workers that
   await long;
 });
 
-it('D6-26: work of a worker that has stopped is not done in its next turn, and fails with the reason', async () => {
+it('D6-26: the remaining work of a stopped worker does not run, and is rejected with the reason', async () => {
   const ran: string[] = [];
   const worker: { key: string; stopped?: Error } = { key: 'a' };
   const leaving = Array.from({ length: 18 }, () => loop(ran, worker, { pieces: 30, ms: 6 }));
