@@ -19,7 +19,7 @@ function slowHead() {
   return socket;
 }
 
-it('D6-25: heads that are still arriving are charged to callers who are not known, and let go when they are complete or left', async () => {
+it('D6-25: incomplete request heads are charged to unidentified callers, and released on completion or disconnect', async () => {
   const [completed, left] = [slowHead(), slowHead()];
   await vi.waitFor(() => expect(memory().held('unidentified')).toBeGreaterThan(2 * HEAD_BYTES), { timeout: 10_000 });
   completed.write('Connection: keep-alive\r\n\r\n');
@@ -29,7 +29,7 @@ it('D6-25: heads that are still arriving are charged to callers who are not know
   completed.destroy();
 });
 
-it('D6-25: of heads that arrive slowly the newest connections are closed once they hold more than the total; a caller is served', async () => {
+it('D6-25: when incomplete heads exceed the total, the newest connections are closed; a known client is served', async () => {
   limits.totalBytes ??= memory().limits.totalBytes;
   memory().limits.totalBytes = 10 * HEAD_BYTES;
   const sockets = Array.from({ length: 30 }, slowHead);
@@ -43,7 +43,7 @@ it('D6-25: of heads that arrive slowly the newest connections are closed once th
   for (const socket of sockets) socket.destroy();
 });
 
-it('D6-25: a body is not taken for a head, and the head after it is charged', async () => {
+it('D6-25: a body is not charged as a head, and the head after it is', async () => {
   const socket = openSocket(p.url).on('error', () => undefined);
   socket.write(
     `${request('POST', '/v2/oauth/token', { 'Content-Type': 'application/json', 'Content-Length': '40000', Connection: 'keep-alive' })}${' '.repeat(39_999)}`,

@@ -20,7 +20,7 @@ function rowsOfPage(): Record<string, number> {
   return Object.fromEntries(Array.from(rows, ([, what = '', figure]) => [what, Number(figure)]));
 }
 
-it('D6-25: what a gateway holds at worst is added up on the capacity page, from the limits in the code', () => {
+it('D6-25: the capacity page adds up the maximum memory of a gateway from the limits in the code', () => {
   const { together, 'the program itself, with its code': program = 0, ...limits } = rowsOfPage();
   const requests = totalBytesOf(HEAPS.image * MIB) / MIB;
   const mebibytes = {
@@ -38,7 +38,7 @@ it('D6-25: what a gateway holds at worst is added up on the capacity page, from 
   expect(together).toBeLessThan(1_024);
 });
 
-it('D6-25: the heap of the image fits the memory that deploy/ gives each gateway and worker', () => {
+it('D6-25: the heap of the image fits the memory limit in deploy/ and compose.yaml', () => {
   expect(textOf('docs/operations/capacity.md')).toContain(`a heap of ${HEAPS.image} MiB`);
   for (const pod of ['gateway', 'worker'])
     expect(textOf(`deploy/kubernetes/${pod}.yaml`)).toContain('limits: { memory: 1Gi }');

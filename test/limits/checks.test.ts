@@ -63,7 +63,7 @@ function named(limits: Record<string, Record<string, unknown>>): string[] {
   return Object.entries(limits).flatMap(([table, columns]) => Object.keys(columns).map((name) => `${table}.${name}`));
 }
 
-it('D7-13: every column of texts, lists, JSON and bytes has a check, or a reason not to have one', async () => {
+it('D7-13: every text, list, JSON and bytes column has a length check, or a documented reason to have none', async () => {
   const columns = await database.db.unscoped('test').raw<{ name: string }>(
     (sql) => sql`
       select c.table_name || '.' || c.column_name as name from information_schema.columns c

@@ -25,8 +25,8 @@ const MANY = marks(240_000);
 const IN_A_FILE = marks(8_000);
 const SOME = marks(30);
 
-describe('D6-24: texts of combining marks do not hold the event loop', () => {
-  it('the token endpoint refuses them as usernames and passwords, without credentials as well', async () => {
+describe('D6-24: long sequences of combining marks do not block the event loop', () => {
+  it('the token endpoint rejects them as usernames and passwords, with and without a client_id', async () => {
     const most = marks(30_000);
     const given = { grant_type: 'password', ...p.demo.client };
     const asked = [
@@ -42,7 +42,7 @@ describe('D6-24: texts of combining marks do not hold the event loop', () => {
   });
 
   it.each(['email', 'name', 'surname', 'external_id', 'wallet_address'])(
-    'users are refused with them as %s',
+    'a user is rejected with them as %s',
     async (member) => {
       const path = '/v2/users/migrate/with-wallet';
       const one = await p.call('POST', path, { token, json: { ...newUser(), [member]: MANY } });
@@ -67,7 +67,7 @@ describe('D6-24: texts of combining marks do not hold the event loop', () => {
     expect(outcome?.status).toBe('failed');
   });
 
-  it('supervisors are refused with them', async () => {
+  it('a supervisor is rejected with them as username or password', async () => {
     const query = 'mutation($input: SupervisorInput!) { r: createSupervisor(input: $input) { __typename } }';
     for (const given of [{ username: MANY }, { password: MANY }]) {
       const input = { username: randomUUID(), password: PASSWORD, role: 'viewer', ...given };
@@ -76,13 +76,13 @@ describe('D6-24: texts of combining marks do not hold the event loop', () => {
     }
   });
 
-  it('nothing else normalizes a text', () => {
+  it('no other module of src/ calls normalize()', () => {
     const files = globSync('src/**/*.ts').filter((file) => readFileSync(file, 'utf8').includes('.normalize('));
     // The key of an identifier is that of its first 1,024 characters, and names are cut to four marks in a row.
     expect(files.toSorted()).toEqual(['src/audit/mask-keys.ts', 'src/lib/identifier-key.ts', 'src/lib/spelling.ts']);
   });
 
-  it('up to 30 marks in a row are put in order', () => {
+  it('up to 30 marks in a row are normalized, and 32 are left as they are', () => {
     expect(nfc(SOME.repeat(100))).toBe(SOME.repeat(100).normalize());
     expect(nfc(SOME)).not.toBe(SOME);
     expect(nfc(marks(32))).toBe(marks(32));

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await p.service.context.transactions.applyBatch('transactions.user', deliveries);
 });
 
-it('D7-13: a page of the event log ends where it takes a mebibyte, and the next one goes on behind it', async () => {
+it('D7-13: a page of the event log ends at one mebibyte, and the next page continues after it', async () => {
   const log = databaseEventLog(p.service.context.database.db);
   const pages: LoggedEvent[][] = [];
   for (let at = 0n; ; ) {
@@ -42,7 +42,7 @@ it.each([
   ['server-sent events', overSse],
   ['a WebSocket', overSocket],
 ])(
-  'D7-13 D6-10: a replay of long events over %s gives each once, in order, and holds a page of them at most',
+  'D7-13 D6-10: a replay of long events over %s sends each once, in order, and holds one page at most',
   async (_name, over) => {
     const { memory } = p.service.context;
     const most = { bytes: 0 };

@@ -4,6 +4,6 @@ import { expect, it } from 'vitest';
 import { lengthsPage } from '../../scripts/lengths-page.ts';
 import { ROOT } from '../support/start/process.ts';
 
-it('D7-13: docs/lengths.md lists the greatest lengths that hold', () => {
+it('D7-13: docs/lengths.md lists the maximum lengths in force', () => {
   expect(readFileSync(join(ROOT, 'docs/lengths.md'), 'utf8')).toBe(lengthsPage());
 });

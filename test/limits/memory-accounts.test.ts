@@ -30,15 +30,15 @@ function reader(held: HeldMemory, rows: number) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('the total that requests may hold', () => {
-  it('D6-25: is a quarter of the heap, and 256 MiB at most', () => {
+describe('the memory limit for all requests', () => {
+  it('D6-25: is a quarter of the heap, at most 256 MiB', () => {
     expect(totalBytesOf(400 * MIB)).toBe(100 * MIB);
     expect(totalBytesOf(4_000 * MIB)).toBe(256 * MIB);
   });
 });
 
-describe('what requests hold', () => {
-  it('D6-25: over the total, the newest request of the largest account is refused first', () => {
+describe('memory held by requests', () => {
+  it('D6-25: over the total, the newest request of the largest account is rejected first', () => {
     const { memory } = accounts();
     const [old, fresh] = [memory.open('large'), memory.open('large')];
     const small = memory.open('small');
@@ -54,7 +54,7 @@ describe('what requests hold', () => {
     expect(fresh.refusal?.details.retryAfterSeconds).toBe(1);
   });
 
-  it('D6-25: of callers without a token, the address that holds the most is refused first', () => {
+  it('D6-25: of callers without a token, the address that holds the most is rejected first', () => {
     const { memory } = accounts();
     const modest = memory.open('unidentified', '10.0.0.1');
     modest.charge(10 * MIB);
@@ -66,7 +66,7 @@ describe('what requests hold', () => {
     expect(flood.filter(({ refusal }) => refusal)).toEqual(flood.slice(-3));
   });
 
-  it('D6-25: a refused request ends what it waits for, and what it does', async () => {
+  it('D6-25: a rejected request aborts its waits and its reads', async () => {
     const { memory, request } = accounts();
     const held = request();
     const reasons: unknown[] = [];
@@ -79,7 +79,7 @@ describe('what requests hold', () => {
     expect(memory.bytes).toBe(0);
   });
 
-  it('D6-25: what a refused request holds is charged until its work has ended; then others may have it', async () => {
+  it('D6-25: memory of a rejected request stays charged until its work ends; then other requests may use it', async () => {
     const { memory, request } = accounts();
     const [held, gate] = [request(), Promise.withResolvers<void>()];
     const work = held.during(() => gate.promise);
@@ -99,7 +99,7 @@ describe('what requests hold', () => {
     expect(request().charge(20 * MIB)).toBe(true);
   });
 
-  it('D6-25: a request whose client has left is charged until its work has ended, and leaves the queue in which it waits', async () => {
+  it('D6-25: a request whose client disconnected stays charged until its work ends, and stops waiting', async () => {
     const { memory, request } = accounts();
     const [working, waiting] = [request(), request()];
     const gate = Promise.withResolvers<void>();
@@ -113,7 +113,7 @@ describe('what requests hold', () => {
     expect(memory.held(NODE)).toBe(0);
   });
 
-  it('D6-25: work without a tenant waits for as long as a request may, a tenant for as long as its work takes', async () => {
+  it('D6-25: requests without a tenant are aborted after the wait limit; requests of a tenant are not', async () => {
     const { memory } = accounts(20);
     const [tenant, unknown] = [memory.open(NODE), memory.open('authentication', '10.0.0.1')];
     expect(tenant.signal.aborted).toBe(false);
@@ -140,7 +140,7 @@ describe('what requests hold', () => {
     { maxLength: 120 },
   );
 
-  it('D6-25: after any events, the accounts hold what open requests hold, within the total, and no account within its guarantee lost a request', () => {
+  it('D6-25: after any events accounts match open requests within the total; no account below its guarantee loses one', () => {
     fc.assert(
       fc.property(events, (history) => {
         const memory = new MemoryAccounts(100);
@@ -182,8 +182,8 @@ describe('what requests hold', () => {
   });
 });
 
-describe('the rows that the requests of a tenant hold', () => {
-  it('D7-13: a request that alone would hold more than 64 MiB is refused, and none of its further reads begins', async () => {
+describe('rows held by the requests of a tenant', () => {
+  it('D7-13: a request that alone would hold more than 64 MiB is rejected, and starts no further reads', async () => {
     const { memory, request } = accounts();
     const held = request();
     await expect(reader(held, 65).result).rejects.toThrow(expect.objectContaining({ code: 'page_too_large' }));
@@ -195,7 +195,7 @@ describe('the rows that the requests of a tenant hold', () => {
     expect(await reader(request(), 64).result).toBe(64);
   });
 
-  it('D7-13: a read that meets what others hold is given up and repeated once they have ended', async () => {
+  it('D7-13: a read over the limit of its tenant is discarded, and repeated once other requests have released rows', async () => {
     const { memory, request } = accounts();
     const [first, second, third] = [request(), request(), request()];
     expect(await reader(first, 40).result).toBe(40);
@@ -212,7 +212,7 @@ describe('the rows that the requests of a tenant hold', () => {
     expect(memory.held(NODE)).toBe(0);
   });
 
-  it('D7-13: small results are let through while larger ones fill three quarters of the limit', async () => {
+  it('D7-13: small results pass while larger ones fill three quarters of the limit', async () => {
     const { request } = accounts();
     const large = [request(), request(), request()];
     for (const held of large) await reader(held, 17).result;
@@ -224,7 +224,7 @@ describe('the rows that the requests of a tenant hold', () => {
     expect(await blocked.result).toBe(8);
   });
 
-  it('D7-13: what waits for too long is refused with 503, and what ends while it waits at once', async () => {
+  it('D7-13: a read that waits too long is rejected with 503, and one whose request ends is rejected at once', async () => {
     const { memory, request } = accounts(20);
     const first = request();
     await reader(first, 64).result;
@@ -240,7 +240,7 @@ describe('the rows that the requests of a tenant hold', () => {
     expect(memory.held(NODE)).toBe(0);
   });
 
-  it('D7-13: a request whose client has left holds what it reads until that has ended, and reads nothing more', async () => {
+  it('D7-13: a request whose client disconnected holds its rows until the read ends, and starts no further reads', async () => {
     const { memory, request } = accounts();
     const held = request();
     const gate = Promise.withResolvers<void>();

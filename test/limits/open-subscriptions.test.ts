@@ -33,7 +33,7 @@ describe('an open subscription', () => {
     await vi.waitFor(() => expect(held()).toBe(0));
   });
 
-  it('D6-25 D6-24: for which its tenant has no memory is LIMIT_EXCEEDED; another is opened once one has ended', async () => {
+  it('D6-25 D6-24: that exceeds the memory of its tenant is rejected with LIMIT_EXCEEDED until another one ends', async () => {
     const { memory } = p.service.context;
     await using live = await overSse(p, { token });
     // Room for the body and its values, and not for what the subscription holds of them.

@@ -89,9 +89,9 @@ async function unread(as = token): Promise<Socket> {
   return socket;
 }
 
-describe('rows in flight', () => {
+describe('rows of results that are not yet sent', () => {
   it.each(Object.entries(WAYS))(
-    'D7-13: that alone pass the limit are %s, and the next request is answered',
+    'D7-13: that alone exceed the limit are rejected with %s, and the next request succeeds',
     async (said, way) => {
       limits({ rowBytes: 5 * MIB });
       expect(await way()).toBe(said);
@@ -99,7 +99,7 @@ describe('rows in flight', () => {
     },
   );
 
-  it('D7-13: of many requests at once each is answered in its turn, and together they hold the total at most', async () => {
+  it('D7-13: of many concurrent requests all succeed in turn, within twice the limit in total', async () => {
     // On a busy machine those that wait for their turn wait longer.
     limits({ waitMs: 60_000 });
     let most = 0;
@@ -118,7 +118,7 @@ describe('rows in flight', () => {
     expect(most).toBeLessThanOrEqual(2 * LIMIT);
   });
 
-  it('D7-13: are held until the response is read; others of the tenant wait, another tenant does not', async () => {
+  it('D7-13: are held until the client reads the response; more of the tenant get 503, another tenant does not', async () => {
     limits({ waitMs: 100 });
     const slow = await unread();
     expect((await rest(50)).status).toBe(503);
@@ -133,7 +133,7 @@ describe('rows in flight', () => {
     slow.destroy();
   });
 
-  it('D7-13: are let go when the client leaves', async () => {
+  it('D7-13: are released when the client disconnects', async () => {
     const left = await unread();
     left.destroy();
     await vi.waitFor(() => expect(held()).toBe(0));
@@ -149,7 +149,7 @@ describe('rows in flight', () => {
     expect(await begun).toBe('AbortError');
   });
 
-  it('D7-13: a long response that is made of one row counts, on HTTP and on a WebSocket that nobody reads', async () => {
+  it('D7-13: a long response of one row is charged, on HTTP and on a WebSocket that the client does not read', async () => {
     await rows(p).run((k) =>
       k.insertInto('accounts').values({
         ...{ id: randomUUID(), node_id: p.demo.node_id, name: 'y'.repeat(260_000), type: 'one', status: 1 },

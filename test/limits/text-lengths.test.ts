@@ -133,7 +133,7 @@ const TEXTS: [what: string, max: number, ways: [string, Send][]][] = [
   ],
 ];
 
-describe('a text that callers store', () => {
+describe('a text stored for a caller', () => {
   it.each(TEXTS.flatMap(([what, max, ways]) => ways.map(([way, send]) => ({ what, max, way, send }))))(
     'D7-13: $what by $way has at most $max characters, counted as code points',
     async ({ max, send }) => {
@@ -146,7 +146,7 @@ describe('a text that callers store', () => {
     },
   );
 
-  it('D7-13: is stored in part where it is not valid: an email of a failed row, the subject of a foreign token', async () => {
+  it('D7-13: is truncated where it is not valid: the email of a failed row, the subject of a foreign token', async () => {
     const subject = `${randomUUID()}${'s'.repeat(3_000)}`;
     const claims = { sub: subject, client_id: subject, scope: 'users:migrate wallet-rules:write' };
     const { current: secret } = p.service.context.secrets.jwt.legacy;

@@ -22,8 +22,8 @@ function watched(promises: Promise<unknown>[]) {
   return refused;
 }
 
-describe('what waits', () => {
-  it('D6-25 D3-40: of sign-ins from many addresses a few are checked and a few wait; the others are refused', async () => {
+describe('waiting sign-ins', () => {
+  it('D6-25 D3-40: of sign-ins from many addresses a few are checked and a few wait; the others are rejected', async () => {
     const never = new Promise<never>(() => undefined);
     const find = vi.fn(() => never);
     const sessions = new ConsoleSessions({
@@ -39,7 +39,7 @@ describe('what waits', () => {
   });
 });
 
-describe('what waits for the database', () => {
+describe('requests waiting for the database', () => {
   const p = usePortcullis();
   const memory = () => p.service.context.memory;
   /** Transactions that hold every connection until this is disposed. */
@@ -58,7 +58,7 @@ describe('what waits for the database', () => {
     memory().limits.waitMs = 10_000;
   });
 
-  it('D6-25: of one tenant, few user migrations wait, and one that has to make room leaves the queue', async () => {
+  it('D6-25: few user migrations of a tenant wait, and one rejected to free memory leaves the queue', async () => {
     const { userMigrations: migrations } = p.service.context;
     const accounts = new MemoryAccounts();
     const gate = Promise.withResolvers<void>();
@@ -81,7 +81,7 @@ describe('what waits for the database', () => {
     expect(ran).not.toContain('3');
   });
 
-  it('D6-25: requests for tokens get 503 when they have waited, and hold nothing afterwards', async () => {
+  it('D6-25: token requests get 503 when they have waited too long, and hold no memory afterwards', async () => {
     memory().limits.waitMs = 2_000;
     const { connections } = p.service.context.database;
     await using database = hanging();
