@@ -11,7 +11,7 @@ const WAIT = { timeout: 90_000, interval: 200 };
 /** The query of the dashboard that has no series before anything has gone wrong: what share of an endpoint's requests fails. */
 const SHOWS_FAULTS = /http_response_status_code=~"5\.\."/;
 
-it('every alert is fired by a fault, and what follows has a reason', () => {
+it('every alert is raised by a simulated fault, and every expected side alert exists', () => {
   const fired = new Set(FAULTS.flatMap(({ fires }) => fires));
   const names = alerts().map(({ alert }) => alert);
   expect([...fired].sort()).toEqual(names.toSorted());
@@ -65,7 +65,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
       return silent;
     }
 
-    it('every query of the dashboard has an answer, but for the one that shows faults alone', async () => {
+    it('every dashboard query returns data, except the query that shows only faults', async () => {
       await vi.waitFor(async () => {
         const silent = await silentQueries();
         expect(silent.filter((expression) => !SHOWS_FAULTS.test(expression))).toEqual([]);
@@ -76,7 +76,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
 
     const cases = FAULTS.map((fault) => [fault.name, fault] as const);
     it.each(cases)(
-      '%s: the alerts that its runbook is for fire, no other does, and all end with it',
+      '%s: the alerts of its runbook fire, no unrelated alert does, and all resolve afterwards',
       async (name, fault) => {
         await quiet();
         const beganAtMs = Date.now();
@@ -98,7 +98,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
       await firing(fault);
     }
 
-    it('every query of the dashboard has an answer after faults', async () => {
+    it('every dashboard query returns data after faults', async () => {
       const share = stand.remote.answer;
       stand.remote.answer = (_req, res) => void res.writeHead(500).end();
       await vi.waitFor(async () => expect(await silentQueries()).toEqual([]), WAIT);

@@ -12,7 +12,7 @@ const CHAINS = 4;
 const MOST_BYTES = 150 * 1024 * 1024;
 
 describeReal('postgres', 'audit verify', () => {
-  it('verifies a million records in bounded memory, and finds the one that is changed', async () => {
+  it('verifies a million records in bounded memory, and finds the altered one', async () => {
     await using database = await realDatabase();
     await using folder = await emptyFolder();
     for (let chain = 0; chain < CHAINS; chain += 1) {

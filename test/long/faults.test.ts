@@ -41,7 +41,7 @@ for (const { roles, faults } of LABS) {
     });
     afterAll(() => lab?.[Symbol.asyncDispose]());
 
-    it.each(faults)('D6-10 D6-16 D6-18: $name: nothing is lost, nothing comes twice', async (fault) => {
+    it.each(faults)('D6-10 D6-16 D6-18: $name: nothing is lost and nothing is delivered twice', async (fault) => {
       await expectNothingAmissAfter(lab, fault);
     });
   });

@@ -53,7 +53,7 @@ async function compiled(kind: 'typescript-fetch' | 'java'): Promise<[string, str
 }
 
 it.each(['typescript-fetch', 'java'] as const)(
-  'D8-02: the %s client that openapi-generator makes of the document compiles; it gets a token, a page, a rule and a user',
+  'D8-02: the %s client generated from the document compiles, and gets a token, a page, a rule and a user',
   async (kind) => {
     const { demo, url } = p;
     const email = `${randomUUID()}@example.com`;
@@ -95,7 +95,7 @@ export const checks: [
 ] = [true, true, true];
 `;
 
-it('D8-02: kubb makes types of the document that compile, with its closed lists and the code of errors, and zod schemas', async () => {
+it('D8-02: kubb generates types that compile, with closed lists and error codes, and zod schemas', async () => {
   const sources = join(folder, 'kubb');
   await mkdir(sources);
   await generateWithKubb(sources);

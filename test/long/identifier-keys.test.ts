@@ -11,7 +11,7 @@ const TEXTS = 1_000_000;
 describeReal('postgres', 'the keys of identifiers', () => {
   const database = beforeTests(realDatabase);
 
-  it('D3-35: are the same in the database for every code point, alone and between letters', {
+  it('D3-35: equal the keys of the database for every code point, alone and between letters', {
     timeout: 3_600_000,
   }, async () => {
     const points = [...codePoints()].map((point) => String.fromCodePoint(point));
@@ -21,7 +21,7 @@ describeReal('postgres', 'the keys of identifiers', () => {
     }
   });
 
-  it('D3-35: are the same in the database for a million random texts', { timeout: 3_600_000 }, async () => {
+  it('D3-35: equal the keys of the database for a million random texts', { timeout: 3_600_000 }, async () => {
     for (let done = 0; done < TEXTS; done += BATCH) {
       expect(await differing(database, fc.sample(texts, BATCH))).toEqual([]);
     }

@@ -100,7 +100,7 @@ async function others(until: Promise<unknown>): Promise<{ statuses: number[]; as
   };
 }
 
-it('10,000 idle connections are held in little memory, others are answered, and each goes on where it was', async () => {
+it('10,000 idle connections use little memory, other clients are served, and each connection still works', async () => {
   // The compiled code and the pools are there before the connections are.
   await others(delay(3_000));
   const before = residentBytes();
@@ -119,7 +119,7 @@ it('10,000 idle connections are held in little memory, others are answered, and 
   expect(bytesEach).toBeLessThan(MOST_BYTES_A_CONNECTION);
 });
 
-it('D2-13: 1,000 heads that come a byte now and then are ended by the time of a head, and others are answered', async () => {
+it('D2-13: 1,000 heads sent byte by byte are rejected at the head timeout, and other clients are served', async () => {
   await using clients = clientsOf(SLOW);
   await clients.tell('open');
   const startedAt = performance.now();
@@ -131,7 +131,7 @@ it('D2-13: 1,000 heads that come a byte now and then are ended by the time of a 
   process.stdout.write(`${JSON.stringify({ slow: SLOW, ended_after_seconds: seconds, ...meanwhile })}\n`);
 });
 
-it('D2-10 D1-13: answers that nobody reads wait at their upstream in bounded memory, and are cut at a stop', async () => {
+it('D2-10 D1-13: responses that clients do not read wait at the upstream in bounded memory, and are cut at a shutdown', async () => {
   const before = residentBytes();
   const { hostname, port, host } = new URL(instance.baseUrl);
   const stalled: Socket[] = Array.from({ length: STALLED }, () => {

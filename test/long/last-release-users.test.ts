@@ -51,7 +51,7 @@ function clashes(): void {
   };
   const RPC = '/v2/users/migrate/with-wallet';
 
-  it('D7-11: a row whose email is taken by its key alone is a failed row, and the rows beside it are created', async () => {
+  it('D7-11: a row whose email differs only in spelling from an existing one fails, and the other rows are created', async () => {
     const [first, other] = pair();
     const emails = [first, `${randomUUID()}@x.y`, other, `${randomUUID()}@x.y`];
     const { status, json } = await post(`${RPC}/bulk`, {
@@ -66,14 +66,14 @@ function clashes(): void {
     ]);
   });
 
-  it('D7-11: a single user is refused, once', async () => {
+  it('D7-11: a single user with such an email is rejected and not stored', async () => {
     const [first, other] = pair();
     expect((await post(RPC, { wallet_address: wallet(), email: first })).status).toBe(201);
     expect((await post(RPC, { wallet_address: wallet(), email: other })).status).toBe(500);
     expect(await query(`select 1 from users where email = '${other}'`)).toEqual([]);
   });
 
-  it('D7-11: a file ends, with one failed row', async () => {
+  it('D7-11: a file with such a row finishes, with one failed row that is not retried', async () => {
     const [first, other] = pair();
     const file = `wallet_address,email\n${wallet()},${first}\n${wallet()},${other}\n${wallet()},${randomUUID()}@x.y\n`;
     const form = new FormData();

@@ -42,7 +42,7 @@ describe.skipIf(refusal !== undefined)(`a network of its own${refusal === undefi
     });
 
     it.each(FAULTS)(
-      'D6-10 D6-16 D6-18: $name: nothing is lost, nothing comes twice',
+      'D6-10 D6-16 D6-18: $name: nothing is lost and nothing is delivered twice',
       async (fault) => {
         await expectNothingAmissAfter(lab, fault, PACE);
       },

@@ -20,7 +20,7 @@ async function released(version: string, name: string): Promise<Buffer | undefin
   return Buffer.from(await response.arrayBuffer());
 }
 
-it('the Node that npm installs is the one that nodejs.org released, by the published checksum', async ({ skip }) => {
+it('the Node binary that npm installs has the checksum published by nodejs.org', async ({ skip }) => {
   const platform = `${process.platform}-${process.arch}`;
   const [name = '', version = ''] =
     Object.entries<string>(optionalDependencies).find(([one]) => one.endsWith(platform)) ?? [];

@@ -23,7 +23,7 @@ function tool(name: string, ...args: string[]): Promise<string> {
   });
 }
 
-it('D8-02: openapi-typescript makes types of the document, whose requests for a token differ by their grant', async () => {
+it('D8-02: openapi-typescript generates types in which token requests differ by grant', async () => {
   const types = join(folder, 'api.ts');
   await tool('openapi-typescript', DOCUMENT, '--output', types);
   expect(await readFile(types, 'utf8')).toContain('TokenRequest:');
@@ -42,7 +42,7 @@ it('D8-02: openapi-typescript makes types of the document, whose requests for a 
   await tool('tsc', ...options, 'use.ts');
 });
 
-it('D8-02: Redocly finds no error in the document, and makes a page of it', async () => {
+it('D8-02: Redocly finds no error in the document, and builds a page from it', async () => {
   await tool('redocly', 'lint', '--extends', 'spec', DOCUMENT);
   await tool('redocly', 'build-docs', DOCUMENT, '--output', 'page.html');
   expect(await readFile(join(folder, 'page.html'), 'utf8')).toContain('Portcullis');

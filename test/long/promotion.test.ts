@@ -16,7 +16,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its stre
     { leave: 'frozen', isSynchronous: true },
     { leave: 'read-only', isSynchronous: false, lagMs: 0 },
   ])(
-    'D6-10 D6-16 D6-18: $leave, synchronous $isSynchronous: nothing that was acknowledged is lost',
+    'D6-10 D6-16 D6-18: the primary is $leave, synchronous $isSynchronous: nothing acknowledged is lost',
     async (promotion) => {
       await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
       await expectNothingAmissAfter(lab, promoted(promotion), PACE);
@@ -25,7 +25,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its stre
   );
 
   it(
-    'D6-10 D6-18: an address that names a replica for a while ends in nothing lost',
+    'D6-10 D6-18: when the database address leads to a replica for a while, nothing is lost',
     async () => {
       await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
       await expectNothingAmissAfter(lab, misled(4_000), PACE);

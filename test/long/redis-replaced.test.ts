@@ -29,7 +29,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'Redis is replaced by its replica',
   afterEach(() => lab?.[Symbol.asyncDispose]());
 
   it.each<RedisLeave>(['killed', 'frozen', 'a replica itself'])(
-    'D6-10 D6-16 D6-18: the former server is %s: nothing is lost, and logins go on by themselves',
+    'D6-10 D6-16 D6-18: the former server is %s: nothing is lost, and logins work again without a restart',
     async (leave) => {
       const replaced = () => vi.waitFor(async () => void (await login(lab)), { timeout: 10_000, interval: 100 });
       await expectNothingAmissAfter(lab, redisReplaced(leave, { replaced }), PACE);
@@ -38,7 +38,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'Redis is replaced by its replica',
   );
 
   it(
-    'D3-07: a login that was revoked, which the replica does not know, does not come back; others go on, and a quota keeps what was saved',
+    'D3-07: a session revoked just before the failover stays revoked; others remain valid, and a quota keeps saved counts',
     async () => {
       const [kept, ended] = [await login(lab), await login(lab)];
       const client = await clientWithQuota(lab);

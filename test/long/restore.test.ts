@@ -18,9 +18,9 @@ const EDGE_MS = 1_000;
 
 const reports: FaultReport[] = [];
 
-describeReal(['postgres', 'redis', 'kafka'], 'a database that has lost what came last', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'a database that has lost its latest writes', () => {
   it(
-    'D6-10 D6-16 D6-18: restored to ten seconds before, and recovered: no notification is lost, the rest is lost from the copy on alone, and nobody misses an event',
+    'D6-10 D6-16 D6-18: restored and recovered: no notification is lost, other writes only since the copy, no event missed',
     async () => {
       await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
       const { brokers, topicPrefix } = lab.direct;
@@ -51,7 +51,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a database that has lost what came
   );
 
   it(
-    'D6-10 D6-16 D6-18: a replica one second behind is promoted: users of that second are lost and no others, notifications come back by recover, and nobody misses an event',
+    'D6-10 D6-16 D6-18: promoted one second behind: only users of that second are lost, recover redelivers notifications',
     async () => {
       await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
       const heard = Promise.withResolvers<Heard>();
@@ -68,7 +68,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a database that has lost what came
     LIMIT_MS,
   );
 
-  it('tells', () => void process.stdout.write(`\n${tableOf(reports)}\n`));
+  it('prints the report of both faults', () => void process.stdout.write(`\n${tableOf(reports)}\n`));
 });
 
 /** Of what Kafka has nothing is lost; of what the database alone has had, nothing but what was acknowledged in that time. */

@@ -32,7 +32,7 @@ describeReal('python', 'schemathesis', () => {
   afterAll(() => stand?.[Symbol.asyncDispose]());
 
   it(
-    'D8-02 D2-13: the document and the service take the same: a thousand cases of each operation, and sequences of calls',
+    'D8-02 D2-13: the service accepts what the document says: a thousand cases per operation, and sequences of calls',
     async () => {
       const { demo, url, webhook } = stand.p;
       const python = serviceAddress('python');

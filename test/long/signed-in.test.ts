@@ -71,7 +71,7 @@ async function staysUnder(lab: Lab, fault: LastingFault): Promise<void> {
   expect(passed.during).toBeLessThanOrEqual((GATEWAYS + 1) * (SIGNED_IN_LIMIT + 1));
 }
 
-describeReal(['postgres', 'redis', 'kafka'], 'whoever is signed in', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user', () => {
   let lab: Lab;
   beforeAll(async () => {
     lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS });
@@ -79,13 +79,13 @@ describeReal(['postgres', 'redis', 'kafka'], 'whoever is signed in', () => {
   afterAll(() => lab?.[Symbol.asyncDispose]());
 
   it.each(FAULTS.map((fault) => [fault.name, fault] as const))(
-    'D3-28 D3-36: stays so, and nobody whose session has ended, while Redis %s',
+    'D3-28 D3-36: is never signed out, and no ended session is accepted, while Redis %s',
     (_name, fault) => staysUnder(lab, fault),
     LIMIT_MS,
   );
 
   it(
-    '5.1-05: is not signed out while PostgreSQL is away for 20 seconds',
+    '5.1-05: is not signed out while PostgreSQL is unavailable for 20 seconds',
     async () => {
       const { postgres } = lab.servers;
       const away: LastingFault = {
@@ -105,7 +105,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'whoever is signed in', () => {
   );
 });
 
-describeReal(['postgres', 'redis', 'kafka'], 'whoever is signed in, with a Redis Cluster', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user, with a Redis Cluster', () => {
   let lab: Lab;
   let cluster: RedisCluster;
   const onMasters = (...command: string[]) => Promise.all(cluster.masters.map((master) => master.command(...command)));
@@ -163,7 +163,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'whoever is signed in, with a Redis
   });
 
   it.each(faults.map((fault) => [fault.name, fault] as const))(
-    'D3-28 D3-36: stays so, and nobody whose session has ended, while its masters %s',
+    'D3-28 D3-36: is never signed out, and no ended session is accepted, while the Redis masters %s',
     (_name, fault) => staysUnder(lab, fault),
     LIMIT_MS,
   );

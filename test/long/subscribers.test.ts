@@ -77,7 +77,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'many who wait', () => {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1_024;
   }
 
-  it('D6-10: 10,000 idle subscribers are held in little memory, and one event reaches each of them once', async () => {
+  it('D6-10: 10,000 idle subscribers use little memory, and each of them receives one event once', async () => {
     const token = await p.clientToken();
     const [first = '', second = '', third = ''] = await registered(p, 3);
     await notify(p, first, 2);

@@ -60,7 +60,7 @@ function payloadOf({ isShared, fields, aliases, comment, idOrHash, isInVariables
   return { query, variables: { ...(isInVariables && { f: { idOrHash } }), [own]: undeclared } };
 }
 
-it('D6-25: what a subscription or an idle WebSocket is charged is never below what it holds of the heap, divided by 1.5', {
+it('D6-25: the charge for a subscription or an idle WebSocket is at least its heap size divided by 1.5', {
   timeout: TEST_DEADLINE_MS + SHAPES * 10_000,
 }, async () => {
   const dir = await mkdtemp(join(tmpdir(), 'portcullis-weight-'));

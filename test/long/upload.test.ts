@@ -15,7 +15,7 @@ const MOST_BYTES = 80 * MEBIBYTE;
 const SAMPLE_EVERY_BYTES = 10 * MEBIBYTE;
 
 describeReal(['postgres', 'redis', 'kafka'], 'a large upload', () => {
-  it('DG-09: 200 MB are stored in memory that does not grow with the file', async () => {
+  it('DG-09: a file of 200 MB is stored in memory that does not grow with the file', async () => {
     await using p = await startOnRealServers();
     await p.service.context.migrationJobs.stop();
     const headers = formHeaders(await p.clientToken());

@@ -47,7 +47,7 @@ const framings: [name: string, headers: Record<string, string>][] = [
 ];
 
 it.each(framings)(
-  'D2-10: a gibibyte with %s passes both ways, byte for byte, in bounded memory',
+  'D2-10: a gibibyte with %s is proxied in both directions, byte for byte, in bounded memory',
   async (_name, headers) => {
     const expected = await digestOf(gibibyte());
     let received: typeof expected | undefined;

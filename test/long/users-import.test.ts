@@ -21,7 +21,7 @@ const MUTATION = `mutation ($file: File!) { startUserMigration(file: $file) {
   __typename ... on Migration { id total } ... on Error { message } } }`;
 
 describeReal(['postgres', 'redis', 'kafka'], 'a million users out of a file', () => {
-  it('D7-09: given to one replica and run by another, killed in the middle, each row is applied once in bounded memory', async () => {
+  it('D7-09: the file is uploaded to one replica and run by another that is killed: each row is applied once', async () => {
     await using stack = new AsyncDisposableStack();
     const folder = stack.adopt(await mkdtemp(join(tmpdir(), 'portcullis-million-')), (path) =>
       rm(path, { recursive: true, force: true }),

@@ -15,8 +15,8 @@ const LONG_MS = 8_000;
 const SHORT_MS = 2_000;
 const GRACE_MS = 10_000;
 
-describeReal(['postgres', 'redis', 'kafka'], 'three workers and everything that may happen to them', () => {
-  it('D1-12 D6-17 D6-18: killed, frozen, ended, without PostgreSQL, again and again: nothing is lost, nothing is double', async () => {
+describeReal(['postgres', 'redis', 'kafka'], 'three workers under repeated faults', () => {
+  it('D1-12 D6-17 D6-18: killed, frozen, stopped and without PostgreSQL: nothing is lost or applied twice', async () => {
     await using gateway = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
     await widenTopics(gateway);
     const { DATABASE_URL: url = '', TOPIC_PREFIX: prefix } = gateway.env;
