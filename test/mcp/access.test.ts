@@ -20,25 +20,30 @@ beforeAll(async () => {
 });
 afterAll(() => stand[Symbol.asyncDispose]());
 
-describe('who comes in', () => {
+describe('authentication of MCP requests', () => {
   it.each([
     ['none', undefined],
-    ['an empty one', ''],
-    ['a scheme alone', 'Bearer'],
+    ['an empty value', ''],
+    ['only a scheme', 'Bearer'],
     ['another scheme', 'Basic c2VjcmV0'],
-    ['two in one', 'Bearer a, Bearer b'],
+    ['two credentials in one header', 'Bearer a, Bearer b'],
     ['an unknown secret', 'Bearer nobody'],
-    ['a long one', `Bearer ${'a'.repeat(10_000)}`],
-  ])('4.9-06 D2-11 D8-08: with %s as Authorization: 401, which names the metadata', async (_name, authorization) => {
-    const answer = await raw({ authorization });
-    expect([answer.status, answer.body]).toEqual([401, envelope('unauthorized')]);
-    const isShown = /^Bearer +\S/i.test(authorization ?? '');
-    const challenge = isShown ? 'Bearer error="invalid_token", error_description="the token is not valid",' : 'Bearer';
-    const metadata = 'https://gate.example/.well-known/oauth-protected-resource/v2/mcp';
-    expect(answer.headers['www-authenticate']).toBe(`${challenge} resource_metadata="${metadata}"`);
-  });
+    ['a secret of 10,000 characters', `Bearer ${'a'.repeat(10_000)}`],
+  ])(
+    '4.9-06 D2-11 D8-08: with %s as Authorization: 401, and WWW-Authenticate names the metadata',
+    async (_name, authorization) => {
+      const answer = await raw({ authorization });
+      expect([answer.status, answer.body]).toEqual([401, envelope('unauthorized')]);
+      const isShown = /^Bearer +\S/i.test(authorization ?? '');
+      const challenge = isShown
+        ? 'Bearer error="invalid_token", error_description="the token is not valid",'
+        : 'Bearer';
+      const metadata = 'https://gate.example/.well-known/oauth-protected-resource/v2/mcp';
+      expect(answer.headers['www-authenticate']).toBe(`${challenge} resource_metadata="${metadata}"`);
+    },
+  );
 
-  it('D8-08: an access token is taken as on REST: of a client or a supervisor, with its scopes, and no other token', async () => {
+  it('D8-08: an access token of a client or a supervisor is accepted with its scopes; other tokens are rejected', async () => {
     const client = await addClient(p, { scopes: ['accounts:read'] });
     const grant = { grant_type: 'client_credentials', ...client };
     const { access_token, refresh_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
@@ -57,7 +62,7 @@ describe('who comes in', () => {
     expect((await post(p, legacy, PING)).status).toBe(401);
   });
 
-  it('D8-08 D3-07: a token ends with its expiry, its revocation and its client', async () => {
+  it('D8-08 D3-07: a token is rejected once it expires or is revoked, or its client is disabled', async () => {
     const expired = signed(p, apiClaims(p, { exp: 1 }));
     expect((await post(p, expired, PING)).headers.get('www-authenticate')).toContain('the token has expired');
     const client = await addClient(p);
@@ -70,7 +75,7 @@ describe('who comes in', () => {
     expect(await statuses()).toEqual([401, 401]);
   });
 
-  it('D8-08 D2-07: the record of a call by token names the node, and never the token', async () => {
+  it('D8-08 D2-07: the audit record of a call with a token names the node, and never contains the token', async () => {
     const [id, token] = [randomUUID(), await p.clientToken()];
     await post(p, token, callOf('list_accounts', { limit: 1 }), { headers: { 'x-correlation-id': id } });
     const record = await recordOf(p, id);
@@ -82,7 +87,7 @@ describe('who comes in', () => {
     [{ allowed_ips: ['192.0.2.1'] }, [403, 403]],
     // The request of the token counts too.
     [{ requests_per_hour: 2 }, [200, 429]],
-  ])('D8-08 D3-13: the guards of a client (%j) judge its tokens as its secrets', async (settings, statuses) => {
+  ])('D8-08 D3-13: the guards of a client (%j) apply to its tokens as to its secrets', async (settings, statuses) => {
     const client = await addClient(p, settings);
     const grant = { 'x-forwarded-for': '192.0.2.1' };
     const issued = await p.call('POST', '/v2/oauth/token', {
@@ -93,7 +98,7 @@ describe('who comes in', () => {
     expect(tried).toEqual(statuses);
   });
 
-  it('D8-08: the metadata of the resource names the authorization server and the scopes of the tools', async () => {
+  it('D8-08: the resource metadata names the authorization server and the scopes of the tools', async () => {
     const { status, json } = await p.call('GET', '/.well-known/oauth-protected-resource/v2/mcp');
     expect([status, json]).toEqual([
       200,
@@ -107,7 +112,7 @@ describe('who comes in', () => {
     ]);
   });
 
-  it('4.9-06 D3-06 D3-07: each live secret of an active client, and no other', async () => {
+  it('4.9-06 D3-06 D3-07: every valid secret of an active client is accepted; expired ones and disabled clients are not', async () => {
     const client = await addClient(p);
     const { node_id: nodeId } = p.demo;
     const other = await addSecret(p, client.client_id, nodeId);
@@ -119,7 +124,7 @@ describe('who comes in', () => {
     expect(await statuses()).toEqual([401, 401, 401]);
   });
 
-  it('D3-18: more than twenty wrong secrets a minute from an address are 429; a right one is never refused for them', async () => {
+  it('D3-18: more than 20 wrong secrets a minute from an address are 429; a correct one is still accepted', async () => {
     const from = { 'x-forwarded-for': '203.0.113.7' };
     const tried = [];
     for (let count = 0; count < 22; count += 1) tried.push(await post(p, `wrong-${count}`, PING, { headers: from }));
@@ -136,18 +141,21 @@ describe('who comes in', () => {
     ['address', { allowed_ips: ['192.0.2.1'] }, 403, 'ip_not_allowed'],
     ['rate', { requests_per_hour: 1 }, 429, 'rate_limit_exceeded'],
     ['quota', { monthly_limit: 1 }, 429, 'monthly_limit_exceeded'],
-  ])('D3-13 D3-16: the guard of the %s refuses as with a token', async (_guard, settings, status, message) => {
-    const client = await addClient(p, settings);
-    const answers = [];
-    for (const _call of [1, 2]) answers.push(await post(p, client.client_secret, PING));
-    expect([answers[1]?.status, answers[1]?.text]).toEqual([status, envelope(message)]);
-    expect(answers[0]?.status).toBe(status === 429 ? 200 : status);
-    const limit = settings.monthly_limit === 1 ? 'x-monthlylimit-limit' : 'x-ratelimit-limit-hour';
-    expect(answers.map(({ headers }) => headers.get(limit))).toEqual(status === 429 ? ['1', '1'] : [null, null]);
-    expect(answers[1]?.headers.get('retry-after') === null).toBe(status !== 429);
-  });
+  ])(
+    'D3-13 D3-16: the %s guard rejects a call with a secret as it does with a token',
+    async (_guard, settings, status, message) => {
+      const client = await addClient(p, settings);
+      const answers = [];
+      for (const _call of [1, 2]) answers.push(await post(p, client.client_secret, PING));
+      expect([answers[1]?.status, answers[1]?.text]).toEqual([status, envelope(message)]);
+      expect(answers[0]?.status).toBe(status === 429 ? 200 : status);
+      const limit = settings.monthly_limit === 1 ? 'x-monthlylimit-limit' : 'x-ratelimit-limit-hour';
+      expect(answers.map(({ headers }) => headers.get(limit))).toEqual(status === 429 ? ['1', '1'] : [null, null]);
+      expect(answers[1]?.headers.get('retry-after') === null).toBe(status !== 429);
+    },
+  );
 
-  it('D3-13: the certificate goes before the address, the address before the rate, and a refusal uses up nothing', async () => {
+  it('D3-13: certificate, address and rate are checked in this order, and a rejected request is not counted', async () => {
     const settings = {
       require_certificate: true,
       cert_fingerprint: 'aa',

@@ -25,7 +25,7 @@ function table(): string {
 }
 
 describe('docs/mcp.md', () => {
-  it('D8-06: has the table of the tools as the server lists them (UPDATE_DOCS=1 writes it)', () => {
+  it('D8-06: has the table of tools that the server lists (UPDATE_DOCS=1 writes it)', () => {
     const page = readFileSync(PAGE, 'utf8');
     if (process.env.UPDATE_DOCS === '1')
       writeFileSync(
@@ -35,7 +35,7 @@ describe('docs/mcp.md', () => {
     expect(PART.exec(readFileSync(PAGE, 'utf8'))?.[2]).toBe(table());
   });
 
-  it('D8-06: names no tool that is not there', () => {
+  it('D8-06: names no tool that does not exist', () => {
     const named =
       readFileSync(PAGE, 'utf8').match(/`((?:list|get|preview|create|replace|assign|migrate)_[a-z_]+)`/g) ?? [];
     expect(named.map((name) => name.slice(1, -1)).filter((name) => !TOOLS.has(name))).toEqual([]);

@@ -18,13 +18,13 @@ beforeAll(async () => {
 beforeEach(() => void faults.splice(0));
 afterAll(() => stand[Symbol.asyncDispose]());
 
-describe('how it is spoken to', () => {
+describe('MCP messages over HTTP', () => {
   it.each([
     ['GET', '/v2/mcp'],
     ['DELETE', '/v2/mcp'],
     ['GET', '/v2/mcp/'],
     ['GET', '/v2/mcp/a/b'],
-  ])('4.9-06: %s %s with a good secret: 405 with Allow: POST; without one: 401', async (method, target) => {
+  ])('4.9-06: %s %s with a valid secret is 405 with Allow: POST; without one it is 401', async (method, target) => {
     const answer = await raw({ accept: 'text/event-stream' }, { method, target });
     expect([answer.status, answer.body, answer.headers.allow]).toEqual([405, envelope('method_not_allowed'), 'POST']);
     expect((await raw({ authorization: 'Bearer x' }, { method, target })).status).toBe(401);
@@ -35,7 +35,7 @@ describe('how it is spoken to', () => {
     expect([answer.status, answer.body]).toEqual([404, envelope('not_found')]);
   });
 
-  it('4.9-06: no answer has a session id, and every path below is the same server', async () => {
+  it('4.9-06: no response has a session id, and every path below /v2/mcp is the same server', async () => {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
     const message = { jsonrpc: '2.0', id: 'a', method: 'initialize', params };
     const [at, below] = await Promise.all(
@@ -47,39 +47,42 @@ describe('how it is spoken to', () => {
     expect(at?.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
-  it.each([1_000, 5_000, 10_090])('D6-25: a message with %i levels is answered as its members ask', async (levels) => {
-    const objects = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
-    const lists = `${'['.repeat(levels)}null${']'.repeat(levels)}`;
-    const send = async (member: string, value: string) => {
-      const headers = { 'content-type': 'application/json', authorization: `Bearer ${secret}` };
-      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_access","${member}":${value}}}`;
-      const answer = await fetch(`${p.url}/v2/mcp`, { method: 'POST', headers, body });
-      return { status: answer.status, ...JSON.parse(await answer.text()) };
-    };
-    const access = { structuredContent: { node_id: p.demo.node_id } };
-    for (const value of [objects, lists]) {
-      expect(await send('arguments', `{"x":${value}}`)).toMatchObject({ status: 200, result: { isError: true } });
-      expect(await send('_meta', `{"x":${value}}`)).toMatchObject({ status: 200, result: access });
-      expect(await send('more', value)).toMatchObject({ status: 200, result: access });
-    }
-    expect(faults).toEqual([]);
-  });
+  it.each([1_000, 5_000, 10_090])(
+    'D6-25: a message nested %i levels deep gets the response of its member: an error, or the result',
+    async (levels) => {
+      const objects = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+      const lists = `${'['.repeat(levels)}null${']'.repeat(levels)}`;
+      const send = async (member: string, value: string) => {
+        const headers = { 'content-type': 'application/json', authorization: `Bearer ${secret}` };
+        const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_access","${member}":${value}}}`;
+        const answer = await fetch(`${p.url}/v2/mcp`, { method: 'POST', headers, body });
+        return { status: answer.status, ...JSON.parse(await answer.text()) };
+      };
+      const access = { structuredContent: { node_id: p.demo.node_id } };
+      for (const value of [objects, lists]) {
+        expect(await send('arguments', `{"x":${value}}`)).toMatchObject({ status: 200, result: { isError: true } });
+        expect(await send('_meta', `{"x":${value}}`)).toMatchObject({ status: 200, result: access });
+        expect(await send('more', value)).toMatchObject({ status: 200, result: access });
+      }
+      expect(faults).toEqual([]);
+    },
+  );
 
-  it('4.9-06: an agent whose Accept has JSON alone, or says nothing, is answered too', async () => {
+  it('4.9-06: requests that accept only JSON, anything, or state nothing are answered', async () => {
     for (const accept of ['application/json', '*/*', undefined]) expect((await raw({ accept })).status).toBe(200);
   });
 
   it.each<[string, string | Buffer, Record<string, string>, string]>([
-    ['no JSON', '{"jsonrpc":"2.0",', {}, ''],
+    ['malformed JSON', '{"jsonrpc":"2.0",', {}, ''],
     ['nothing', '', {}, ''],
-    ['bytes that are no UTF-8', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', 'latin1'), {}, ''],
+    ['bytes that are not UTF-8', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', 'latin1'), {}, ''],
     ['a batch', JSON.stringify([PING, PING]), {}, ''],
     ['an empty batch', '[]', {}, ''],
     ['a text', '"ping"', {}, ''],
     ['null', 'null', {}, ''],
-    ['another JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"ping"}', {}, 'jsonrpc'],
+    ['another version of JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"ping"}', {}, 'jsonrpc'],
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', {}, ''],
-    ['an id that is no double', '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', {}, ''],
+    ['an id that a double cannot represent', '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', {}, ''],
     ['a method that is a number', '{"jsonrpc":"2.0","id":1,"method":1}', {}, 'method'],
     ['params that are a list', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}', {}, ''],
     [
@@ -94,9 +97,9 @@ describe('how it is spoken to', () => {
       {},
       '',
     ],
-    ['another type', JSON.stringify(PING), { 'content-type': 'text/plain' }, 'Content-Type'],
-    ['an encoding', JSON.stringify(PING), { 'content-encoding': 'gzip' }, 'Content-Encoding'],
-  ])('4.9-06 D2-13: a body of %s: 400', async (_name, body, headers, path) => {
+    ['another content type', JSON.stringify(PING), { 'content-type': 'text/plain' }, 'Content-Type'],
+    ['a content encoding', JSON.stringify(PING), { 'content-encoding': 'gzip' }, 'Content-Encoding'],
+  ])('4.9-06 D2-13: a body with %s: 400', async (_name, body, headers, path) => {
     const given = { 'content-type': 'application/json', authorization: `Bearer ${secret}`, ...headers };
     const answer = await p.call('POST', '/v2/mcp', { body, headers: given });
     expect([answer.status, answer.json]).toEqual([
@@ -106,12 +109,12 @@ describe('how it is spoken to', () => {
     expect(faults).toEqual([]);
   });
 
-  it('4.9-06: is told what a message has to be', async () => {
+  it('4.9-06: the error for an invalid message says what a message must be', async () => {
     const { json } = await post(p, secret, { ...PING, params: [1] });
     expect(json.errors[0].message).toBe('must be a JSON-RPC 2.0 message, whose params are an object if it has any');
   });
 
-  it('4.9-06 D2-13: is told which member it lacks, or spells in another way', async () => {
+  it('4.9-06 D2-13: the error names each member that is missing or misspelled', async () => {
     const { status, json } = await post(p, secret, { id: 1, Method: 'ping' });
     expect([status, json.errors]).toEqual([
       400,
@@ -176,7 +179,7 @@ describe('how it is spoken to', () => {
     },
   );
 
-  it('D8-06: a request with an id of null is a 400, since its sender would wait for a response', async () => {
+  it('D8-06: a request with a null id is a 400, since its sender expects a response', async () => {
     const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: null, method: 'tools/list' });
     expect([status, json.errors]).toEqual([
       400,
@@ -184,7 +187,7 @@ describe('how it is spoken to', () => {
     ]);
   });
 
-  it.each(['jsonrpc', 'method'])('D2-18 D8-06: a %s of null is missing', async (member) => {
+  it.each(['jsonrpc', 'method'])('D2-18 D8-06: a null %s counts as missing', async (member) => {
     const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: 1, method: 'ping', [member]: null });
     expect([status, json.errors]).toEqual([400, [{ path: member, message: expect.stringContaining('is required') }]]);
   });
@@ -211,7 +214,7 @@ describe('how it is spoken to', () => {
     ['tools/call', { name: 'list_accounts', task: { ttl: 'a minute' } }, -32_602],
     ['initialize', {}, -32_602],
     ['initialize', { protocolVersion: 1, capabilities: {}, clientInfo: {} }, -32_602],
-  ])('4.9-06 D8-06: %s(%j) is an error of the protocol', async (method, params, code) => {
+  ])('4.9-06 D8-06: %s(%j) is a protocol error', async (method, params, code) => {
     const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: 7, method, params });
     expect([status, json]).toEqual([200, { jsonrpc: '2.0', id: 7, error: { code, message: expect.any(String) } }]);
     expect(faults).toEqual([]);
@@ -227,7 +230,7 @@ describe('how it is spoken to', () => {
     return post(p, secret, { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }, { headers });
   };
 
-  it('D8-07: a message of 2026-07-28 needs no initialize before it', async () => {
+  it('D8-07: a message of revision 2026-07-28 needs no initialize before it', async () => {
     const discovered = await alone('server/discover');
     expect([discovered.status, discovered.json.result]).toEqual([
       200,
@@ -244,33 +247,33 @@ describe('how it is spoken to', () => {
     ['an unknown tool', () => alone('tools/call', { name: 'list_secrets', arguments: {} }), 200, -32_602],
     ['params of another type', () => alone('tools/call', { name: 'get_access', arguments: [] }), 200, -32_602],
     [
-      'a header of it alone',
+      'only the header of the revision',
       () => post(p, secret, PING, { headers: { 'mcp-protocol-version': '2026-07-28' } }),
       ...([400, -32_602] as const),
     ],
-  ])('D8-07: with %s a message of 2026-07-28 is an error of the protocol', async (_what, ask, status, code) => {
+  ])('D8-07: with %s a message of revision 2026-07-28 is a protocol error', async (_what, ask, status, code) => {
     const answer = await ask();
     expect([answer.status, answer.json.error.code]).toEqual([status, code]);
     expect(faults).toEqual([]);
   });
 
-  it('D8-07: a subscription ends at once, because nothing changes that it could tell of', async () => {
+  it('D8-07: a subscription completes immediately, since the server has no notifications to send', async () => {
     const { status, text } = await alone('subscriptions/listen', { notifications: { toolsListChanged: true } });
     expect([status, text]).toEqual([200, expect.stringContaining('"resultType":"complete"')]);
   });
 
   it.each([
     ['a notification', { jsonrpc: '2.0', method: 'notifications/initialized' }],
-    ['one that nobody knows', { jsonrpc: '2.0', method: 'notifications/nobody' }],
+    ['an unknown notification', { jsonrpc: '2.0', method: 'notifications/nobody' }],
     ['a cancellation', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }],
-    ['an answer that nobody asked for', { jsonrpc: '2.0', id: 1, result: {} }],
-  ])('4.9-06: %s is taken with 202 and no body', async (_name, message) => {
+    ['a response to no request', { jsonrpc: '2.0', id: 1, result: {} }],
+  ])('4.9-06: %s is accepted with 202 and no body', async (_name, message) => {
     const { status, text } = await post(p, secret, message);
     expect([status, text]).toEqual([202, '']);
   });
 
   it.each([{}, { ttl: 60_000 }])(
-    '4.9-06: without tasks a call that would be one (%j) is answered as any other',
+    '4.9-06: a call with task parameters (%j) runs as an ordinary call, since tasks are not supported',
     async (task) => {
       const args = { wallet_address: `0x${randomUUID()}`, external_id: randomUUID() };
       const params = { name: 'migrate_users', arguments: { users: [args] }, task };
@@ -283,7 +286,7 @@ describe('how it is spoken to', () => {
     },
   );
 
-  describe('D8-06: what would change the prototype of an object', () => {
+  describe('D8-06: argument names that could change the prototype of an object', () => {
     const asked = async (name: string, args: string) => {
       const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${args}}}`;
       const headers = { 'content-type': 'application/json', authorization: `Bearer ${secret}` };
@@ -297,7 +300,7 @@ describe('how it is spoken to', () => {
       expect(faults).toEqual([]);
     });
 
-    it.each(NAMES)('is an unknown argument as any other: %s', async (name) => {
+    it.each(NAMES)('are rejected as any unknown argument: %s', async (name) => {
       for (const value of ['{"limit":1}', '1']) {
         const refused = await asked('list_accounts', `{"${name}":${value}}`);
         expect(JSON.parse(refused).result._meta.error).toEqual({
@@ -308,7 +311,7 @@ describe('how it is spoken to', () => {
       }
     });
 
-    it.each(NAMES)('gives no member to what stands inside an argument: %s', async (name) => {
+    it.each(NAMES)('add no member inside another argument: %s', async (name) => {
       const call = (member: string) =>
         asked('create_wallet_rule', `{"wallet_id":"${randomUUID()}","rule":{"${member}":{"name":"x","type":"limit"}}}`);
       const refused = await call(name);
@@ -317,7 +320,7 @@ describe('how it is spoken to', () => {
     });
   });
 
-  it('D8-06: a name, a text and a list as long as the body allows cost no fault', async () => {
+  it('D8-06: a tool name, a text and an argument list as long as the body allows cause no server error', async () => {
     const long = 'x'.repeat(900_000);
     const many = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`a${at}`, at]));
     const calls = [

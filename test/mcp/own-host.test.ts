@@ -15,7 +15,7 @@ describe('the Host of a request', () => {
     '127.8.9.1:4000',
     '[::1]',
     '[::1]:4000',
-  ])('4.9-06: %s is our own', (host) => {
+  ])('4.9-06: %s is accepted as the own host', (host) => {
     expect(isOwnHost(host, PUBLIC)).toBe(true);
   });
 
@@ -38,17 +38,17 @@ describe('the Host of a request', () => {
     '[::2]:4000',
     'localhost:99999',
     'localhost\\@evil.example',
-  ])('4.9-06: %j is not', (host) => {
+  ])('4.9-06: %j is not accepted as the own host', (host) => {
     expect(isOwnHost(host, PUBLIC)).toBe(false);
   });
 
-  it('4.9-06: that of a public URL on a port has the port', () => {
+  it('4.9-06: the host of a public URL with a port includes the port', () => {
     expect(isOwnHost('gate.example:8443', 'https://gate.example:8443')).toBe(true);
     expect(isOwnHost('gate.example', 'https://gate.example:8443')).toBe(false);
   });
 });
 
-it('4.9-06: an Origin is one of those allowed, or none, or any where all are', () => {
+it('4.9-06: an Origin is accepted if it is absent or allowed, and any is with *', () => {
   const isTaken = (origin: string | undefined) => isOriginTaken(['https://console.example'], origin);
   expect([undefined, 'https://console.example', 'https://evil.example', 'null', ''].map(isTaken)).toEqual([
     ...[true, true],

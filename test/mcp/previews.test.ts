@@ -22,7 +22,7 @@ const balances = (count: number) =>
 const transfers = (count: number) =>
   Array.from({ length: count }, () => ({ network_currency_id: randomUUID(), amount: '1', at: '2026-11-21T10:30:00Z' }));
 
-it('D6-26: the preview of a wallet by a tool costs what it costs by GraphQL, and is refused alike', async () => {
+it('D6-26: a wallet preview costs the same through a tool and through GraphQL, and is rejected at the same cost', async () => {
   const { wallet_id } = p.demo;
   const query = 'query ($id: ID!, $f: PreviewFacts!) { previewWallet(walletId: $id, facts: $f) { rules { name } } }';
   const token = await p.loginToken();
@@ -52,7 +52,7 @@ it('D6-26: the preview of a wallet by a tool costs what it costs by GraphQL, and
   }
 });
 
-it('D6-26: the preview of a rule has no price: it is one of 500', async () => {
+it('D6-26: a preview of one rule has no cost limit', async () => {
   const { error } = await agent.call('preview_wallet_rule', { rule_id: randomUUID(), balances: balances(1_000) });
   expect(error?.code).toBe('not_found');
 });

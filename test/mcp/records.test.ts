@@ -17,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => stand[Symbol.asyncDispose]());
 
-describe('what is kept of it', () => {
-  it('D2-06 D2-07 D2-08 1-05 D8-06: the record has the message and its result, the node, and no secret', async () => {
+describe('the audit record of an MCP call', () => {
+  it('D2-06 D2-07 D2-08 1-05 D8-06: contains the message, its result and the node, and no secret', async () => {
     const id = randomUUID();
     const message = callOf('list_users', { search: '{"password":"hunter2","name":"kept"}', limit: 1 });
     const answer = await post(p, secret, message, { headers: { 'x-correlation-id': id } });
@@ -38,7 +38,7 @@ describe('what is kept of it', () => {
     expect(JSON.stringify(record)).not.toContain(secret);
   });
 
-  it('D2-08 D8-06: a secret in JSON inside the text of a result shows in no record', async () => {
+  it('D2-08 D8-06: contains no secret from JSON inside the text of a result', async () => {
     const [id, name] = [randomUUID(), `{"client_secret":"${randomUUID()}"}`];
     const user = { wallet_address: `0x${randomUUID()}`, external_id: randomUUID(), name };
     await post(p, secret, callOf('migrate_users', { users: [user] }));
@@ -50,13 +50,13 @@ describe('what is kept of it', () => {
     expect(record.response_body).toContain(user.external_id);
   });
 
-  it('D2-07: a refused secret has a record of no node', async () => {
+  it('D2-07: has no node when the secret was rejected', async () => {
     const id = randomUUID();
     await post(p, 'nobody', PING, { headers: { 'x-correlation-id': id, 'x-forwarded-for': '203.0.113.9' } });
     expect(await recordOf(p, id)).toMatchObject({ status_code: 401, node_id: null, request_body: null });
   });
 
-  it('D2-12 D8-06: a fault is logged once, and tells an agent the correlation id alone', async () => {
+  it('D2-12 D8-06: a server error is logged once, and the client gets only the correlation id', async () => {
     const { gasFees } = p.service.context;
     const broken = vi.spyOn(gasFees, 'list').mockRejectedValue(new Error('select * from secrets'));
     const id = randomUUID();
@@ -71,11 +71,11 @@ describe('what is kept of it', () => {
   });
 
   it.each<[string, () => Promise<unknown>, string]>([
-    ['that is answered', () => post(p, secret, callOf('get_access')), 'ok'],
-    ['that is refused', () => post(p, secret, callOf('get_wallet_rule')), 'error'],
-    ['of no tool', () => post(p, secret, callOf('list_secrets')), 'error'],
+    ['that succeeds', () => post(p, secret, callOf('get_access')), 'ok'],
+    ['that is rejected', () => post(p, secret, callOf('get_wallet_rule')), 'error'],
+    ['of an unknown tool', () => post(p, secret, callOf('list_secrets')), 'error'],
     [
-      'that meets a fault',
+      'that hits a server error',
       async () => {
         const broken = vi.spyOn(p.service.context.gasFees, 'list').mockRejectedValue(new Error('broken'));
         await post(p, secret, callOf('list_gas_fees'));
@@ -84,7 +84,7 @@ describe('what is kept of it', () => {
       },
       'failed',
     ],
-  ])('a call %s is counted by whose fault it is: to HTTP all are 200', async (_what, ask, outcome) => {
+  ])('a call %s is counted by outcome, although its HTTP status is 200', async (_what, ask, outcome) => {
     const counts = async () => {
       const { samples } = await scrape(p.service);
       const calls = samples.filter(({ name }) => name === 'portcullis_tool_calls_total');
@@ -96,7 +96,7 @@ describe('what is kept of it', () => {
     expect(await counts()).toEqual(new Map([...before]).set(outcome, (before.get(outcome) ?? 0) + 1));
   });
 
-  it('4.9-06 D8-06: of many messages at once each is answered as its own, for its own client', async () => {
+  it('4.9-06 D8-06: each of many concurrent messages gets its own response, for its own client', async () => {
     const secrets = await Promise.all([1, 2, 3].map(() => secretWith(p, ['accounts:read'])));
     const asked = Array.from({ length: 60 }, (_, at) => ({ at, message: { ...callOf('get_access'), id: at } }));
     const answers = await Promise.all(asked.map(({ at, message }) => post(p, secrets[at % 3], message)));
@@ -106,7 +106,7 @@ describe('what is kept of it', () => {
     for (const [at, client] of clients.entries()) expect(client).toBe(clients[at % 3]);
   });
 
-  it('4.9-06: the official client learns by 401 that its secret is wrong', async () => {
+  it('4.9-06: the official client reports an authentication error when its secret is wrong', async () => {
     const headers = { 'X-Forwarded-For': '203.0.113.10' };
     await expect(connect(p, 'nobody', headers)).rejects.toMatchObject({ code: 'CLIENT_HTTP_AUTHENTICATION' });
   });

@@ -70,7 +70,7 @@ function tellsNothingOf(of: Things, text: string): void {
   for (const mark of marksOf(of)) expect(text).not.toContain(mark);
 }
 
-it('D4-01: the table has every argument of a tool that is an id', () => {
+it('D4-01: the table of this test covers every tool argument that is an id', () => {
   const ids = [...TOOLS.values()].flatMap(({ name, listed }) =>
     Object.keys(listed.inputSchema.properties ?? {}).flatMap((member) =>
       member.endsWith('_id') && member !== 'external_id' ? `${name}.${member}` : [],
@@ -80,9 +80,9 @@ it('D4-01: the table has every argument of a tool that is an id', () => {
   expect(ids.filter((id) => !covered.has(id))).toEqual([]);
 });
 
-describe('what is of another node', () => {
+describe('objects of another node', () => {
   it.each(PLACES.map((place) => [place.tool, place.argument, place] as const))(
-    'D4-01 D8-06: %s(%s) is told as if it were nowhere, byte for byte',
+    'D4-01 D8-06: %s(%s) of another node gives the response of an unknown id, byte for byte',
     async (tool, argument, { thing, more = () => ({}) }) => {
       const id = thing(theirs);
       const nowhere = missing(id);
@@ -94,7 +94,7 @@ describe('what is of another node', () => {
   );
 
   it.each([...TOOLS.keys()].filter((name) => /^list_/.test(name) && !/wallet_/.test(name)))(
-    'D4-01 D8-06: %s tells nothing of it',
+    'D4-01 D8-06: %s lists nothing of another node',
     async (tool) => {
       const { text, json } = await call(
         mine,
@@ -106,7 +106,7 @@ describe('what is of another node', () => {
     },
   );
 
-  it('D4-01 DG-12: a cursor of it is told as one that nobody has signed', async () => {
+  it('D4-01 DG-12: a cursor of another node gets the error of a forged cursor', async () => {
     const list = async (node: Things, args: object) => call(node, 'list_users', { limit: 1, ...args });
     const cursor: string = (await list(theirs, {})).json.result.structuredContent.next_cursor;
     const ask = async (given: string) => told(await list(mine, { cursor: given }), given);
@@ -115,18 +115,18 @@ describe('what is of another node', () => {
     expect(foreign).toBe(await ask(missing(cursor)));
   });
 
-  it('D4-01 D7-03: a user of it is no duplicate', async () => {
+  it('D4-01 D7-03: a user of another node does not count as a duplicate', async () => {
     const [{ email, external_id, wallet_address } = { email: '', external_id: '', wallet_address: '' }] = theirs.users;
     const users = [{ email, external_id, wallet_address, kyc_sent: true }];
     const { json } = await call(mine, 'migrate_users', { users });
     expect(json.result.structuredContent).toMatchObject({ success: 1 });
   });
 
-  it('D4-01: it is as it was, after all of that', async () => {
+  it('D4-01: the other node is unchanged after these calls', async () => {
     expect(await stand.contentOf(theirs.nodeId)).toEqual(before);
   });
 
-  it('D4-01 D8-06: its own agent sees it', async () => {
+  it('D4-01 D8-06: an agent of the other node reads them', async () => {
     for (const { tool, argument, thing } of PLACES.filter((place) => /^(get|list)_/.test(place.tool))) {
       const { text, json } = await call(theirs, tool, { [argument]: thing(theirs) });
       expect([tool, json.result.isError]).toEqual([tool, undefined]);

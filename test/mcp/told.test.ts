@@ -23,14 +23,14 @@ afterAll(async () => {
   await p[Symbol.asyncDispose]();
 });
 
-describe('what a model is told', () => {
-  it('D8-06: initialize tells the name, how to go about, and that there are tools', () => {
+describe('what the server tells a model', () => {
+  it('D8-06: initialize returns the name, the instructions, and that there are tools', () => {
     expect(agent.client.getServerVersion()).toMatchObject({ name: 'portcullis' });
     expect(agent.client.getServerCapabilities()).toEqual({ tools: {} });
     expect(agent.client.getInstructions()).toContain('next_cursor');
   });
 
-  it('D8-06: every tool says what it is for, which scope it needs, what it reads and gives, and what it does', async () => {
+  it('D8-06: every tool states its purpose, scope, input and output schemas, and whether it only reads', async () => {
     const tools = await agent.tools();
     expect(tools.map(({ name }) => name)).toEqual(ALL.map(({ name }) => name));
     for (const { name, description = '', inputSchema, outputSchema, annotations } of tools) {
@@ -50,14 +50,14 @@ describe('what a model is told', () => {
     ]);
   });
 
-  it('D8-06: the list costs a model little: at most 16 tools and 40 KB', async () => {
+  it('D8-06: the tool list is small: at most 16 tools and 40 KB', async () => {
     const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
     const { json, text } = await post(p, p.demo.client.client_secret, list);
     expect(json.result.tools.length).toBeLessThanOrEqual(16);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(40 * 1024);
   });
 
-  it('D8-06: every argument of a tool is described', () => {
+  it('D8-06: every argument of a tool has a description or an enum', () => {
     const bare = ALL.flatMap(({ name, listed: { inputSchema } }) =>
       Object.entries(inputSchema.properties ?? {}).flatMap(([member, schema]) =>
         /description|enum/.test(Object.keys(Object(schema)).join()) ? [] : `${name}.${member}`,
@@ -67,7 +67,7 @@ describe('what a model is told', () => {
   });
 
   it.each([...PERMISSIONS, undefined])(
-    'D8-06: a client with the scope %s sees and calls the tools of it alone',
+    'D8-06: a client with the scope %s sees and may call only the tools of that scope',
     async (scope) => {
       const secret = await secretWith(p, scope === undefined ? [] : [scope]);
       const allowed = ALL.filter((tool) => tool.scope === undefined || tool.scope === scope).map(({ name }) => name);
@@ -83,7 +83,7 @@ describe('what a model is told', () => {
   );
 });
 
-describe('what is refused', () => {
+describe('rejected tool calls', () => {
   it.each<[name: string, args: object, issues: string[]]>([
     ['get_wallet_rule', {}, ['rule_id']],
     ['list_accounts', { account_id: 'Acme' }, ['account_id']],
@@ -106,18 +106,18 @@ describe('what is refused', () => {
     ['replace_wallet_rule', { rule_id: randomUUID() }, ['rule']],
     ['replace_wallet_rule', { rule_id: randomUUID(), rule: limit(), status: 'active' }, ['rule']],
     ['replace_wallet_rule', { rule_id: randomUUID(), status: 'active', if_version: 1 }, ['rule']],
-  ])('D2-13 D8-06: %s(%j) names each argument at fault', async (name, args, issues) => {
+  ])('D2-13 D8-06: %s(%j) names each invalid argument', async (name, args, issues) => {
     const { error, text } = await agent.call(name, { ...args });
     expect(error?.code).toBe('invalid_arguments');
     expect(error?.issues?.map(({ path }) => path)).toEqual(expect.arrayContaining(issues));
     for (const { path, message } of error?.issues ?? []) expect(text).toContain(`- ${path}: ${message}`);
   });
 
-  it('D2-18 D8-06: an argument that is null counts as absent', async () => {
+  it('D2-18 D8-06: a null argument counts as absent', async () => {
     expect((await agent.call('list_accounts', { limit: null, cursor: null })).given.data).toHaveLength(20);
   });
 
-  it('D8-06: accepts a rule as get_wallet_rule returns it, to be replaced', async () => {
+  it('D8-06: replace_wallet_rule accepts a rule as get_wallet_rule returns it', async () => {
     const { given: created } = await agent.call('create_wallet_rule', { wallet_id: p.demo.wallet_id, rule: limit() });
     const { given } = await agent.call('get_wallet_rule', { rule_id: created.id });
     const replaced = await agent.call('replace_wallet_rule', {
@@ -127,7 +127,7 @@ describe('what is refused', () => {
     expect(replaced.given).toMatchObject({ name: 'Next', version: 2 });
   });
 
-  it('D8-06: names the currencies that a rule can have, with the networks', async () => {
+  it('D8-06: list_networks names the currencies that a rule can use', async () => {
     const { network_id, network_currency_id: id, wallet_id } = p.demo;
     for (const args of [{}, { wallet_id }]) {
       const { data } = (await agent.call('list_networks', args)).given;
@@ -136,14 +136,14 @@ describe('what is refused', () => {
     }
   });
 
-  it('DG-12 D8-06: a cursor is good for its own list alone', async () => {
+  it('DG-12 D8-06: a cursor is valid only for its own list', async () => {
     const { next_cursor: cursor } = (await agent.call('list_accounts', { limit: 1 })).given;
     expect((await agent.call('list_wallets', { cursor })).error?.issues).toEqual([
       expect.objectContaining({ path: 'cursor' }),
     ]);
   });
 
-  it('D7-06 D7-07 D7-14 D8-06: under a key the same call does nothing again, and another one is refused', async () => {
+  it('D7-06 D7-07 D7-14 D8-06: a repeated key returns the first result; with other arguments it is a conflict', async () => {
     const idempotency_key = randomUUID();
     const users = [newUser()];
     const first = await agent.call('migrate_users', { users, idempotency_key });
@@ -165,14 +165,14 @@ describe('what is refused', () => {
   });
 
   it.each<[name: string, error: Error, code: string]>([
-    ['what is not found', notFound(), 'not_found'],
+    ['not_found', notFound(), 'not_found'],
     ['forbidden', new Refusal('forbidden', { permission: 'x', message: 'not for you' }), 'forbidden'],
-    ['a precondition', new Refusal('precondition_failed', { message: 'has moved on' }), 'precondition_failed'],
-    ['invalid', invalidInput('rule.name', 'no'), 'invalid_arguments'],
-    ['another status of the interface', invalidRequest([{ path: 'rule', message: 'no' }]), 'internal_error'],
-    ['a fault', new Error('broken'), 'internal_error'],
+    ['a failed precondition', new Refusal('precondition_failed', { message: 'has moved on' }), 'precondition_failed'],
+    ['an invalid argument', invalidInput('rule.name', 'no'), 'invalid_arguments'],
+    ['an error without a tool code', invalidRequest([{ path: 'rule', message: 'no' }]), 'internal_error'],
+    ['a server error', new Error('broken'), 'internal_error'],
   ])(
-    'D7-14 D8-06: a service that refuses with %s is told alike without a key and under one, which stays free',
+    'D7-14 D8-06: %s is reported the same with and without a key, and the key is not used up',
     async (_name, error, code) => {
       const create = vi.spyOn(WalletRules.prototype, 'create').mockRejectedValue(error);
       try {
@@ -189,7 +189,7 @@ describe('what is refused', () => {
     },
   );
 
-  it('D8-06: a tool that is not there is an error of the protocol', async () => {
+  it('D8-06: an unknown tool is a protocol error', async () => {
     await expect(agent.client.callTool({ name: 'list_secrets', arguments: {} })).rejects.toMatchObject({
       code: -32_602,
       message: expect.stringContaining('list_secrets'),
@@ -202,7 +202,7 @@ function withoutNewIds({ text, ...answer }: ToolAnswer): ToolAnswer {
   return { ...answer, text: text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, 'ID') };
 }
 
-it('D8-06: tools are for daily work: nothing administers, registers or erases', () => {
+it('D8-06: there are no tools to administer, register or delete', () => {
   const used = new Set(ALL.map(({ scope }) => scope));
   const unused: Permission[] = PERMISSIONS.filter((permission) => !used.has(permission));
   expect(unused).toEqual(['users:erase', 'transactions:write', 'tokens:read', 'clients:manage', 'audit:read']);

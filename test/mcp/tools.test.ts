@@ -53,20 +53,20 @@ async function notify(members: object): Promise<void> {
 }
 
 describe('each tool', () => {
-  it('D8-06: stands in schema/tools.json as an agent with every scope is told of it (npm run schema writes it)', async () => {
+  it('D8-06: schema/tools.json is the list that an agent with every scope gets (npm run schema writes it)', async () => {
     const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
     const { json } = await post(p, p.demo.client.client_secret, list);
     const committed = await readFile(join(import.meta.dirname, '../../schema/tools.json'), 'utf8');
     expect(`${JSON.stringify(json.result, null, 2)}\n`).toBe(committed);
   });
 
-  it('D8-06: get_access tells the node, the client and its scopes, and no secret', async () => {
+  it('D8-06: get_access returns the node, the client and its scopes, and no secret', async () => {
     const { given, text } = await agent.call('get_access');
     expect(given).toMatchObject({ node_id: p.demo.node_id, client_id: p.demo.client.client_id, scopes: PERMISSIONS });
     expect(text).not.toContain(p.demo.client.client_secret);
   });
 
-  it('4.8-01 D8-06: list_accounts walks all pages of what REST has, in its order', async () => {
+  it('4.8-01 D8-06: list_accounts returns all accounts of REST over its pages, in the same order', async () => {
     const { json } = await p.call('GET', '/v1/accounts?limit=100', { token: await p.clientToken() });
     const walked: unknown[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -90,7 +90,7 @@ describe('each tool', () => {
     expect(JSON.parse(text)).toEqual(given);
   });
 
-  it('D8-06: wallets and networks; an account is named to those who may read it', async () => {
+  it('D8-06: wallets and networks are listed and assigned; the account id is shown only with accounts:read', async () => {
     const { account_id, wallet_id, network_id, second_network_id, other_chain_network_id } = p.demo;
     const { given } = await agent.call('list_wallets', { account_id });
     expect(given.data).toContainEqual(expect.objectContaining({ id: wallet_id, account_id }));
@@ -115,7 +115,7 @@ describe('each tool', () => {
     });
   });
 
-  it('D5-02 D5-03 D5-05 D8-06: rules are written and read without losing a digit, and versions hold', async () => {
+  it('D5-02 D5-03 D5-05 D8-06: rules are written and read without losing a digit, and an outdated version is rejected', async () => {
     const rule = autoTransfer({}, { amount: MANY_DIGITS, rule_logic: leaf({ value: MANY_DIGITS, op: 'less_than' }) });
     const created = await createdRule(rule);
     expect(created.auto_transfer_rule).toMatchObject({
@@ -141,7 +141,7 @@ describe('each tool', () => {
     expect((await agent.call('list_wallet_rules', { wallet_id, limit: 100 })).given.data).toContainEqual(read);
   });
 
-  it('D5-02 D8-06: a page of long entries ends early, and the next one goes on', async () => {
+  it('D5-02 D8-06: a page of long entries ends early, and the next page continues after it', async () => {
     const leaves = Array.from({ length: 64 }, () => leaf({ field: 'balance.'.repeat(128) }));
     const created: string[] = [];
     for (let count = 0; count < 20; count += 1) {
@@ -159,7 +159,7 @@ describe('each tool', () => {
     expect(new Set(walked).size).toBe(walked.length);
   });
 
-  it('DG-10 D8-06: preview_wallet_rule tells whether a rule fires, and why, for a stored one too', async () => {
+  it('DG-10 D8-06: preview_wallet_rule explains whether a rule fires, for a given and a stored rule', async () => {
     const currency = randomUUID();
     const rule_logic = leaf({ op: 'lt', value: '100.5', network_currency_id: currency });
     const rule = autoTransfer({ network_currency_id: currency }, { rule_logic });
@@ -176,7 +176,7 @@ describe('each tool', () => {
     expect(both.error?.issues).toEqual([expect.objectContaining({ path: 'rule' })]);
   });
 
-  it('DG-16 D8-06: preview_wallet_rule tells which active rules of a wallet fire, and what keeps the others', async () => {
+  it('DG-16 D8-06: preview_wallet_rule lists which active rules of a wallet fire, and the unmet condition of others', async () => {
     const currency = randomUUID();
     const rule_logic = leaf({ op: 'lt', value: '100.5', network_currency_id: currency });
     const { id: first } = await createdRule(
@@ -193,7 +193,7 @@ describe('each tool', () => {
     expect(both.error?.issues).toEqual([expect.objectContaining({ path: 'rule' })]);
   });
 
-  it('D6-01: a type that the collection does not know is stored, flagged, and counted', async () => {
+  it('D6-01: a type that is unknown in its collection is stored, flagged and counted', async () => {
     const transaction_id = await registered();
     const { given: before } = await agent.call('get_transaction', { transaction_id });
     expect(before).toMatchObject({ type: 1, type_flagged: false });
@@ -206,7 +206,7 @@ describe('each tool', () => {
     expect(told.value('portcullis_transactions_flagged_total', { collection: 'user_transactions' })).toBe(1);
   });
 
-  it('D8-06: transactions, how far they are, and what happened to them', async () => {
+  it('D8-06: transactions are read with their status, their events and by filter', async () => {
     const transaction_id = await registered();
     expect((await agent.call('get_transaction', { transaction_id })).given.status).toBeNull();
     for (const status of [1, 3]) await notify({ id: transaction_id, type: 1, status, gas_used: 21_000 });
@@ -224,7 +224,7 @@ describe('each tool', () => {
     expect(data.map(({ id }: { id: string }) => id)).toContain(transaction_id);
   });
 
-  it('4.7-03 D7-09 D8-06: users become a migration with rows, which say what each is a duplicate of', async () => {
+  it('4.7-03 D7-09 D8-06: migrate_users creates a migration whose rows name the reason of each duplicate', async () => {
     const [one, two] = [newUser({ name: 'Grace', surname: `Surname ${randomUUID()}` }), newUser()];
     const many = await agent.call('migrate_users', { users: [one, two, one] });
     expect(many.given).toMatchObject({ status: 'done', total: 3, success: 2, skipped: 1 });
@@ -239,7 +239,7 @@ describe('each tool', () => {
     expect((await agent.call('list_users', { user_id })).given.data).toEqual(found.given.data);
   });
 
-  it('D8-03 D8-06: gas fees in wei, as texts', async () => {
+  it('D8-03 D8-06: list_gas_fees returns fees in wei, as strings', async () => {
     const { data } = (await agent.call('list_gas_fees')).given;
     expect(data).toEqual([
       expect.objectContaining({ network_id: network, gas_price: '2000000002', chain_id: 1, error: null }),
