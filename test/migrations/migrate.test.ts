@@ -21,7 +21,7 @@ async function migratesOnce(database: Database): Promise<void> {
 
 /** In a quick run test/start/new-cluster.test.ts knows that the committed cluster is of every migration. */
 describe.runIf(inject('isThorough'))('migrating the embedded database', () => {
-  it('brings an empty one to the newest schema, and then does nothing', async () => {
+  it('migrates an empty database to the newest schema, and then finds nothing to do', async () => {
     const database = await embeddedDatabase();
     onTestFinished(() => database[Symbol.asyncDispose]());
     const door = database.db.unscoped('test');
@@ -32,13 +32,13 @@ describe.runIf(inject('isThorough'))('migrating the embedded database', () => {
 });
 
 describeReal('postgres', 'migrating PostgreSQL', () => {
-  it('brings an empty one to the newest schema, and then does nothing', async () => {
+  it('migrates an empty database to the newest schema, and then finds nothing to do', async () => {
     const fresh = await freshDatabase();
     onTestFinished(() => fresh.drop());
     await migratesOnce(await open(fresh));
   });
 
-  it('of several processes at once one works, and the others find it done', async () => {
+  it('of several concurrent processes one migrates, and the others find nothing to do', async () => {
     const fresh = await freshDatabase();
     onTestFinished(() => fresh.drop());
     const databases = [await open(fresh), await open(fresh), await open(fresh)];

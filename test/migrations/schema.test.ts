@@ -83,11 +83,11 @@ beforeAll(async () => {
 });
 
 describe('the entities', () => {
-  it('declare what the migrations make: tables, columns, defaults, relations, indexes, uniques and checks', async () => {
+  it('declare what the migrations create: tables, columns, defaults, relations, indexes, uniques and checks', async () => {
     expect(await orm.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
   });
 
-  it('declare indexes on expressions as PostgreSQL has them, which MikroORM compares by name', async () => {
+  it('declare indexes on expressions exactly as PostgreSQL has them, since MikroORM compares only names', async () => {
     const indexes = await database.db
       .unscoped('test')
       .raw<{ text: string }>((sql) => sql`select indexdef as text from pg_indexes where schemaname = 'public'`);
@@ -99,7 +99,7 @@ describe('the entities', () => {
     expect(made).toEqual(expect.arrayContaining(declared));
   });
 
-  it('declare all but what is listed with a reason', async () => {
+  it('declare everything in the schema, except what is listed with a reason', async () => {
     const found = await database.db.unscoped('test').raw<{ kind: string; name: string }>(
       (sql) => sql`
         with tables as (
@@ -125,7 +125,7 @@ describe('the entities', () => {
     );
   });
 
-  it('change, and migration:create writes the change alone, which a start then runs', {
+  it('after a change to an entity, migration:create writes a migration with only that change', {
     timeout: 120_000,
   }, async () => {
     const copy = await mkdtemp(join(tmpdir(), 'portcullis-entities-'));
@@ -161,7 +161,7 @@ export class Migration${written.slice(21, 29)}AccountLabels extends Migration {
 });
 
 describe('the schema', () => {
-  it('D4-01: every table of a tenant has node_id, which is never null', () => {
+  it('D4-01: every tenant table has a node_id that is not nullable', () => {
     const metas = [...orm.getMetadata().getAll().values()];
     const nodeOf = ({ props }: (typeof metas)[number]) => props.find((prop) => prop.fieldNames.join() === 'node_id');
     const strict = metas.filter((meta) => nodeOf(meta)?.nullable !== true && nodeOf(meta));
@@ -169,7 +169,7 @@ describe('the schema', () => {
     expect(others.toSorted()).toEqual([...OPTIONAL_NODE, ...WITHOUT_NODE].toSorted());
   });
 
-  it('D4-01: a reference from one table of a tenant to another stays within the node', async () => {
+  it('D4-01: a foreign key between two tenant tables includes the node', async () => {
     const references = await database.db.unscoped('test').raw<{ name: string; columns: string[]; targets: string[] }>(
       (text) => text`
         select c.conname as name,

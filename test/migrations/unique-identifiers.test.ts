@@ -53,8 +53,8 @@ function indexes({ db }: Database): Promise<{ name: string; valid: boolean }[]> 
 
 const BUILT = INDEXES.map((name) => ({ name, valid: true }));
 
-describeReal('postgres', 'rows of 0.1.0 whose identifiers count as one', () => {
-  it('D7-11 D3-35: are listed before the upgrade, stay, and keep new ones out; a new name resolves it', async () => {
+describeReal('postgres', 'users and supervisors of 0.1.0 whose identifiers have the same key', () => {
+  it('D7-11 D3-35: are listed before the upgrade, remain, and block new duplicates; a rename resolves them', async () => {
     const { database, nodeId, url } = await before();
     const other = await addUser(database, nodeId, 'other@x.y');
     const users = [];
@@ -108,7 +108,7 @@ describeReal('postgres', 'rows of 0.1.0 whose identifiers count as one', () => {
     expect(await find('BOB')).toBe(supervisors[2]);
   });
 
-  it('D7-11: a build that was interrupted is repaired by the next migrate', async () => {
+  it('D7-11: an interrupted index build is repaired by the next migrate', async () => {
     const { database, nodeId } = await before();
     await addUser(database, nodeId, 'ς@x.y');
     const { em } = await database.openOrm();
@@ -124,7 +124,7 @@ describeReal('postgres', 'rows of 0.1.0 whose identifiers count as one', () => {
     expect(await indexes(database)).toEqual(BUILT);
   });
 
-  it('D7-11: the build waits for writers of 0.1.0, and no second migrate waits inside a statement', async () => {
+  it('D7-11: the index build waits for open transactions of 0.1.0, and a concurrent migrate does not deadlock with it', async () => {
     const { database, nodeId, url } = await before();
     const second = await openDatabase({ url });
     onTestFinished(() => second[Symbol.asyncDispose]());
@@ -154,7 +154,7 @@ describeReal('postgres', 'rows of 0.1.0 whose identifiers count as one', () => {
     await expect(addUser(database, nodeId, 'Σ\u00ad@x.y')).rejects.toMatchObject({ constraint: 'users_email_key' });
   });
 
-  it('D3-17: a lockout that lasts at the upgrade goes on under the key', async () => {
+  it('D3-17: a lockout that is active during the upgrade applies to the key of the username afterwards', async () => {
     const { database, nodeId } = await before();
     const door = database.db.unscoped('test');
     await door.raw(

@@ -78,7 +78,7 @@ async function untilSomethingWaits(client: PostgresClient): Promise<void> {
 
 /** PGlite is PostgreSQL: in a quick run that alone migrates rows. */
 describe.runIf(inject('isThorough'))('migrating the embedded database', () => {
-  it('D5-09: keeps the present content of each rule as its first version, by nobody known, of its own time', async () => {
+  it('D5-09: stores the current content of each rule as its first version, with its own time and an unknown author', async () => {
     const database = await embeddedDatabase();
     onTestFinished(() => database[Symbol.asyncDispose]());
     await keepsWhatIsThere(database);
@@ -94,11 +94,11 @@ describeReal('postgres', 'migrating PostgreSQL', () => {
     return { database, url: fresh.url };
   };
 
-  it('D5-09: keeps the present content of each rule as its first version, by nobody known, of its own time', async () => {
+  it('D5-09: stores the current content of each rule as its first version, with its own time and an unknown author', async () => {
     await keepsWhatIsThere((await opened()).database);
   });
 
-  it('D5-09: waits for a write of 0.1.0, and keeps what that has made; later ones leave versions', async () => {
+  it('D5-09: waits for an open write of 0.1.0 and stores its result; later writes of 0.1.0 create versions', async () => {
     const { database, url } = await opened();
     const id = await addRule(database, await asBefore(database), 1);
     await withPostgres(url, async (old) => {
