@@ -34,7 +34,7 @@ function networksOf(walletId: string) {
 }
 
 describe('POST /v1/wallets/{wallet_id}/networks/{network_id}', () => {
-  it('4.4-01 4.4-03 D5-07: is 204 without a body, and again', async () => {
+  it('4.4-01 4.4-03 D5-07: is 204 without a body, and the same when repeated', async () => {
     const { demo } = p;
     for (const id of [demo.second_network_id, demo.second_network_id.toUpperCase(), demo.network_id]) {
       const { status, text, headers } = await assign(demo.wallet_id.toUpperCase(), id);
@@ -47,7 +47,7 @@ describe('POST /v1/wallets/{wallet_id}/networks/{network_id}', () => {
     expect(new Set(networks.map(({ node_id }) => node_id))).toEqual(new Set([demo.node_id]));
   });
 
-  it('D5-07: a network of another chain is a 400 that says so', async () => {
+  it('D5-07: a network of another chain is a 400 that names the error', async () => {
     const { status, json } = await assign(p.demo.wallet_id, p.demo.other_chain_network_id);
     expect(status).toBe(400);
     expect(json).toEqual({
@@ -61,7 +61,7 @@ describe('POST /v1/wallets/{wallet_id}/networks/{network_id}', () => {
     );
   });
 
-  it('4.4-02 D4-01: an unknown wallet or network and a wallet of another node are 404 alike', async () => {
+  it('4.4-02 D4-01: an unknown wallet or network and a wallet of another node are the same 404', async () => {
     const { demo } = p;
     for (const [walletId, networkId] of [
       [randomUUID(), demo.network_id],
@@ -79,15 +79,15 @@ describe('POST /v1/wallets/{wallet_id}/networks/{network_id}', () => {
 
   it.each([
     ['JSON', '{"network_id":"x"}', 'application/json'],
-    ['what is no JSON', '{', 'application/json'],
-    ['another type', '<x/>', 'text/xml'],
+    ['malformed JSON', '{', 'application/json'],
+    ['another content type', '<x/>', 'text/xml'],
     ['900,000 bytes', 'x'.repeat(900_000), 'text/plain'],
   ])('4.4-01 D5-07: a body is ignored: %s', async (_name, body, type) => {
     const headers = { 'content-type': type, 'content-encoding': 'unknown' };
     expect((await assign(p.demo.wallet_id, p.demo.network_id, { body, headers })).status).toBe(204);
   });
 
-  it('D5-07: nobody waits for a body that never comes', async () => {
+  it('D5-07: the response does not wait for an announced body', async () => {
     const socket = openSocket(p.url);
     socket.write(
       `POST /v1/wallets/${p.demo.wallet_id}/networks/${p.demo.network_id} HTTP/1.1\r\nHost: x\r\n` +
@@ -104,7 +104,7 @@ describe('POST /v1/wallets/{wallet_id}/networks/{network_id}', () => {
     expect((await assign(wallet_id, network_id, { token: weak })).text).toBe(envelope('forbidden'));
   });
 
-  it('4.4-04: a database that fails is a masked 500', async () => {
+  it('4.4-04: a database error is a masked 500', async () => {
     await renameTable(p, 'wallet_networks', 'wallet_networks_away');
     try {
       const { status, text } = await assign(p.demo.wallet_id, p.demo.network_id);
