@@ -38,7 +38,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     return seen;
   }
 
-  it('D3-07: this process knows at once, another one at its next reading, and each once', async () => {
+  it('D3-07: a revocation is applied at once in this process, and once by another process when it next polls', async () => {
     const [here, there] = [replica(), replica()];
     const [seenHere, seenThere] = [following(here), following(there)];
     await there.poll();
@@ -52,7 +52,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     expect(seenThere).toEqual([id]);
   });
 
-  it('what is rolled back is told to nobody', async () => {
+  it('a change that is rolled back reaches no follower', async () => {
     const [here, there] = [replica(), replica()];
     const [seenHere, seenThere] = [following(here), following(there)];
     const id = randomUUID();
@@ -65,7 +65,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     expect([...seenHere, ...seenThere]).not.toContain(id);
   });
 
-  it('a reader misses none of many that commit at once, whichever began first', async () => {
+  it('a reader receives all changes of many concurrent commits, whatever order they began in', async () => {
     const other = await openDatabase({ url: database.url });
     try {
       const writers = [replica(), replica({ db: other.db })];
@@ -93,7 +93,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     }
   });
 
-  it('a follower that fails is told again until it succeeds', async () => {
+  it('a follower that fails gets the change again until it succeeds', async () => {
     const errors: unknown[] = [];
     const there = replica({ onError: (error) => errors.push(error) });
     let isDown = true;
@@ -116,7 +116,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     expect(late.filter((one) => one === id)).toHaveLength(1);
   });
 
-  it('D3-36: a follower is told again what it may have missed when the server has changed', async () => {
+  it('D3-36: after the database server changed, a follower gets recent changes again', async () => {
     let generation = 0;
     const there = replica({ generation: () => generation });
     const seen = following(there);
@@ -129,7 +129,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     expect(seen.filter((one) => one === id)).toHaveLength(2);
   });
 
-  describe('what requests wait for', () => {
+  describe('waiting for recent changes', () => {
     async function aging() {
       const changes = replica();
       following(changes);
@@ -141,14 +141,14 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     }
     afterEach(() => vi.restoreAllMocks());
 
-    it('D3-36: a request waits for nothing within a second of the last read', async () => {
+    it('D3-36: a request does not wait within a second of the last read', async () => {
       const changes = replica();
       following(changes);
       await changes.poll();
       expect(changes.waitUntilFresh()).toBeUndefined();
     });
 
-    it('D3-36: after a second, requests wait for one read that they share', async () => {
+    it('D3-36: after a second, concurrent requests share one read', async () => {
       const { changes, statements } = await aging();
       expect(changes.ageMs).toBeGreaterThan(1_000);
       await Promise.all([changes.waitUntilFresh(), changes.waitUntilFresh(), changes.waitUntilFresh()]);
@@ -156,7 +156,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
       expect(changes.waitUntilFresh()).toBeUndefined();
     });
 
-    it('D3-36: a request gets 503 when the database does not answer in time, and its error when it fails', async () => {
+    it('D3-36: a request gets 503 when the database does not respond in time, and its error when it fails', async () => {
       const { changes, statements } = await aging();
       statements.mockImplementationOnce(() => {
         throw new Error('unavailable');
@@ -173,8 +173,8 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     });
   });
 
-  describe('the first reading', () => {
-    it('goes back as far as was asked for, and no further', async () => {
+  describe('the first read', () => {
+    it('goes back as far as the follower asked, and no further', async () => {
       const now = Date.now();
       const [old, recent] = [randomUUID(), randomUUID()];
       await replica({ nowMs: () => now - 2 * MINUTE_MS }).commit(async (ended) => ended(client(old)));

@@ -31,12 +31,12 @@ function principal(settings: Partial<Principal>): Principal {
 }
 
 /** What test/graphql/administration-rules.test.ts proves of each change is not repeated here. */
-describe('who may administer', () => {
+describe('permission to administer', () => {
   it.each([
-    ['in capitals', { clientId: OWN.toUpperCase() }],
-    ['as the subject alone', { clientId: undefined, subject: OWN }],
+    ['with the client id in capitals', { clientId: OWN.toUpperCase() }],
+    ['with only a subject', { clientId: undefined, subject: OWN }],
     ['of the legacy class', { tokenClass: 'legacy' as const }],
-  ])("D3-26: a client's own token is known %s", (_name, settings) => {
+  ])('D3-26: a client cannot disable itself with a token %s', (_name, settings) => {
     const by = administratorOf(principal({ tokenUse: 'api', ...settings }));
     expect(administrationRefusal(by, 'disable', { clientId: OWN, scopes: [] })).toMatchObject({ code: 'forbidden' });
   });
@@ -63,16 +63,31 @@ describe('the last active admin of a node', () => {
   });
 
   it.each([
-    ['is not disabled', { ...admin, status: 'disabled' }, [admin], stays],
-    ['is not demoted', { ...admin, role: 'operator' }, [admin], stays],
-    ['is not disabled beside a disabled one', { ...admin, status: 'disabled' }, [admin, gone], stays],
-    ['is not demoted beside a viewer', { ...admin, role: 'viewer' }, [admin, viewer], stays],
-    ['may have another password', admin, [admin], undefined],
-    ['is none where there is another', { ...admin, status: 'disabled' }, [admin, second], undefined],
-    ['is none where it is demoted beside another', { ...admin, role: 'viewer' }, [admin, second], undefined],
-    ['is not a disabled one, who is demoted', { ...gone, role: 'viewer' }, [admin, gone], undefined],
-    ['is not a viewer, who is disabled', { ...viewer, status: 'disabled' }, [admin, viewer], undefined],
-    ['is not a viewer of a node without admins', { ...viewer, status: 'disabled' }, [viewer], undefined],
+    ['cannot be disabled', { ...admin, status: 'disabled' }, [admin], stays],
+    ['cannot be demoted', { ...admin, role: 'operator' }, [admin], stays],
+    ['cannot be disabled when the other admin is disabled', { ...admin, status: 'disabled' }, [admin, gone], stays],
+    ['cannot be demoted when there is only a viewer', { ...admin, role: 'viewer' }, [admin, viewer], stays],
+    ['can change the password', admin, [admin], undefined],
+    [
+      'does not exist while there is a second admin, so one can be disabled',
+      { ...admin, status: 'disabled' },
+      [admin, second],
+      undefined,
+    ],
+    [
+      'does not exist while there is a second admin, so one can be demoted',
+      { ...admin, role: 'viewer' },
+      [admin, second],
+      undefined,
+    ],
+    ['is not a disabled admin, who can be demoted', { ...gone, role: 'viewer' }, [admin, gone], undefined],
+    ['is not a viewer, who can be disabled', { ...viewer, status: 'disabled' }, [admin, viewer], undefined],
+    [
+      'is not a viewer of a node without admins, who can be disabled',
+      { ...viewer, status: 'disabled' },
+      [viewer],
+      undefined,
+    ],
   ] as [string, Standing, Standing[], unknown][])('D3-26: %s', (_name, after, all, expected) => {
     expect(lastAdminRefusal(after, all)).toEqual(expected);
   });

@@ -28,11 +28,14 @@ const addresses: [maker: string[], target: string[], isWithin: boolean][] = [
   [['64:ff9b::/96'], ['64:ff9b::198.51.100.7'], true],
 ];
 
-describe('what a client hands on', () => {
-  it.each(addresses)('D3-30: of %j the addresses %j: %s', (maker, target, isWithin) => {
-    const wanting = freerThanMaker(bounds({ allowed_ips: maker }), bounds({ allowed_ips: target }));
-    expect(wanting).toEqual(isWithin ? [] : ADDRESSES);
-  });
+describe('limits that a client may give to clients it creates', () => {
+  it.each(addresses)(
+    'D3-30: a client limited to %j can create one with the addresses %j: %s',
+    (maker, target, isWithin) => {
+      const wanting = freerThanMaker(bounds({ allowed_ips: maker }), bounds({ allowed_ips: target }));
+      expect(wanting).toEqual(isWithin ? [] : ADDRESSES);
+    },
+  );
 
   const address = fc.oneof(
     fc.ipV4(),
@@ -44,7 +47,7 @@ describe('what a client hands on', () => {
     .tuple(address, fc.option(fc.nat(128)))
     .map(([at, prefix]) => (prefix === null ? at : `${at}/${at.includes(':') ? prefix : prefix % 33}`));
 
-  it('D3-30: whoever a client within its maker lets in, its maker lets in', () => {
+  it('D3-30: an address accepted for the created client is always accepted for its creator', () => {
     const maker = fc.array(network, { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(maker, fc.array(network, { maxLength: 2 }), fc.array(address), (outer, inner, callers) => {
@@ -60,7 +63,7 @@ describe('what a client hands on', () => {
     );
   });
 
-  it('D3-30: every part of a network is within it', () => {
+  it('D3-30: any part of a network is within the network', () => {
     // Mapped addresses are no part of a network of IPv6.
     const unmapped = network.filter((entry) => !entry.startsWith('::ffff:'));
     fc.assert(
@@ -83,16 +86,19 @@ describe('what a client hands on', () => {
     [required, { require_certificate: true }, CERTIFICATE],
     [required, { require_certificate: true, cert_fingerprint: 'ab:ce' }, CERTIFICATE],
     [required, { require_certificate: true, cert_fingerprint: 'abcd' }, []],
-  ])('D3-30: of the certificate: %j to %j', (maker, target, wanting) => {
-    expect(freerThanMaker(bounds(maker), bounds(target))).toEqual(wanting);
-  });
+  ])(
+    'D3-30: a client with the certificate settings %j creating one with %j gets these errors',
+    (maker, target, wanting) => {
+      expect(freerThanMaker(bounds(maker), bounds(target))).toEqual(wanting);
+    },
+  );
 
   it.each([
     ['requests_per_second', 'a limit on requests per second'],
     ['requests_per_minute', 'a limit on requests per minute'],
     ['requests_per_hour', 'a limit on requests per hour'],
     ['monthly_limit', 'a monthly limit'],
-  ] as const)('D3-30: of %s no more than it has', (name, text) => {
+  ] as const)('D3-30: %s of the created client may not exceed that of its creator', (name, text) => {
     const wanting = (maker: number | null, target: number | null) =>
       freerThanMaker(bounds({ [name]: maker }), bounds({ [name]: target }));
     const more = [`set ${text} that does not exceed your client's`];

@@ -25,17 +25,20 @@ describe('the certificate guard', () => {
     if (status === 403) expect(answer.text).toBe(envelope('mtls_required'));
   }
 
-  it('5.3-02 D3-14 7.2-05: takes the stored fingerprint in any spelling, and no other', async () => {
+  it('5.3-02 D3-14 7.2-05: accepts the stored fingerprint in any spelling, and no other', async () => {
     for (const forwarded of SPELLINGS) await expectStatus(STORED, forwarded, 200);
     await expectStatus('abcdef0123456789', STORED, 200);
     for (const forwarded of OTHERS) await expectStatus(STORED, forwarded, 403);
   });
 
-  it.each([null, '', ':'])('5.3-02 D3-14 7.2-05: lets nobody pass where %j is stored', async (stored) => {
-    for (const forwarded of [STORED, undefined, '', ':']) await expectStatus(stored, forwarded, 403);
-  });
+  it.each([null, '', ':'])(
+    '5.3-02 D3-14 7.2-05: rejects every certificate when the stored fingerprint is %j',
+    async (stored) => {
+      for (const forwarded of [STORED, undefined, '', ':']) await expectStatus(stored, forwarded, 403);
+    },
+  );
 
-  it('5.3-02: a client that needs none passes with any or none', async () => {
+  it('5.3-02: a client that needs no certificate is accepted with any or none', async () => {
     const client = await addClient(p, { require_certificate: false, cert_fingerprint: STORED });
     expect((await token(client, {})).status).toBe(200);
     expect((await token(client, { 'ssl-client-fingerprint': 'other' })).status).toBe(200);
@@ -51,7 +54,7 @@ describe('the address guard', () => {
     [['not an address'], '198.51.100.7', false],
     // An entry that is no address: who has come is unknown.
     [['0.0.0.0/0', '::/0'], 'unknown', false],
-  ])('5.3-03 7.2-04: %j lets %s pass: %s', async (allowed, address, passes) => {
+  ])('5.3-03 7.2-04: the allowlist %j accepts %s: %s', async (allowed, address, passes) => {
     const client = await addClient(p, { allowed_ips: allowed });
     const answer = await token(client, { 'x-forwarded-for': address });
     expect(answer.status).toBe(passes ? 200 : 403);
@@ -60,7 +63,7 @@ describe('the address guard', () => {
 });
 
 describe('the guards of a client', () => {
-  it('5.3-02 5.3-03: hold on every grant', async () => {
+  it('5.3-02 5.3-03: apply to every grant', async () => {
     const client = await addClient(p, { allowed_ips: ['198.51.100.7'] });
     const grants = [
       {},
@@ -70,7 +73,7 @@ describe('the guards of a client', () => {
     for (const grant of grants) expect((await token(client, {}, grant)).text).toBe(envelope('ip_not_allowed'));
   });
 
-  it('5.3-02 5.3-03 1-09: hold on every request with its API token, after the permission', async () => {
+  it('5.3-02 5.3-03 1-09: apply to every request with its API token, after the permission check', async () => {
     const client = await addClient(p, {
       require_certificate: true,
       cert_fingerprint: 'ab',
@@ -86,7 +89,7 @@ describe('the guards of a client', () => {
     expect(powerless.text).toBe(envelope('forbidden'));
   });
 
-  it('5.3-03: do not hold for a login through it, once it is issued', async () => {
+  it('5.3-03: do not apply to a login token that was issued through the client', async () => {
     const client = await addClient(p, { allowed_ips: ['198.51.100.7'] });
     const grant = { grant_type: 'password', ...p.demo.supervisor };
     const { access_token } = (await token(client, { 'x-forwarded-for': '198.51.100.7' }, grant)).json;
@@ -134,12 +137,15 @@ const junk = [
 ];
 
 describe('the allowlist of a client', () => {
-  it.each(Object.entries(cases))('D3-13 5.3-03: %j lets pass %j', (entry, [passing, others]) => {
-    for (const address of words(passing)) expect([address, isAllowed([entry], address)]).toEqual([address, true]);
-    for (const address of words(others)) expect([address, isAllowed([entry], address)]).toEqual([address, false]);
-  });
+  it.each(Object.entries(cases))(
+    'D3-13 5.3-03: the entry %j accepts and rejects the addresses %j',
+    (entry, [passing, others]) => {
+      for (const address of words(passing)) expect([address, isAllowed([entry], address)]).toEqual([address, true]);
+      for (const address of words(others)) expect([address, isAllowed([entry], address)]).toEqual([address, false]);
+    },
+  );
 
-  it.each(junk)('D3-13: the entry %j lets nobody pass, and keeps nobody else out', (entry) => {
+  it.each(junk)('D3-13: the invalid entry %j matches no address, and the other entries still apply', (entry) => {
     for (const address of ['198.51.100.7', '2001:db8::1', '127.0.0.1', '::1']) {
       expect(isAllowed([entry], address)).toBe(false);
       expect(isAllowed([entry, address, entry], address)).toBe(true);
@@ -147,7 +153,7 @@ describe('the allowlist of a client', () => {
   });
 
   it.each(['', 'unknown', '198.51.100.7:80', '198.51.100.7, 198.51.100.7', '[::1]', '_hidden'])(
-    'D3-13: the caller %j is at no address that is allowed',
+    'D3-13: the malformed caller address %j matches no entry',
     (address) => {
       expect(isAllowed(['0.0.0.0/0', '::/0'], address)).toBe(false);
     },

@@ -48,7 +48,7 @@ describeReal(['postgres', 'redis'], 'replicas whose clocks are five seconds ahea
   }
 
   it.each([0, 1, 2])(
-    'D3-07: what was issued before a client was disabled at replica %i has ended everywhere, and stays so; what comes after is good',
+    'D3-07: disabling a client at replica %i invalidates its earlier tokens on every replica; later ones are valid',
     async (at) => {
       const { demo, service } = replicas[at] as Portcullis;
       const { clientAdministration } = service.context;
@@ -78,7 +78,7 @@ describeReal(['postgres', 'redis'], 'replicas whose clocks are five seconds ahea
     },
   );
 
-  it('D3-01: a token tells when it was issued by the clock that all replicas have in common', async () => {
+  it('D3-01: the iat of a token follows the shared clock, not the clock of the replica', async () => {
     for (const { token } of await apiTokens()) {
       const { iat = 0 } = decodeJwt(token);
       // A client that was disabled is told the second from which on its tokens are good.

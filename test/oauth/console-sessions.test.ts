@@ -101,7 +101,7 @@ describe('D3-40: a session of the console', () => {
     expect((await browser.signIn(username)).status).toBe(200);
   });
 
-  it('ends after thirty minutes without a renewal', async () => {
+  it('expires after thirty minutes without a renewal', async () => {
     const { browser } = await signedIn();
     clock.skewMs += 29 * MINUTE;
     expect((await browser.renew()).status).toBe(200);
@@ -118,28 +118,25 @@ describe('D3-40: a session of the console', () => {
       '/custody',
       '__Secure-portcullis-ID=TOKEN; Max-Age=1800; Path=/custody/console/session; HttpOnly; SameSite=Strict; Secure',
     ],
-  ])(
-    'keeps its refresh token in a cookie that no page can read and no other site sends: %s',
-    async (url, _path, set) => {
-      await using at = await startPortcullis({ env: { PUBLIC_URL: url, CONSOLE: 'on' } });
-      const client_id = at.demo.console_client_id;
-      const headers = { origin: new URL(url).origin };
-      const signIn = { client_id, username: await person(at), password: 'secret' };
-      const answer = await at.call('POST', PATH, { json: signIn, headers });
-      const [cookie = ''] = answer.headers.getSetCookie();
-      const [, token = ''] = /=([\w.-]+)/.exec(cookie) ?? [];
-      expect(cookie.replace(token, 'TOKEN').replace(client_id, 'ID')).toBe(set);
-      expect(answer.text).not.toContain(token);
-      const sent = { ...headers, cookie: cookie.split(';')[0] ?? '' };
-      const out = await at.call('DELETE', PATH, { json: { client_id }, headers: sent });
-      expect([out.status, out.headers.getSetCookie()[0]]).toEqual([
-        204,
-        cookie.replace(token, '').replace('Max-Age=1800', 'Max-Age=0'),
-      ]);
-    },
-  );
+  ])('keeps its refresh token in an HttpOnly, SameSite=Strict cookie: %s', async (url, _path, set) => {
+    await using at = await startPortcullis({ env: { PUBLIC_URL: url, CONSOLE: 'on' } });
+    const client_id = at.demo.console_client_id;
+    const headers = { origin: new URL(url).origin };
+    const signIn = { client_id, username: await person(at), password: 'secret' };
+    const answer = await at.call('POST', PATH, { json: signIn, headers });
+    const [cookie = ''] = answer.headers.getSetCookie();
+    const [, token = ''] = /=([\w.-]+)/.exec(cookie) ?? [];
+    expect(cookie.replace(token, 'TOKEN').replace(client_id, 'ID')).toBe(set);
+    expect(answer.text).not.toContain(token);
+    const sent = { ...headers, cookie: cookie.split(';')[0] ?? '' };
+    const out = await at.call('DELETE', PATH, { json: { client_id }, headers: sent });
+    expect([out.status, out.headers.getSetCookie()[0]]).toEqual([
+      204,
+      cookie.replace(token, '').replace('Max-Age=1800', 'Max-Age=0'),
+    ]);
+  });
 
-  it('does not exist where the console is not served', async () => {
+  it('returns 404 when the console is not served', async () => {
     await using at = await startPortcullis({ env: { CONSOLE: 'off' } });
     const browser = new Browser(at);
     const answers = [await browser.signIn('admin'), await browser.renew(), await browser.signOut()];
@@ -174,7 +171,7 @@ describe('D3-40: a session of the console', () => {
     for (const secret of secrets) expect(shown).not.toContain(secret);
   });
 
-  it('rejects HTTP Basic with 400, and is audited for the tenant of the console client alone', async () => {
+  it('rejects HTTP Basic with 400, and is audited only for the tenant of the console client', async () => {
     const { browser, username } = await signedIn();
     const { other_node, console_client_id: client_id } = p.demo;
     const [cookie, ids] = [browser.cookie, [randomUUID(), randomUUID(), randomUUID(), randomUUID()]];
@@ -208,21 +205,25 @@ describe('D3-40: a session of the console', () => {
   });
 });
 
-describe('D3-40: a request of another site', () => {
+describe('D3-40: a request to the session endpoints', () => {
   const own = () => new URL(p.url).host;
   it.each<[string, () => Record<string, string>, boolean]>([
     ['names neither site nor origin', () => ({}), false],
     ['is of the same origin', () => SAME_ORIGIN, true],
     ['is of the same site', () => ({ 'sec-fetch-site': 'same-site' }), false],
     ['is of another site', () => ({ 'sec-fetch-site': 'cross-site' }), false],
-    ['is of another site, with the own origin', () => ({ 'sec-fetch-site': 'cross-site', origin: p.url }), false],
-    ['is by the user', () => ({ 'sec-fetch-site': 'none' }), false],
-    ['has the own origin', () => ({ origin: `http://${own()}` }), true],
+    [
+      'is of another site, with the gateway as origin',
+      () => ({ 'sec-fetch-site': 'cross-site', origin: p.url }),
+      false,
+    ],
+    ['is typed by the user', () => ({ 'sec-fetch-site': 'none' }), false],
+    ['has the gateway as origin', () => ({ origin: `http://${own()}` }), true],
     ['has another origin', () => ({ origin: 'http://evil.example' }), false],
     ['has another port', () => ({ origin: 'http://127.0.0.1:1' }), false],
-    ['has the own host as a part', () => ({ origin: `http://${own()}.evil.example` }), false],
-    ['has no origin to tell', () => ({ origin: 'null' }), false],
-  ])('is rejected unless it is of the same origin: it %s', async (_case, headersOf, isAllowed) => {
+    ['has the host of the gateway as a prefix', () => ({ origin: `http://${own()}.evil.example` }), false],
+    ['has an opaque origin', () => ({ origin: 'null' }), false],
+  ])('is rejected unless it comes from the same origin: it %s', async (_case, headersOf, isAllowed) => {
     const { browser, username } = await signedIn();
     const client = { client_id: p.demo.console_client_id };
     const before = browser.cookie;
@@ -237,7 +238,7 @@ describe('D3-40: a request of another site', () => {
 });
 
 describe('D3-40: a console client', () => {
-  it('is good for nothing else, and no other client for the console', async () => {
+  it('cannot use other endpoints, and other tokens cannot renew a console session', async () => {
     const { browser, username, token } = await signedIn();
     const client_id = p.demo.console_client_id;
     const [, refresh_token = ''] = browser.cookie.split('=');
@@ -265,7 +266,7 @@ describe('D3-40: a console client', () => {
     expect(await tokenStatus(p, other.access_token)).toBe(200);
   });
 
-  it('must exist, be one and be active: otherwise a sign-in names it as the reason', async () => {
+  it('must be an active console client of the node; otherwise sign-in returns 401 with the reason', async () => {
     const username = await person();
     const disabled = await addClient(p, { is_console: true, status: 'disabled' });
     const ofOther = await addClient(p, { is_console: true, node_id: p.demo.other_node.node_id });
@@ -281,7 +282,7 @@ describe('D3-40: a console client', () => {
     expect((await new Browser().signIn(username, 'secret', 'x')).status).toBe(400);
   });
 
-  it('is created without secret and limits, and can neither get them nor become another', async () => {
+  it('is created without a secret or limits, and cannot get them or become another kind of client', async () => {
     const token = await p.loginToken();
     const run = async (query: string) =>
       (await p.call('POST', '/graphql', { token, json: { query } })).json.data.result;
@@ -318,7 +319,7 @@ describe('D3-40: a console client', () => {
   });
 });
 
-describe('D3-40: cookies of the console that are not its own', () => {
+describe('D3-40: invalid cookies at the console', () => {
   const client_id = () => p.demo.console_client_id;
   const keyId = () => decodeProtectedHeader(cookieValue(oneSession)).kid;
   let oneSession: Browser;
@@ -334,7 +335,7 @@ describe('D3-40: cookies of the console that are not its own', () => {
       header: { kid: keyId() },
     });
   const junk: [name: string, value: (n: number) => string][] = [
-    ['is no token', (n) => `x${n}`],
+    ['is not a token', (n) => `x${n}`],
     ['is empty', () => ''],
     ['has no kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'not ours' })],
     ['has another kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'not ours', header: { kid: `user.${n}` } })],
@@ -357,7 +358,7 @@ describe('D3-40: cookies of the console that are not its own', () => {
     return length;
   }
 
-  it.each(junk)('cost no HMAC, and hide no session: one that %s', async (_name, value) => {
+  it.each(junk)('cause no HMAC and do not hide a valid session: cookies whose value %s', async (_name, value) => {
     const many = Array.from({ length: 40 }, (_, n) => value(n));
     const stranger = new Browser(p, '192.0.2.40');
     stranger.cookie = cookies(...many);
@@ -367,7 +368,7 @@ describe('D3-40: cookies of the console that are not its own', () => {
     expect((await browser.renew()).status).toBe(200);
   });
 
-  it('cost at most four HMACs where they have our kid, and the same one costs one', async () => {
+  it('cause at most four HMACs when they have the current kid, and one when they are the same', async () => {
     const stranger = new Browser(p, '192.0.2.41');
     const values = Array.from({ length: 20 }, (_, n) => forged(n));
     stranger.cookie = cookies(...values);
@@ -384,7 +385,7 @@ describe('D3-40: cookies of the console that are not its own', () => {
     ['after them', (real: string, wrong: string[]) => [...wrong, real]],
     ['among three of them', (real: string, wrong: string[]) => [...wrong.slice(0, 1), real, ...wrong.slice(1, 3)]],
     ['twice', (real: string, wrong: string[]) => [real, ...wrong, real]],
-  ])('hide no session that comes %s', async (_where, ordered) => {
+  ])('do not hide a valid session cookie that comes %s', async (_where, ordered) => {
     const { browser } = await signedIn();
     browser.cookie = cookies(
       ...ordered(
@@ -397,7 +398,7 @@ describe('D3-40: cookies of the console that are not its own', () => {
     expect((await browser.signOut()).status).toBe(204);
   });
 
-  it('are refused with 429 after twenty requests of one address, which may still sign in', async () => {
+  it('are rejected with 429 after twenty requests from one address, which can still sign in', async () => {
     const stranger = new Browser(p, '192.0.2.43');
     const { browser, username } = await signedIn();
     const statuses: number[] = [];
@@ -419,7 +420,7 @@ describe('D3-40: wrong passwords at the console', () => {
   const wrong = (browser: Browser, username: string, times: number) =>
     Promise.all(Array.from({ length: times }, () => browser.signIn(username, 'wrong')));
 
-  it('lock the address and the username after five, and nothing else', async () => {
+  it('lock the address and username pair after five, and no other pair', async () => {
     const [username, other] = [await person(), await person()];
     const [browser, elsewhere] = [new Browser(p, '192.0.2.1'), new Browser(p, '192.0.2.2')];
     const failed = await wrong(browser, username, 4);
@@ -434,7 +435,7 @@ describe('D3-40: wrong passwords at the console', () => {
     expect((await browser.signIn(username)).status).toBe(200);
   });
 
-  it('do not count where those of the token endpoint do, nor the reverse', async () => {
+  it('are counted separately from those at the token endpoint', async () => {
     const username = await person();
     for (let time = 0; time < 5; time++) await byToken(username, 'wrong');
     expect((await byToken(username, 'secret')).status).toBe(401);
@@ -442,7 +443,7 @@ describe('D3-40: wrong passwords at the console', () => {
     expect((await byToken(username, 'secret')).status).toBe(401);
   });
 
-  it('lock a username for the console after a hundred from many addresses, until it is unlocked', async () => {
+  it('lock a username at the console after a hundred from many addresses, until it is unlocked', async () => {
     const { id, username } = await addSupervisor(p, 'secret');
     const browsers = Array.from({ length: 25 }, (_, index) => new Browser(p, `203.0.113.${index}`));
     await Promise.all(browsers.map((browser) => wrong(browser, username, 4)));
@@ -456,7 +457,7 @@ describe('D3-40: wrong passwords at the console', () => {
   });
 
   it.each(['of unknown usernames', 'of the same username'])(
-    'from many addresses at once, %s, leave the token endpoint its queue',
+    'from many addresses at once, %s, do not delay the token endpoint',
     async (which) => {
       const username = await person();
       let pending = 200;
@@ -473,7 +474,7 @@ describe('D3-40: wrong passwords at the console', () => {
     },
   );
 
-  it('are refused with 429 after twenty in a minute from one address, and so is the right one', async () => {
+  it('are rejected with 429 after twenty in a minute from one network, and so is the correct password', async () => {
     const usernames = await Promise.all(Array.from({ length: 30 }, () => person()));
     const network = (host: string) => new Browser(p, `2001:db8:1:2::${host}`);
     const answers = await Promise.all(
@@ -510,12 +511,12 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
       return { browser, other, token };
     }
 
-    it('go on at the other gateway', async () => {
+    it('can be renewed at the other gateway', async () => {
       const { other } = await twice();
       expect(statusesOf([await other.renew(), await other.renew()])).toEqual([200, 200]);
     });
 
-    it('survive two tabs that renew at once, with any of their cookies', async () => {
+    it('survive two tabs that renew concurrently, with any of their cookies', async () => {
       const { browser, other } = await twice();
       const both = await Promise.all([browser.renew(), other.renew(), browser.renew()]);
       expect(statusesOf(both)).toEqual([200, 200, 200]);
@@ -525,7 +526,7 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
       expect(statusesOf([await browser.renew(), await other.renew()])).toEqual([200, 200]);
     });
 
-    it('end for both when a cookie was stolen and renewed at once with its owner', async () => {
+    it('end for both when a stolen cookie is renewed at the same moment as the original', async () => {
       const { browser, other } = await twice();
       await Promise.all([browser.renew(), other.renew()]);
       clock.skewMs += 14 * MINUTE;
@@ -539,7 +540,7 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
     it.each([
       ['the page renews after the thief', 'thief'],
       ['the thief renews after the page', 'page'],
-    ])('end for both when a cookie was stolen: %s', async (_case, first) => {
+    ])('end for both when a stolen cookie is used: %s', async (_case, first) => {
       const { browser, other } = await twice();
       const [early, late] = first === 'thief' ? [other, browser] : [browser, other];
       const { access_token } = (await early.renew()).json;
@@ -549,7 +550,7 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
       expect(statusesOf([await early.renew(), await late.renew()])).toEqual([401, 401]);
     });
 
-    it('are never begun with what a request brings, nor continued with two cookies', async () => {
+    it('never reuse the cookie of the request, and are not renewed with two cookies', async () => {
       const { browser: attacker } = await twice();
       const victim = new Browser(two);
       victim.cookie = attacker.cookie;
@@ -561,7 +562,7 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
       expect((await victim.renew()).status).toBe(401);
     });
 
-    it('all end with a sign-out that brings several cookies', async () => {
+    it('all end with a sign-out that sends several cookies', async () => {
       const [first, second] = [await signedIn(one), await signedIn(one)];
       const browser = new Browser(two);
       browser.cookie = `${first.browser.cookie}; ${second.browser.cookie}`;
@@ -569,7 +570,7 @@ function sessionContract(name: string, start: (overrides: Overrides) => Promise<
       expect(statusesOf([await first.browser.renew(), await second.browser.renew()])).toEqual([401, 401]);
     });
 
-    it('end within a second when they are revoked', async () => {
+    it('end at both gateways when they are revoked', async () => {
       const { browser, other, token } = await twice();
       const query = `mutation { revokeSessions(supervisorId: "${decodeJwt(token).sub}") { __typename } }`;
       const { json } = await one.call('POST', '/graphql', { token: await one.loginToken(), json: { query } });
@@ -593,7 +594,7 @@ describeReal('postgres', 'with servers', () => {
   });
 });
 
-describe('D3-40: a supervisor', () => {
+describe('D3-40: a signed-in supervisor', () => {
   const change = async (token: string, current: string, next: string, unknown: object = {}): Promise<Answer> =>
     p.call('POST', `/graphql?${new URLSearchParams({ ...unknown })}`, {
       token,
@@ -605,7 +606,7 @@ describe('D3-40: a supervisor', () => {
     });
   const outcome = async (...given: Parameters<typeof change>) => (await change(...given)).json.data.result;
 
-  it('changes the own password, which ends all of the own sessions', async () => {
+  it('can change the password, which ends all of their sessions', async () => {
     const { browser, username, token } = await signedIn();
     expect(await outcome(token, 'secret', 'short')).toMatchObject({ issues: [{ path: ['new'] }] });
     expect(await outcome(token, 'wrong', PASSWORD)).toMatchObject({ issues: [{ path: ['current'] }] });
@@ -615,14 +616,14 @@ describe('D3-40: a supervisor', () => {
     expect(await outcome(await p.clientToken(), 'secret', PASSWORD)).toEqual({ __typename: 'NotFoundError' });
   });
 
-  it('with a stolen token cannot try passwords: five wrong ones lock the change', async () => {
+  it('whose token is stolen is protected: five wrong passwords lock the change of the password', async () => {
     const { token, username } = await signedIn();
     for (let time = 0; time < 5; time++) await change(token, 'wrong', PASSWORD);
     expect(await outcome(token, 'secret', PASSWORD)).toMatchObject({ issues: [{ path: ['current'] }] });
     expect((await new Browser().signIn(username)).status).toBe(200);
   });
 
-  it('ends the own sessions, wherever they were begun', async () => {
+  it('can end all of their sessions, including those of the token endpoint', async () => {
     const { browser, username, token } = await signedIn();
     const other = (await byToken(username, 'secret')).json.access_token;
     const query = 'mutation { endOwnSessions { __typename } }';
@@ -637,8 +638,8 @@ describe('D3-40: a supervisor', () => {
   it.each([
     ['that another issuer signed', 'legacy', () => ({})],
     ['that claims to be of a login', 'legacy', (sid: unknown) => ({ token_use: 'login', sid })],
-    ['of a client', 'user', () => ({})],
-  ] as const)('changes and ends nothing with a token %s', async (_case, tokenClass, claims) => {
+    ['without a login', 'user', () => ({})],
+  ] as const)('is not affected by a password change or logout with a token %s', async (_case, tokenClass, claims) => {
     const { token, username } = await signedIn();
     const { sub, sid } = decodeJwt(token);
     const { current: secret } = p.service.context.secrets.jwt[tokenClass];
@@ -650,7 +651,7 @@ describe('D3-40: a supervisor', () => {
     expect([await tokenStatus(p, token), (await new Browser().signIn(username)).status]).toEqual([200, 200]);
   });
 
-  it('leaves neither the current nor the new password in the audit record', async () => {
+  it('whose password is changed has neither password in the audit record', async () => {
     const { token } = await signedIn();
     const [current, next] = [`canary-${randomUUID()}`, `canary-${randomUUID()}`];
     const misplaced = { current, new: next };

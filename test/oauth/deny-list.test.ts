@@ -45,7 +45,7 @@ describeReal('postgres', 'the list of what has ended', () => {
   const listOf = (nowMs = Date.now) =>
     new DenyList({ db: p.service.context.database.db, waitUntilFresh: () => undefined, nowMs }, MAX_ENTRIES);
 
-  it('D3-36: keeps as many entries as it may, and asks the database about the others, once a second for each', async () => {
+  it('D3-36: keeps up to its maximum of entries, and queries the database for others, at most once a second each', async () => {
     const list = listOf();
     const changes = [await ended(), await revoked(Date.now() + HOUR_MS), await ended(), await ended(), await ended()];
     await list.apply(changes.slice(0, 2));
@@ -63,7 +63,7 @@ describeReal('postgres', 'the list of what has ended', () => {
     statements.mockRestore();
   });
 
-  it('D3-36: asks the database no longer once what it has dropped has expired', async () => {
+  it('D3-36: stops querying the database once the dropped entries have expired', async () => {
     let nowMs = Date.now();
     const list = listOf(() => nowMs);
     await list.apply([await ended(), await ended(), await ended(), await ended()]);
@@ -80,7 +80,7 @@ describeReal('postgres', 'the list of what has ended', () => {
     expect(list.size).toBe(1);
   });
 
-  it('D3-22: loads as many revoked tokens as it may, those that expire last, and finds the others', async () => {
+  it('D3-22: loads the revoked tokens that expire last, up to its maximum, and finds the others in the database', async () => {
     const changes = await Promise.all([9, 3, 8, 2, 7].map((hours) => revoked(Date.now() + hours * HOUR_MS)));
     const list = listOf();
     await list.load();

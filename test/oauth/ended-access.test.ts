@@ -128,7 +128,7 @@ type Cell = [end: string, state: string, End, RedisState];
 
 const CELLS = ENDS.flatMap(([name, end]) => REDIS_STATES.map((state): Cell => [name, state.name, end, state]));
 
-describeReal(['postgres', 'redis'], 'access that ends while Redis', () => {
+describeReal(['postgres', 'redis'], 'revoked access with a failing Redis', () => {
   const stack = new AsyncDisposableStack();
   let at: TroubledRedis;
   let p: Portcullis;
@@ -171,7 +171,7 @@ describeReal(['postgres', 'redis'], 'access that ends while Redis', () => {
     Promise.all([p, replica].map((process) => tokenStatus(process, access_token)));
 
   it.each(inTurn(CELLS, 18, 0))(
-    'D3-28 D3-36: %s while Redis %s: nothing succeeds here at once nor at the other process, and others go on',
+    'D3-28 D3-36: %s while Redis %s: the access is rejected by both processes, and other sessions stay valid',
     async (...cell) => {
       const [, , end, state] = cell;
       const [leaving, staying] = [await person(), await person()];

@@ -40,8 +40,8 @@ async function inactive(token: string, client?: ClientCredentials): Promise<void
   expect([status, text]).toEqual([200, '{"active":false}']);
 }
 
-describe('a good token', () => {
-  it('D3-12: of a client tells its claims', async () => {
+describe('introspection of a valid token', () => {
+  it('D3-12: returns the claims of a client token', async () => {
     const { access_token } = await api();
     const { scope, client_id, exp, iat, sub, aud, iss, jti } = decodeJwt(access_token);
     const expected = { scope, token_type: 'Bearer', client_id, exp, iat, sub, aud, iss, jti, token_use: 'api' };
@@ -49,7 +49,7 @@ describe('a good token', () => {
     expect(sub).toBe(p.demo.client.client_id);
   });
 
-  it('D3-12: of a login tells the username too', async () => {
+  it('D3-12: returns the username of a login token', async () => {
     const { access_token, refresh_token } = await login();
     const { username } = p.demo.supervisor;
     const expected = { active: true, username, token_type: 'Bearer', token_use: 'login' };
@@ -59,7 +59,7 @@ describe('a good token', () => {
     expect(refresh).not.toHaveProperty('token_type');
   });
 
-  it('D3-12: without exp tells none', async () => {
+  it('D3-12: returns no exp for a token without expiry', async () => {
     const client = await addClient(p, { token_expiry_enabled: false });
     const { access_token, refresh_token } = await api(client);
     for (const token of [access_token, refresh_token]) {
@@ -69,7 +69,7 @@ describe('a good token', () => {
     }
   });
 
-  it('D3-12: is told of by every client of its node, by JSON as well', async () => {
+  it('D3-12: is allowed for every client of the node of the token, also with a JSON body', async () => {
     const { access_token } = await api();
     const other = await addClient(p);
     expect(await told(access_token, other)).toMatchObject({ active: true, client_id: p.demo.client.client_id });
@@ -77,19 +77,19 @@ describe('a good token', () => {
     expect(json.active).toBe(true);
   });
 
-  it('D3-12 D2-17: may be of the legacy class', async () => {
+  it('D3-12 D2-17: returns the claims of a legacy token', async () => {
     const { current } = p.service.context.secrets.jwt.legacy;
     const token = signed(p, { sub: 'node-7', aud: p.demo.node_id, scope: 'accounts:read' }, { secret: current });
     const expected = { scope: 'accounts:read', token_type: 'Bearer', sub: 'node-7', aud: p.demo.node_id };
     expect(await told(token)).toEqual({ active: true, ...expected, token_use: 'api' });
   });
 
-  it('D3-12 D3-24: of a forgotten password has no scope', async () => {
+  it('D3-12 D3-24: returns an empty scope for a forgot-password token', async () => {
     const token = signed(p, apiClaims(p, { token_use: 'forgot_password' }));
     expect(await told(token)).toMatchObject({ active: true, scope: '', token_use: 'forgot_password' });
   });
 
-  it('D3-12 D3-21: may be a refresh token without iat, until it is spent', async () => {
+  it('D3-12 D3-21: returns active for a refresh token without iat until ten seconds after it was used', async () => {
     const client = await addClient(p);
     const { client_id } = client;
     const refresh_token = signed(p, { sub: client_id, client_id });
@@ -101,15 +101,15 @@ describe('a good token', () => {
   });
 });
 
-describe('a token that is not good says nothing but that', () => {
-  it('D3-29: of another node', async () => {
+describe('introspection returns only active: false', () => {
+  it('D3-29: for a token of another node', async () => {
     for (const { access_token, refresh_token } of [await api(), await login()]) {
       await inactive(access_token, p.demo.other_node.client);
       await inactive(refresh_token, p.demo.other_node.client);
     }
   });
 
-  it('D3-12: of nobody, of no session, or of a class that is not introspected', async () => {
+  it('D3-12: for a token without a known subject or session, or of a class without introspection', async () => {
     const { discover, legacy } = p.service.context.secrets.jwt;
     for (const token of [
       'x'.repeat(50_000),
@@ -124,7 +124,7 @@ describe('a token that is not good says nothing but that', () => {
     }
   });
 
-  it('D3-12: past its end', async () => {
+  it('D3-12: for an expired token', async () => {
     const [{ access_token, refresh_token }, endless] = [
       await login(),
       await api(await addClient(p, { token_expiry_enabled: false })),
@@ -139,7 +139,7 @@ describe('a token that is not good says nothing but that', () => {
     expect(await told(endless.access_token)).toMatchObject({ active: true });
   });
 
-  it('D3-12 D3-22: revoked, by itself or with its family or session', async () => {
+  it('D3-12 D3-22: for a revoked access token, and for a revoked refresh token', async () => {
     const revoke = (token: string) => postForm(p, '/v2/oauth/revoke', { token }, basicOf(p.demo.client));
     for (const pair of [await api(), await login()]) {
       await revoke(pair.access_token);
@@ -150,7 +150,7 @@ describe('a token that is not good says nothing but that', () => {
     }
   });
 
-  it('D3-12 D3-20: a refresh token of reuse detection that was spent', async () => {
+  it('D3-12 D3-20: for a used refresh token with reuse detection', async () => {
     const client = await addClient(p, { refresh_reuse_detection: true });
     const { refresh_token } = await api(client);
     await pairOf({ grant_type: 'refresh_token', refresh_token }, client);
@@ -158,7 +158,7 @@ describe('a token that is not good says nothing but that', () => {
     await inactive(refresh_token);
   });
 
-  it('D3-12 D3-07: of a client or a supervisor that is disabled', async () => {
+  it('D3-12 D3-07: for a token of a disabled client or supervisor', async () => {
     const client = await addClient(p);
     const pairs = [await api(client), await login(client)];
     await updateClient(p, client.client_id, { status: 'disabled' });
@@ -178,7 +178,7 @@ describe('a token that is not good says nothing but that', () => {
   });
 });
 
-it('5.1-05 D3-12: while sessions cannot be read, whether a login is live is not known: 503', async () => {
+it('5.1-05 D3-12: introspection of a login returns 503 while sessions cannot be read', async () => {
   const { access_token } = await login();
   failSessionReads(p);
   const answer = await introspect(access_token);

@@ -71,7 +71,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     await client.close();
   }
 
-  it('8-05 8-06: each process counts by itself, warns once and counts in a metric; no request fails', async () => {
+  it('8-05 8-06: without Redis each process counts locally, logs one warning, counts in a metric, and fails no request', async () => {
     const client = await limitedClient(db, { perMinute: 3, perMonth: 100 });
     const [first, second] = [await replica(), await replica()];
     await times(2, () => first.count(client));
@@ -84,7 +84,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     expect(await first.countedAlone()).toBe(4);
   });
 
-  it('8-05: where the cache is away for some clients alone, it counts those by itself, and warns once', async () => {
+  it('8-05: while the cache is unavailable for some clients only, their requests are counted locally, with one warning', async () => {
     const [lost, kept] = [await limitedClient(db, { perMinute: 3 }), await limitedClient(db, { perMinute: 3 })];
     const cache = new MemoryCache();
     const whole = cache.countRequest.bind(cache);
@@ -103,7 +103,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     expect(process.logged).toEqual([AWAY, BACK]);
   });
 
-  it('D3-28 8-06: the quota goes on from what was seen, and is restored to a Redis that has lost all', async () => {
+  it('D3-28 8-06: the quota continues from the last known count, and is restored in a Redis that lost its data', async () => {
     const client = await limitedClient(db, { perMonth: 20 });
     const [first, second] = [await replica(), await replica()];
     await times(4, () => first.count(client));
@@ -124,7 +124,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     expect(first.logged).toEqual([AWAY, BACK]);
   });
 
-  it('D3-28 8-06: the quota goes on from what was seen where a replica takes over that lacks the last requests', async () => {
+  it('D3-28 8-06: the quota continues from the last known count after a failover to a lagging replica', async () => {
     const { headers } = await replica();
     const client = await limitedClient(db, { perMonth: 1_000, perHour: 1_000 });
     const remaining = async () => (await headers(client))['X-MonthlyLimit-Remaining'];
@@ -139,7 +139,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     redis.destroy();
   });
 
-  it('D3-28 8-06: a Redis that comes back with its data is raised to what was counted meanwhile', async () => {
+  it('D3-28 8-06: a Redis that returns with its data is raised by the requests counted locally in the meantime', async () => {
     const client = await limitedClient(db, { perMonth: 100 });
     const [first, second] = [await replica(), await replica()];
     await times(4, () => first.count(client));
@@ -160,7 +160,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     expect(await savedQuota(db, client)).toBe(16);
   });
 
-  it('D3-28: what one process has counted alone reaches Redis though that process is idle then', async () => {
+  it('D3-28: requests that one process counted locally reach Redis even if that process is idle afterwards', async () => {
     const client = await limitedClient(db, { perMonth: 100 });
     const [first, second] = [await replica(), await replica()];
     await first.count(client);
@@ -177,7 +177,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     expect((await first.headers(client))['X-MonthlyLimit-Remaining']).toBe('92');
   });
 
-  it('D3-28: while the database is slow too, a process goes on from what it knows', async () => {
+  it('D3-28: while the database is slow too, a process continues from the count it knows', async () => {
     const client = await limitedClient(db, { perMonth: 6 });
     const { promise: mended, resolve: mend } = Promise.withResolvers<void>();
     let isSlow = false;

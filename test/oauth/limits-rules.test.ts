@@ -32,7 +32,7 @@ function headersOf(limits: RequestLimits, counts: RequestCounts, nowMs = NOW): R
 }
 
 describe('the headers of the limits', () => {
-  it('D3-16 8-05 8-06: name every limit, the tightest rate without a name', () => {
+  it('D3-16 8-05 8-06: report every limit, and the tightest rate also without a suffix', () => {
     expect(headersOf(limitsOf(10, 100, 1_000, 5_000), used(2, 98, 900, 4_999))).toEqual({
       'X-Ratelimit-Limit': '100',
       'X-Ratelimit-Remaining': '2',
@@ -52,7 +52,7 @@ describe('the headers of the limits', () => {
     });
   });
 
-  it('D3-16 D3-08: name no limit that the client does not have', () => {
+  it('D3-16 D3-08: omit limits that the client does not have', () => {
     expect(headersOf(limitsOf(0, 0, 0, 0), used(1, 1, 1, 1))).toEqual({});
     const names = (limits: RequestLimits) => Object.keys(headersOf(limits, used(1, 1, 1, 1)));
     const three = (name: string, of = '') => ['Limit', 'Remaining', 'Reset'].map((one) => `X-${name}-${one}${of}`);
@@ -70,20 +70,20 @@ describe('the headers of the limits', () => {
     [limitsOf(5, 50, 0, 1), used(1, 2, 0, 1), '5'],
   ];
   it.each(tightest)(
-    'D3-16: of %j used %j the tightest allows %s; at a tie the one that lasts',
+    'D3-16: with limits %j and counts %j the tightest is %s; in a tie, the longest window',
     (limits, counts, limit) => {
       expect(headersOf(limits, counts)['X-Ratelimit-Limit']).toBe(limit);
     },
   );
 
-  it('D3-16: a limit that was lowered below what is used has nothing left', () => {
+  it('D3-16: a limit lowered below the used count has 0 remaining', () => {
     expect(headersOf(limitsOf(1, 0, 0, 2), used(9, 9, 9, 9))).toMatchObject({
       'X-Ratelimit-Remaining': '0',
       'X-MonthlyLimit-Remaining': '0',
     });
   });
 
-  it('D3-16: resets are whole seconds from now, at least 1, whenever it is', () => {
+  it('D3-16: resets are whole seconds from now, at least 1, at any time', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4_000_000_000_000 }), (nowMs) => {
         const headers = headersOf(limitsOf(1, 1, 1, 1), used(1, 1, 1, 1, nowMs), nowMs);
@@ -108,7 +108,7 @@ function refusalOf(limits: RequestLimits, counts: RequestCounts): Refusal {
   return refusal;
 }
 
-describe('a refusal', () => {
+describe('a rejected request', () => {
   const R = 'rate_limit_exceeded';
   const Q = 'monthly_limit_exceeded';
   const cases: [limits: RequestLimits, counts: RequestCounts, refusal: string, seconds: number][] = [
@@ -121,12 +121,15 @@ describe('a refusal', () => {
     [limitsOf(1, 9, 9, 1), used(1, 1, 1, 1), R, TO_MONTHS_END],
     [limitsOf(0, 0, 0, 1), used(5, 5, 5, 1), Q, TO_MONTHS_END],
   ];
-  it.each(cases)('7.2-06 7.6-04 D3-16: limits %j, used %j: %s for %d s', (limits, counts, refusal, seconds) => {
-    const { code, details } = refusalOf(limits, counts);
-    expect({ code, details }).toEqual({ code: refusal, details: { retryAfterSeconds: seconds } });
-  });
+  it.each(cases)(
+    '7.2-06 7.6-04 D3-16: limits %j, counts %j: %s, retry after %d s',
+    (limits, counts, refusal, seconds) => {
+      const { code, details } = refusalOf(limits, counts);
+      expect({ code, details }).toEqual({ code: refusal, details: { retryAfterSeconds: seconds } });
+    },
+  );
 
-  it('D3-15: of a window that begins later by this clock lasts until that one ends', () => {
+  it('D3-15: with a window that starts later by this clock, retry-after lasts until that window ends', () => {
     const ahead = used(1, 0, 0, 0, NOW + 5_000);
     expect(refusalOf(limitsOf(1, 0, 0, 0), ahead).details.retryAfterSeconds).toBe(6);
   });

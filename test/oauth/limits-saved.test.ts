@@ -14,8 +14,8 @@ function savedLimitsContract(open: () => Promise<Database>): void {
     ({ db } = database);
   });
 
-  describe('what a client has used', () => {
-    it('D1-08 8-06: outlives the process that has counted it', async () => {
+  describe('the saved usage of a client', () => {
+    it('D1-08 8-06: is read by the next process', async () => {
       const client = await limitedClient(db, { perMonth: 5 });
       const first = counter(db);
       await times(3, () => first.count(client));
@@ -25,7 +25,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await times(3, () => second.count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
     });
 
-    it('8-06 D3-15: begins anew with the calendar month, and the last count of the old one is saved', async () => {
+    it('8-06 D3-15: restarts with the calendar month, and the last count of the previous month is saved', async () => {
       const client = await limitedClient(db, { perMonth: 2 });
       const { limits, clock, count } = counter(db);
       expect(await times(3, () => count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
@@ -38,7 +38,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await savedQuota(db, client, '2026-12')).toBe(2);
     });
 
-    it('D3-15: what is refused is neither used nor a use', async () => {
+    it('D3-15: excludes rejected requests from the count and the time of last use', async () => {
       const client = await limitedClient(db, { perMonth: 9, perSecond: 1 });
       const { limits, clock, count } = counter(db);
       const usedAt = clock.nowMs;
@@ -50,7 +50,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await lastUse(db, client)).toBe(usedAt);
     });
 
-    it('is the time of its last use too, which never goes back, with limits and without', async () => {
+    it('includes the time of last use, which never decreases, for clients with and without limits', async () => {
       for (const settings of [{}, { perMonth: 9 }]) {
         const client = await limitedClient(db, settings);
         const [early, late] = [counter(db), counter(db)];
@@ -61,7 +61,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       }
     });
 
-    it('is saved once: a save without anything new says nothing to the database', async () => {
+    it('is saved once: a save without new requests does not write to the database', async () => {
       const client = await limitedClient(db, { perMonth: 9 });
       let saves = 0;
       const process = counter(db, {
@@ -78,7 +78,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(saves).toBe(before);
     });
 
-    it('is kept while it cannot be saved, with one warning, and no request waits for it', async () => {
+    it('is kept in memory while saving fails, with one warning and no delay for requests', async () => {
       const client = await limitedClient(db, { perMonth: 9 });
       let isDown = false;
       const process = counter(db, {
@@ -96,7 +96,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await savedQuota(db, client)).toBe(4);
     });
 
-    it('of a client that is gone keeps nothing else from being saved', async () => {
+    it('of a deleted client does not prevent others from being saved', async () => {
       const [gone, client] = [await limitedClient(db, { perMonth: 9 }), await limitedClient(db, { perMonth: 9 })];
       const process = counter(db);
       await process.count(gone);
@@ -109,7 +109,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(process.logged).toEqual([]);
     });
 
-    it('D3-15 D3-28: neither cache nor database can tell: 503, and it is asked again', async () => {
+    it('D3-15 D3-28: when neither cache nor database can be read, the request is a 503 and the next one reads again', async () => {
       const client = await limitedClient(db, { perMonth: 9 });
       let isDown = true;
       const process = counter(db, {
@@ -121,8 +121,8 @@ function savedLimitsContract(open: () => Promise<Database>): void {
     });
   });
 
-  describe('processes that save the same client', () => {
-    it('D3-28: never lower what is saved', async () => {
+  describe('processes that save usage of the same client', () => {
+    it('D3-28: never lower the saved count', async () => {
       const client = await limitedClient(db, { perMonth: 100 });
       const cache = new MemoryCache();
       const [first, second] = [counter(db, { cache }), counter(db, { cache })];
@@ -133,7 +133,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await savedQuota(db, client)).toBe(7);
     });
 
-    it('at once, in any order, wait for each other and lose nothing', async () => {
+    it('concurrently and in any order wait for each other and lose nothing', async () => {
       const clients = await Promise.all(Array.from({ length: 20 }, () => limitedClient(db, { perMonth: 100 })));
       const cache = new MemoryCache();
       const processes = [counter(db, { cache }), counter(db, { cache })];
@@ -144,6 +144,6 @@ function savedLimitsContract(open: () => Promise<Database>): void {
   });
 }
 
-describe('use that is saved in the database of this process', () => savedLimitsContract(embeddedDatabase));
+describe('usage saved in the embedded database', () => savedLimitsContract(embeddedDatabase));
 
-describeReal('postgres', 'use that is saved on PostgreSQL', () => savedLimitsContract(realDatabase));
+describeReal('postgres', 'usage saved in PostgreSQL', () => savedLimitsContract(realDatabase));

@@ -42,7 +42,7 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
   }
 
   it.each(WINDOWS.map((window, at) => [window, LIMITS[at] ?? 'requests_per_hour', LENGTHS_MS[at] ?? 0] as const))(
-    '8-05 7.2-06 D3-15: a ceiling per %s refuses with 429 and lets pass again when the window ends',
+    '8-05 7.2-06 D3-15: a limit per %s rejects with 429 and accepts again when the window ends',
     async (window, column, lengthMs) => {
       clock.nowMs += 0.25 * lengthMs;
       const { token } = await limited(column, 2);
@@ -68,7 +68,7 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     },
   );
 
-  it('8-06 7.6-04: the quota refuses with 429 monthly_limit_exceeded until the month ends', async () => {
+  it('8-06 7.6-04: the quota rejects with 429 monthly_limit_exceeded until the month ends', async () => {
     const { token, client } = await limited('monthly_limit', 1);
     expect(limitHeaders(await list(token))).toEqual({
       'x-monthlylimit-limit': '2',
@@ -85,7 +85,7 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     expect(limitHeaders(await list(token))).toMatchObject({ 'x-monthlylimit-remaining': '1' });
   });
 
-  it('D3-16 8-05 8-06: headers stand on every answer of the token endpoint, success, refused grant and refusal', async () => {
+  it('D3-16 8-05 8-06: every response of the token endpoint has the headers: success, rejected grant and 429', async () => {
     const client = await addClient(p, {
       requests_per_hour: 3,
       monthly_limit: 100,
@@ -104,7 +104,7 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     expect(Number(answers[3]?.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
-  it('D3-15 D3-13: a wrong secret and a wrong address use up nothing', async () => {
+  it('D3-15 D3-13: requests with a wrong secret or from a wrong address are not counted', async () => {
     const client = await addClient(p, { requests_per_hour: 2, allowed_ips: ['198.51.100.7'] });
     for (const grant of [{ client_secret: 'wrong' }, {}]) {
       const refused = await issue(client, grant);
@@ -115,7 +115,7 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     expect(answer.headers.get('x-ratelimit-remaining')).toBe('1');
   });
 
-  it('D3-15: what the rate refuses uses up nothing of the quota, and where both are exceeded it is the rate', async () => {
+  it('D3-15: a request over the rate limit is not counted in the quota, and the rate is reported before the quota', async () => {
     const client = await addClient(p, { requests_per_second: 2, monthly_limit: 3 });
     const token = await p.clientToken(client);
     await list(token);
@@ -125,7 +125,7 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     expect((await list(token)).text).toBe(envelope('monthly_limit_exceeded'));
   });
 
-  it(`D3-15: of ${atOnce} requests at once on a limit of ${limit} exactly ${limit} pass`, async () => {
+  it(`D3-15: of ${atOnce} concurrent requests on a limit of ${limit} exactly ${limit} are accepted`, async () => {
     for (const column of ['requests_per_hour', 'monthly_limit'] as const) {
       const { token } = await limited(column, limit);
       const answers = await Promise.all(Array.from({ length: atOnce }, () => list(token)));
@@ -134,11 +134,11 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     }
   });
 
-  it('D3-08: a client without limits has no such header', async () => {
+  it('D3-08: a client without limits gets no limit headers', async () => {
     expect(limitHeaders(await list(await p.clientToken()))).toEqual({});
   });
 
-  it('D3-13: a login through a client with limits counts at its issue and no more', async () => {
+  it('D3-13: a login through a client with limits is counted when it is issued; its requests are not', async () => {
     const client = await addClient(p, { requests_per_hour: 2 });
     const login = await issue(client, { grant_type: 'password', ...p.demo.supervisor });
     expect(login.headers.get('x-ratelimit-remaining')).toBe('1');
@@ -149,7 +149,7 @@ function limitsContract(start: (nowMs: () => number) => Promise<Portcullis>, { a
     expect((await issue(client)).status).toBe(200);
   });
 
-  it('D3-13: a request that the permission refuses is not counted: the guards come after it', async () => {
+  it('D3-13: a request without the needed permission is not counted, since the guards run after the permission check', async () => {
     const { token } = await limited('requests_per_hour', 2);
     const powerless = await p.call('POST', '/v2/users/migrate/with-wallet', { token, json: {} });
     expect(powerless.status).toBe(403);
@@ -183,14 +183,14 @@ async function expectKept(start: () => Promise<Portcullis>): Promise<void> {
 describe('the limits of clients, embedded', () => {
   limitsContract((nowMs) => startPortcullis({ overrides: { nowMs } }), RACE);
 
-  it('8-05: requests that were counted alone are told to the operator', async () => {
+  it('8-05: the number of requests counted locally is a metric', async () => {
     await using p = await startPortcullis();
     const metrics = await (await fetch(`${p.service.adminUrl}/metrics`)).text();
     expect(metrics).toContain('portcullis_requests_counted_alone_total 0');
   });
 
   if (inject('isThorough')) {
-    it('D1-08 8-06: a restart on the embedded database keeps what is used too', async () => {
+    it('D1-08 8-06: a restart on the embedded database keeps the used quota too', async () => {
       await using folder = await migratedFolder();
       await expectKept(() => startPortcullis({ dataDir: folder.path }));
     });
@@ -200,12 +200,12 @@ describe('the limits of clients, embedded', () => {
 describeReal(['postgres', 'redis'], 'the limits of clients, on PostgreSQL and Redis', () => {
   limitsContract((nowMs) => startOnSharedStores({ overrides: { nowMs } }), RACE);
 
-  it('8-06: a restart keeps what is used of the quota, and when a client was last used', async () => {
+  it('8-06: a restart keeps the used quota and the time of last use of a client', async () => {
     await using p = await startPortcullis();
     await expectKept(() => startReplica(p));
   });
 
-  it('D3-15 8-05 8-06: two replicas let pass together what one may', async () => {
+  it('D3-15 8-05 8-06: two replicas together accept as many requests as one', async () => {
     await using first = await startOnSharedStores();
     await using second = await startReplica(first);
     for (const column of ['requests_per_hour', 'monthly_limit'] as const) {

@@ -43,7 +43,7 @@ async function failuresOf(username: string): Promise<number> {
   return found.length;
 }
 
-it('D3-17: five failures lock a username for fifteen minutes, the correct password too', async () => {
+it('D3-17: five failures lock a username for fifteen minutes, even for the correct password', async () => {
   const username = await supervisor();
   await fail(username, 4);
   expect((await login(username, 'correct')).status).toBe(200);
@@ -56,7 +56,7 @@ it('D3-17: five failures lock a username for fifteen minutes, the correct passwo
   expect((await login(username, 'correct')).status).toBe(200);
 });
 
-it('D3-17: what fails while a username is locked is not counted, so that the lock ends', async () => {
+it('D3-17: failures during a lock are not counted, so the lock ends on time', async () => {
   const username = await supervisor();
   await fail(username, 5);
   clock.skewMs += 14 * MINUTE;
@@ -67,7 +67,7 @@ it('D3-17: what fails while a username is locked is not counted, so that the loc
   expect((await login(username, 'correct')).status).toBe(200);
 });
 
-it('D3-17: a username is locked in any case of its letters, and on its own node alone', async () => {
+it('D3-17: a username is locked in any letter case, and only on its own node', async () => {
   const username = await supervisor();
   await rows(p).run((k) =>
     k.insertInto('supervisors').values({
@@ -84,7 +84,7 @@ it('D3-17: a username is locked in any case of its letters, and on its own node 
   expect((await login(username, 'correct', p.demo.other_node.client)).status).toBe(200);
 });
 
-it('D3-17: a username that nobody has is counted and locked like any other', async () => {
+it('D3-17: an unknown username is counted and locked like any other', async () => {
   const username = `nobody-${randomUUID()}`;
   await fail(username, 7);
   expect(await failuresOf(username)).toBe(5);
@@ -114,7 +114,7 @@ const refusals: Record<string, () => Promise<[username: string, password: string
   'a long password': async () => [await supervisor(), 'x'.repeat(50_000)],
 };
 
-it('7.2-02 5.2-02 D3-17: every refused login is one answer byte for byte, one Argon2 run and as many statements', async () => {
+it('7.2-02 5.2-02 D3-17: every rejected login has the same response, one Argon2 run and the same number of statements', async () => {
   const { passwords, database } = p.service.context;
   const seen = new Map<string, unknown>();
   for (const [who, arrange] of Object.entries(refusals)) {
@@ -132,7 +132,7 @@ it('7.2-02 5.2-02 D3-17: every refused login is one answer byte for byte, one Ar
   expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(Object.keys(refusals).map((who) => [who, first])));
 });
 
-it('D3-17: a username that is longer than any can be is not counted; the longest one logs in', async () => {
+it('D3-17: failures of a username over the maximum length are not counted; one of maximum length can log in', async () => {
   const username = 'n'.repeat(256);
   const row = { node_id: p.demo.node_id, password_hash: hash, role: 'viewer' };
   for (let time = 0; time < 6; time++) expect((await login(username, 'correct')).status).toBe(401);
@@ -142,20 +142,20 @@ it('D3-17: a username that is longer than any can be is not counted; the longest
   expect((await login(longest.toLowerCase(), 'correct')).status).toBe(200);
 });
 
-it('D3-17: guesses that come at once are counted one by one: the sixth is not judged', async () => {
+it('D3-17: concurrent guesses are counted one by one: from the sixth on the password is not checked', async () => {
   const username = await supervisor();
   const guesses = Array.from({ length: 12 }, (_, index) => login(username, index === 11 ? 'correct' : 'wrong'));
   expect((await Promise.all(guesses)).map(({ status }) => status)).toEqual(guesses.map(() => 401));
   expect(await failuresOf(username)).toBe(5);
 });
 
-it('D3-17: good logins that come at once all succeed', async () => {
+it('D3-17: concurrent correct logins all succeed', async () => {
   const username = await supervisor();
   const answers = await Promise.all(Array.from({ length: 12 }, () => login(username, 'correct')));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
 });
 
-it('D3-17: logins of one username beyond those that may wait are 503 with Retry-After, and are not counted', async () => {
+it('D3-17: logins of one username beyond the queue get 503 with Retry-After, and are not counted', async () => {
   const username = await supervisor();
   const waiting = 64;
   const beyond = 5;
@@ -180,7 +180,7 @@ it('D3-17: logins of one username beyond those that may wait are 503 with Retry-
   expect(await failuresOf(username)).toBe(5);
 });
 
-it('D3-17: a client that may not use the grant neither counts nor forgets failures', async () => {
+it('D3-17: a client without the password grant neither counts nor resets failures', async () => {
   const username = await supervisor();
   const client = await addClient(p, { grant_types: ['client_credentials'] });
   await fail(username, 4);
@@ -189,7 +189,7 @@ it('D3-17: a client that may not use the grant neither counts nor forgets failur
   expect(await failuresOf(username)).toBe(4);
 });
 
-it('D3-17: locks of many usernames are read in one statement, and an administrator ends one', async () => {
+it('D3-17: locks of many usernames are read in one statement, and an administrator can unlock one', async () => {
   const { locks, database } = p.service.context;
   const [locked, other, free] = [await supervisor(), await supervisor(), await supervisor()];
   await fail(locked, 5);
@@ -209,7 +209,7 @@ it('D3-17: locks of many usernames are read in one statement, and an administrat
   expect((await login(other, 'correct')).status).toBe(401);
 });
 
-it('D3-17: failures over an hour old are removed', async () => {
+it('D3-17: failures more than an hour old are deleted', async () => {
   await fail(await supervisor(), 3);
   clock.skewMs += 61 * MINUTE;
   const username = await supervisor();
@@ -233,10 +233,10 @@ const cases: [string, number[], number | undefined][] = [
   ['four more after a lock has ended', [0, 0, 0, 0, 15.1, 15.1, 15.1, 15.1, 15.1], undefined],
   ['five more after a lock has ended', [0, 0, 0, 0, 0, 15.1, 15.1, 15.1, 15.1, 15.1], 15],
   ['many within a minute', [0, 0, 0, 0.5, 0.5, 0.5, 0.5, 1, 1], 15],
-  ['a burst before four of now', [0, 5, 10, 14, 16, 16, 16, 16, 16], undefined],
+  ['a burst, then four now', [0, 5, 10, 14, 16, 16, 16, 16, 16], undefined],
 ];
 
-it.each(cases)('D3-17: %s', (_what, minutesAgo, endsInMinutes) => {
+it.each(cases)('D3-17: lock after these failures: %s', (_what, minutesAgo, endsInMinutes) => {
   const failedAtMs = minutesAgo.map((minutes) => NOW - minutes * MINUTE);
   const expected = endsInMinutes === undefined ? undefined : NOW + endsInMinutes * MINUTE;
   expect(lockedUntilMs(failedAtMs, NOW)).toBe(expected);
@@ -253,7 +253,7 @@ async function loginAll(instances: readonly Portcullis[], password: string): Pro
 }
 
 describeReal(['postgres', 'redis'], 'instances on one database', () => {
-  it('D3-17: a lock is still there after a restart', async () => {
+  it('D3-17: a lock is still in force after a restart', async () => {
     await using p = await startPortcullis();
     await makeLoginsCheap(p);
     {
@@ -266,7 +266,7 @@ describeReal(['postgres', 'redis'], 'instances on one database', () => {
     expect(await loginAll([second], second.demo.supervisor.password)).toEqual([200]);
   });
 
-  it('D3-17: count failures together and both refuse, and both let in what one has unlocked', async () => {
+  it('D3-17: count failures together, both reject a locked username, and both accept it after one unlocks it', async () => {
     await using p = await startOnSharedStores();
     await makeLoginsCheap(p);
     await using other = await startReplica(p);

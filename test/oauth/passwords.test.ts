@@ -8,7 +8,7 @@ const AT_ONCE = Math.max(1, availableParallelism() - 1);
 const QUEUE = 64;
 
 /** The work of this many passwords, once the one of the unknown user is done. */
-it('D3-17: a hash is Argon2id in the PHC form, salted, and knows its password alone', async () => {
+it('D3-17: a hash is Argon2id in the PHC format, salted, and matches only its password', async () => {
   const passwords = new Passwords();
   const [hash, again] = await Promise.all([passwords.hash('correct'), passwords.hash('correct')]);
   expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
@@ -19,17 +19,17 @@ it('D3-17: a hash is Argon2id in the PHC form, salted, and knows its password al
 
 it.each([
   ['no hash', undefined],
-  ['a hash that is none', 'plain'],
+  ['a malformed hash', 'plain'],
   ['an empty hash', ''],
   ['a hash of another kind', '$2b$10$aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
-])('D3-17: with %s it makes one Argon2 run and says no', async (_what, hash) => {
+])('D3-17: verification with %s runs Argon2 once and fails', async (_what, hash) => {
   const passwords = new Passwords();
   const before = passwords.runs;
   expect(await passwords.verify('node', 'x', hash)).toBe(false);
   expect(passwords.runs - before).toBe(1);
 });
 
-it('D3-17: runs as many at once as cores less one, queues 64, refuses the next with 503, and answers the rest', async () => {
+it('D3-17: runs one fewer than the cores, queues 64, rejects the next with 503, and answers the others', async () => {
   const passwords = new Passwords();
   const before = passwords.runs;
   const hash = cheapHash('right');
@@ -46,7 +46,7 @@ it('D3-17: runs as many at once as cores less one, queues 64, refuses the next w
   expect(await passwords.verify('node', 'right', hash)).toBe(true);
 });
 
-it('D2-25: a node that has filled the queue keeps half of it once another comes, which is next', async () => {
+it('D2-25: a node that has filled the queue keeps half of it when another arrives, which runs next', async () => {
   const passwords = new Passwords();
   const hash = cheapHash('right');
   const ended: string[] = [];

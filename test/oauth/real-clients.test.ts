@@ -86,7 +86,7 @@ describe('oauth4webapi', () => {
     expect(await statusOf(refreshed.access_token)).toBe(401);
   });
 
-  it('D3-11: is told by the codes of RFC 6749 what was wrong', async () => {
+  it('D3-11: receives the error codes of RFC 6749', async () => {
     const as = await server();
     const narrow = await addClient(p, { grant_types: ['refresh_token'] });
     const client = { client_id: narrow.client_id };
@@ -115,7 +115,7 @@ describe('openid-client', () => {
   });
 });
 
-describe('the tokens, as JWT libraries read them', () => {
+describe('tokens read by JWT libraries', () => {
   it('D3-01: jose and jsonwebtoken verify them with the raw bytes of the secret', async () => {
     const token = await p.clientToken();
     const secret = p.service.context.secrets.jwt.user.current;

@@ -77,7 +77,7 @@ function refreshOnceContract(
   describe.each(['api', 'login'] as const)(
     `${name}: the refresh token of a client with reuse detection (%s)`,
     (kind) => {
-      it('D3-20 5.2-04: is good for one redemption, and for a retry within ten seconds', async () => {
+      it('D3-20 5.2-04: can be redeemed once, and again for the same pair within ten seconds', async () => {
         const client = await detecting();
         const first = await pairOf(kind, client);
         const second = (await refresh(client, first.refresh_token)).json;
@@ -89,7 +89,7 @@ function refreshOnceContract(
         expect((await refresh(client, second.refresh_token)).status).toBe(200);
       });
 
-      it('D3-20: gives the pair of its first redemption again, whatever is asked for and has come of that', async () => {
+      it('D3-20: returns the first pair for any retry, whatever scope is asked and however far the chain has moved', async () => {
         const client = await detecting();
         const first = await pairOf(kind, client);
         const second = (await refresh(client, first.refresh_token)).json;
@@ -106,7 +106,7 @@ function refreshOnceContract(
         expect(await accessStatus(third)).toBe(401);
       });
 
-      it('D3-20: one that a process of 0.1.0 has redeemed gives one pair from then on', async () => {
+      it('D3-20: redeemed by a process of 0.1.0, returns one pair to all retries', async () => {
         const client = await detecting();
         const first = await pairOf(kind, client);
         await refresh(client, first.refresh_token);
@@ -119,7 +119,7 @@ function refreshOnceContract(
         refused(await refresh(client, first.refresh_token));
       });
 
-      it('D3-20: used again later is a 401, and ends all that came of it: its family or session', async () => {
+      it('D3-20: used again after ten seconds is a 401, and revokes its family or session', async () => {
         const client = await detecting();
         const bystander = await pairOf(kind, client);
         const first = await pairOf(kind, client);
@@ -134,7 +134,7 @@ function refreshOnceContract(
         expect([await accessStatus(second, other), await accessStatus(bystander, other)]).toEqual([401, 200]);
       });
 
-      it(`D3-20: ${racers} at once get the same pair, since nobody knows whose was lost, and it is spent once`, async () => {
+      it(`D3-20: redeemed ${racers} times at once, returns the same pair to all, and is stored as used once`, async () => {
         const client = await detecting();
         const { refresh_token } = await pairOf(kind, client);
         const answers = await race(client, refresh_token);
@@ -143,7 +143,7 @@ function refreshOnceContract(
         expect(await spentRows(client)).toHaveLength(1);
       });
 
-      it(`D3-20: ${racers} thieves at once get nothing, and what it belongs to ends once`, async () => {
+      it(`D3-20: reused ${racers} times at once is rejected each time, and revokes its family or session once`, async () => {
         const client = await detecting();
         const first = await pairOf(kind, client);
         const { sub = '' } = decodeJwt(first.refresh_token);
@@ -154,7 +154,7 @@ function refreshOnceContract(
         expect((await endsOf(sub)) - before).toBe(1);
       });
 
-      it('3-05: of a client without it stays good, and is not kept', async () => {
+      it('3-05: of a client without reuse detection remains valid, and is not stored', async () => {
         const client = await addClient(p);
         const { refresh_token } = await pairOf(kind, client);
         for (let time = 0; time < 3; time += 1) {
@@ -171,7 +171,7 @@ function refreshOnceContract(
     const old = (client: ClientCredentials, changes: Record<string, unknown> = {}) =>
       signed(p, { sub: client.client_id, client_id: client.client_id, n: randomUUID(), ...changes });
 
-    it('8-04 D3-21: is good for one rotation, with a retry within ten seconds; the pair it gives is an ordinary one', async () => {
+    it('8-04 D3-21: can be redeemed once, with a retry within ten seconds, for a pair with iat', async () => {
       const client = await addClient(p);
       const token = old(client);
       const first = await refresh(client, token);
@@ -189,7 +189,7 @@ function refreshOnceContract(
       expect((await refresh(client, first.json.refresh_token)).status).toBe(200);
     });
 
-    it('8-04 D3-21: of a supervisor begins a session', async () => {
+    it('8-04 D3-21: of a supervisor starts a session', async () => {
       const client = await addClient(p);
       const sub = await supervisorId(p);
       const { status, json } = await refresh(client, old(client, { sub, sid: 'whatever', aud: ['x'] }));
@@ -201,7 +201,7 @@ function refreshOnceContract(
       expect((await refresh(client, json.refresh_token)).status).toBe(200);
     });
 
-    it(`D3-21: ${racers} at once spend it once`, async () => {
+    it(`D3-21: redeemed ${racers} times at once is stored as used once`, async () => {
       const client = await addClient(p);
       const token = old(client, { exp: clock.nowMs / 1000 + 3600 });
       const answers = await race(client, token);
@@ -213,7 +213,7 @@ function refreshOnceContract(
       for (const answer of await race(client, token)) refused(answer);
     });
 
-    it('D3-21: is remembered for ever where it has no exp', async () => {
+    it('D3-21: without exp is stored as used permanently', async () => {
       const client = await addClient(p);
       const token = old(client);
       expect((await refresh(client, token)).status).toBe(200);
@@ -222,7 +222,7 @@ function refreshOnceContract(
       refused(await refresh(client, token));
     });
 
-    it(`D3-21: of a supervisor gives its retries, and ${racers} at once, one session`, async () => {
+    it(`D3-21: of a supervisor starts one session for ${racers} concurrent uses and a retry`, async () => {
       const client = await addClient(p);
       const token = old(client, { sub: await supervisorId(p) });
       const answers = [...(await race(client, token)), await refresh(client, token)];
@@ -231,7 +231,7 @@ function refreshOnceContract(
     });
 
     it.each(['api', 'login'])(
-      'D3-21 D3-20: with reuse detection its later use ends what came of it (%s)',
+      'D3-21 D3-20: with reuse detection, a later use revokes its family or session (%s)',
       async (kind) => {
         const client = await detecting();
         const token = old(client, kind === 'api' ? {} : { sub: await supervisorId(p) });
@@ -243,7 +243,7 @@ function refreshOnceContract(
       },
     );
 
-    it('D3-21: is good nowhere else, and for nobody else', async () => {
+    it('D3-21: is rejected as an access token, from another client, with a wrong secret and with invalid claims', async () => {
       const client = await addClient(p);
       const stranger = await addClient(p);
       const { discover, legacy } = p.service.context.secrets.jwt;
@@ -264,7 +264,7 @@ function refreshOnceContract(
       expect(await spentRows(client)).toEqual([]);
     });
 
-    it('D3-21 D3-07: is not good for a client that was disabled and enabled again', async () => {
+    it('D3-21 D3-07: is rejected for a client that was disabled and enabled again', async () => {
       const client = await addClient(p, { tokens_from: new Date(clock.nowMs - 86_400_000).toISOString() });
       refused(await refresh(client, old(client)));
       const claims = apiClaims(p, { sub: client.client_id, client_id: client.client_id, token_use: 'refresh' });

@@ -26,7 +26,7 @@ function refused(answer: Answer): void {
 }
 
 describe('a refreshed pair', () => {
-  it('5.2-04 3-05: is new, of the same kind, and both of its tokens are good', async () => {
+  it('5.2-04 3-05: is new, of the same kind, and both of its tokens are valid', async () => {
     for (const [first, use] of [
       [await apiPair(p.demo.client), 'api'],
       [await loginPair(), 'login'],
@@ -44,7 +44,7 @@ describe('a refreshed pair', () => {
     }
   });
 
-  it('5.2-04 2.1-04: has the permissions of now', async () => {
+  it('5.2-04 2.1-04: has the current permissions of the client or supervisor', async () => {
     const client = await addClient(p);
     const supervisor = { ...(await addSupervisor(p, 'secret')), password: 'secret' };
     const [api, login] = [await apiPair(client), await loginPair(supervisor)];
@@ -55,7 +55,7 @@ describe('a refreshed pair', () => {
     expect((await refresh(login.refresh_token)).json.scope).toContain('wallets:write');
   });
 
-  it('3-05: of a login prolongs its session', async () => {
+  it('3-05: of a login extends its session', async () => {
     const first = await loginPair();
     clock.skewMs = 29 * DAY_MS;
     const second = await refresh(first.refresh_token);
@@ -67,8 +67,8 @@ describe('a refreshed pair', () => {
   });
 });
 
-describe('the end of a refresh token', () => {
-  it('5.2-01 7.2-02: of a login is 30 days', async () => {
+describe('the expiry of a refresh token', () => {
+  it('5.2-01 7.2-02: of a login is after 30 days', async () => {
     const { refresh_token } = await loginPair();
     clock.skewMs = 30 * DAY_MS - 1;
     expect((await refresh(refresh_token)).status).toBe(200);
@@ -77,7 +77,7 @@ describe('the end of a refresh token', () => {
     refused(await refresh(other.refresh_token));
   });
 
-  it('D3-04 7.2-02: of a client is its duration', async () => {
+  it('D3-04 7.2-02: of a client is after its configured duration', async () => {
     const client = await addClient(p, { token_expiry_duration: 60 });
     const { refresh_token } = await apiPair(client);
     clock.skewMs = 59_999;
@@ -88,7 +88,7 @@ describe('the end of a refresh token', () => {
 
   it.each([
     ['without an expiry', { token_expiry_enabled: false }],
-    ['with a longer one', { token_expiry_duration: 400 * 24 * 3600 }],
+    ['with a longer duration', { token_expiry_duration: 400 * 24 * 3600 }],
   ])('8-03 3-05: is 365 days from iat for a client %s', async (_name, settings) => {
     const client = await addClient(p, settings);
     const { refresh_token } = await apiPair(client);
@@ -100,7 +100,7 @@ describe('the end of a refresh token', () => {
     expect((await refresh(json.refresh_token, client)).status).toBe(200);
   });
 
-  it('5.2-04 7.2-02: comes with the account, the session and the client', async () => {
+  it('5.2-04 7.2-02: comes early when the supervisor, the session or the client is disabled or removed', async () => {
     const supervisor = { ...(await addSupervisor(p, 'secret')), password: 'secret' };
     const login = await loginPair(supervisor);
     const setStatus = (status: 'active' | 'disabled') =>
@@ -120,14 +120,14 @@ describe('the end of a refresh token', () => {
   });
 });
 
-describe('what is no refresh token of this client', () => {
-  it('7.2-02: one issued more than five minutes from now', async () => {
+describe('a refresh token that this client cannot use', () => {
+  it('7.2-02: issued more than five minutes in the future', async () => {
     const claims = apiClaims(p, { token_use: 'refresh' });
     expect((await refresh(signed(p, claims))).status).toBe(200);
     refused(await refresh(signed(p, { ...claims, iat: 1_800_000_301 })));
   });
 
-  it('7.2-02: that of another client of the node, or of another node', async () => {
+  it('7.2-02: issued to another client of the node, or on another node', async () => {
     const client = await addClient(p);
     for (const { refresh_token } of [await apiPair(p.demo.client), await loginPair()]) {
       refused(await refresh(refresh_token, client));

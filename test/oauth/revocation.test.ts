@@ -57,12 +57,12 @@ async function denied({ client_id }: ClientCredentials) {
   ]);
 }
 
-describe('revoking', () => {
+describe('token revocation', () => {
   it.each([
     ['a form with Basic', (token: string, client: ClientCredentials) => revoke(token, client)],
     ['a form alone', (token: string, client: ClientCredentials) => postForm(p, REVOKE, { token, ...client })],
     ['JSON', (token: string, client: ClientCredentials) => p.call('POST', REVOKE, { json: { token, ...client } })],
-  ])('D3-12: takes %s', async (_name, send) => {
+  ])('D3-12: accepts %s', async (_name, send) => {
     const client = await addClient(p);
     const pair = await api(client);
     accepted(await send(pair.access_token, client));
@@ -70,7 +70,7 @@ describe('revoking', () => {
     accepted(await send(pair.access_token, client));
   });
 
-  it('D3-12 D3-22: an API access token ends that one, until its exp', async () => {
+  it("D3-12 D3-22: of a client's access token revokes that token until its exp", async () => {
     const client = await addClient(p);
     const [pair, other] = [await api(client), await api(client)];
     accepted(await revoke(pair.access_token, client));
@@ -80,7 +80,7 @@ describe('revoking', () => {
     expect(await denied(client)).toEqual([[jti, exp]]);
   });
 
-  it('D3-12 D3-22: one without exp ends for ever', async () => {
+  it('D3-12 D3-22: of a token without exp never expires', async () => {
     const client = await addClient(p, { token_expiry_enabled: false });
     const pair = await api(client);
     accepted(await revoke(pair.access_token, client));
@@ -88,7 +88,7 @@ describe('revoking', () => {
     expect(await denied(client)).toEqual([[decodeJwt(pair.access_token).jti, null]]);
   });
 
-  it('D3-12: the access token of a login ends that one, not the session', async () => {
+  it('D3-12: of the access token of a login revokes that token, not the session', async () => {
     const pair = await login();
     accepted(await revoke(pair.access_token));
     expect(await accessStatus(pair)).toBe(401);
@@ -99,7 +99,7 @@ describe('revoking', () => {
   it.each([
     ['the first', (pairs: Pair[]) => pairs.at(0)],
     ['the last', (pairs: Pair[]) => pairs.at(-1)],
-  ])("D3-12: %s refresh token of a client's family ends the family and its access tokens", async (_name, pick) => {
+  ])('D3-12: of %s refresh token of a client revokes the family and its access tokens', async (_name, pick) => {
     const client = await addClient(p);
     const bystander = await api(client);
     const first = await api(client);
@@ -111,7 +111,7 @@ describe('revoking', () => {
     expect([await accessStatus(bystander), (await refresh(bystander, client)).status]).toEqual([200, 200]);
   });
 
-  it('D3-12 D3-22: a family whose tokens do not expire ends for ever, any other until the last can have expired', async () => {
+  it('D3-12 D3-22: of a family without expiry never expires; otherwise it lasts until the last token has expired', async () => {
     const endless = await addClient(p, { token_expiry_enabled: false });
     const first = await api(endless);
     accepted(await revoke(first.refresh_token, endless));
@@ -122,21 +122,21 @@ describe('revoking', () => {
     expect(Number(ends) - Date.now() / 1000).toBeGreaterThan(365 * 24 * 3600 - 60);
   });
 
-  it('D3-12 D3-23: the refresh token of a login ends its session', async () => {
+  it('D3-12 D3-23: of the refresh token of a login ends its session', async () => {
     const [pair, other] = [await login(), await login()];
     accepted(await revoke(pair.refresh_token));
     expect([await accessStatus(pair), (await refresh(pair)).status]).toEqual([401, 401]);
     expect([await accessStatus(other), (await refresh(other)).status]).toEqual([200, 200]);
   });
 
-  it('D3-12 D3-21: a refresh token without iat is redeemed no more', async () => {
+  it('D3-12 D3-21: of a refresh token without iat prevents its use', async () => {
     const client = await addClient(p);
     const refresh_token = signed(p, { sub: client.client_id, client_id: client.client_id });
     accepted(await revoke(refresh_token, client));
     expect((await refresh({ access_token: '', refresh_token }, client)).status).toBe(401);
   });
 
-  it('D3-12 D3-21: a refresh token without iat of a supervisor, redeemed or not, and the session that it began', async () => {
+  it("D3-12 D3-21: of a supervisor's refresh token without iat, used or not, also ends the session it started", async () => {
     const [fresh, used] = await Promise.all(
       [1, 2].map(async (n) => signed(p, { sub: await supervisorId(p), client_id: p.demo.client.client_id, n })),
     );
@@ -157,7 +157,7 @@ describe('revoking', () => {
     ],
     { jti: '\0', iat: undefined, token_use: undefined },
     ...['zzz', '', '\0'].map((sid) => ({ sid, token_use: 'refresh' })),
-  ])('D3-12: takes a signed token with %.60j', async (changes) => {
+  ])('D3-12: accepts a signed token with %.60j', async (changes) => {
     const client = await addClient(p);
     const sub = 'sid' in changes ? await supervisorId(p) : client.client_id;
     const token = signed(p, { ...apiClaims(p), sub, client_id: client.client_id, ...changes });
@@ -166,7 +166,7 @@ describe('revoking', () => {
     expect((await refresh({ access_token: '', refresh_token: token }, client)).status).toBe(401);
   });
 
-  it('D3-12: a legacy token of the client', async () => {
+  it('D3-12: of a legacy token of the client revokes it', async () => {
     const client = await addClient(p);
     const claims = apiClaims(p, { token_use: undefined, client_id: client.client_id });
     const access_token = signed(p, claims, { secret: p.service.context.secrets.jwt.legacy.current });
@@ -175,7 +175,7 @@ describe('revoking', () => {
     expect(await accessStatus({ access_token, refresh_token: '' })).toBe(401);
   });
 
-  it("D3-12: leaves another client's token alone, and takes what is none", async () => {
+  it("D3-12: of another client's token or an unknown token returns 200 and revokes nothing", async () => {
     const client = await addClient(p);
     const [mine, through] = [await api(), await login()];
     const foreign = [mine.access_token, mine.refresh_token, through.access_token, through.refresh_token];
@@ -191,7 +191,7 @@ describe('revoking', () => {
 });
 
 describeReal(['postgres', 'redis'], 'what was revoked', () => {
-  it('D3-22: stays refused over a restart, and goes from the table once it has expired by itself', async () => {
+  it('D3-22: a revoked token stays rejected after a restart, and its row is deleted once it has expired', async () => {
     await using real = await startPortcullis();
     const clock = { skewMs: 0 };
     const start = () => startReplica(real, { overrides: { nowMs: () => Date.now() + clock.skewMs } });
@@ -221,20 +221,23 @@ describeReal(['postgres', 'redis'], 'what was revoked', () => {
 
   it.each([
     ['over one Redis', startOnSharedStores],
-    ['each with a cache of its own', startPortcullis],
-  ])('D3-22 D3-12 D3-19 D3-23: at one replica the other refuses, once it has read on: %s', async (_name, start) => {
-    await using real = await start();
-    await using replica = await startReplica(real);
-    const { client } = real.demo;
-    const pairs = [await api(client, real), await api(client, real), await login(client, real)];
-    for (const pair of pairs) expect(await accessStatus(pair, replica)).toBe(200);
-    const [alone, family, session] = pairs as [Pair, Pair, Pair];
-    for (const token of [alone.access_token, family.refresh_token, session.refresh_token]) {
-      accepted(await revoke(token, client, real));
-    }
-    await replica.service.context.changes.poll();
-    for (const pair of pairs) expect(await accessStatus(pair, replica)).toBe(401);
-    const refreshes = await Promise.all(pairs.map((pair) => refresh(pair, client, replica)));
-    expect(refreshes.map(({ status }) => status)).toEqual([200, 401, 401]);
-  });
+    ['each with its own cache', startPortcullis],
+  ])(
+    'D3-22 D3-12 D3-19 D3-23: a revocation at one replica is applied by the other when it next polls: %s',
+    async (_name, start) => {
+      await using real = await start();
+      await using replica = await startReplica(real);
+      const { client } = real.demo;
+      const pairs = [await api(client, real), await api(client, real), await login(client, real)];
+      for (const pair of pairs) expect(await accessStatus(pair, replica)).toBe(200);
+      const [alone, family, session] = pairs as [Pair, Pair, Pair];
+      for (const token of [alone.access_token, family.refresh_token, session.refresh_token]) {
+        accepted(await revoke(token, client, real));
+      }
+      await replica.service.context.changes.poll();
+      for (const pair of pairs) expect(await accessStatus(pair, replica)).toBe(401);
+      const refreshes = await Promise.all(pairs.map((pair) => refresh(pair, client, replica)));
+      expect(refreshes.map(({ status }) => status)).toEqual([200, 401, 401]);
+    },
+  );
 });

@@ -53,7 +53,7 @@ describe('D3-33: the scope of a token request', () => {
     ['has a permission of the supervisor only', 'users:read', undefined, 'users:read'],
     ["has the client's own scope only", 'acme.reports openid', 'acme.reports', undefined],
     ['has no granted name', 'clients:manage audit:read', undefined, undefined],
-  ])('%s', async (_case, scope, ofClient, ofLogin) => {
+  ])('limits the tokens: it %s', async (_case, scope, ofClient, ofLogin) => {
     for (const [{ answer, client }, expected] of [
       [await byClient(scope), ofClient],
       [await byPassword(scope), ofLogin],
@@ -71,7 +71,7 @@ describe('D3-33: the scope of a token request', () => {
   it.each([
     ['a client', byClient, 'wallets:read accounts:read'],
     ['a login', byPassword, 'accounts:read wallets:read'],
-  ])('binds the refreshes of %s, which may narrow it further and never widen it', async (_kind, issue, both) => {
+  ])('limits refreshes of %s too, which may narrow it further but never widen it', async (_kind, issue, both) => {
     const { answer, client } = await issue('accounts:read wallets:read');
     const { refresh_token } = answer.json;
     refused(await refresh(refresh_token, client, 'users:read'));
@@ -84,7 +84,7 @@ describe('D3-33: the scope of a token request', () => {
     expect(last.json.scope).toBe('accounts:read');
   });
 
-  it('reads the permissions of a narrowed token again, within its bound', async () => {
+  it('of a narrowed token follows later changes of permissions, and never exceeds the first scope', async () => {
     const { answer, client } = await byClient('accounts:read wallets:read');
     const whole = (await ask({ grant_type: 'client_credentials', ...client })).json;
     await updateClient(p, client.client_id, { scopes: ['accounts:read', 'users:read'] });
@@ -97,7 +97,7 @@ describe('D3-33: the scope of a token request', () => {
     expect((await refresh(emptied.refresh_token, client)).json.scope).toBe('');
   });
 
-  it('opens no session and consumes no refresh token when nothing can be issued', async () => {
+  it('without any granted name creates no session and does not use up the refresh token', async () => {
     const client = await addClient(p, { scopes: SCOPES, refresh_reuse_detection: true });
     const { id, username } = await addSupervisor(p, 'secret');
     const login = { grant_type: 'password', ...client, username, password: 'secret' };
@@ -112,14 +112,14 @@ describe('D3-33: the scope of a token request', () => {
     expect(spent).toEqual([]);
   });
 
-  it('tells standard clients invalid_scope', async () => {
+  it('without any granted name is reported to standard clients as invalid_scope', async () => {
     const client = await addClient(p, { scopes: SCOPES });
     const form = { grant_type: 'client_credentials', scope: 'audit:read' };
     const { status, text } = await postForm(p, '/v2/oauth/token', form, basicOf(client));
     expect([status, text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_scope')]);
   });
 
-  it('is what REST, GraphQL, MCP and introspection go by', async () => {
+  it('is enforced by REST, GraphQL, MCP and introspection', async () => {
     const { answer, client } = await byClient('accounts:read');
     const { access_token: token, refresh_token } = answer.json;
     expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);

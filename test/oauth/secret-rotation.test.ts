@@ -19,8 +19,8 @@ async function statusOf(token: string): Promise<number> {
 }
 
 /** That access tokens of the earlier secrets pass is proven in test/gateway/token-matrix.test.ts. */
-describe('while the secrets are rotated', () => {
-  it('D3-27: a client secret stored under the earlier pepper is still good, and so is a refresh token', async () => {
+describe('during the rotation of secrets', () => {
+  it('D3-27: a client secret stored with the previous pepper and a refresh token of the previous secret are accepted', async () => {
     const { client, node_id } = p.demo;
     const client_secret = 'a secret that was stored before';
     const row = { hash: hashClientSecret(PEPPER_BEFORE, client_secret), client_id: client.client_id, node_id };
@@ -30,7 +30,7 @@ describe('while the secrets are rotated', () => {
     expect((await p.call('POST', '/v2/oauth/token', { json })).status).toBe(200);
   });
 
-  it('D3-27 D3-01: new tokens name the new secret; a good signature under the name of the other key is a 401', async () => {
+  it('D3-27 D3-01: new tokens carry the kid of the new secret; the kid of another key with a valid signature is a 401', async () => {
     const token = await p.clientToken();
     const { kid } = decodeProtectedHeader(token);
     const { jwt } = p.service.context.secrets;

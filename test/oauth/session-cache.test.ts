@@ -71,7 +71,7 @@ function watchedReads() {
   };
 }
 
-it('5.1-05: a session is read once, and costs no statement after that', async () => {
+it('5.1-05: a session is read once, and later checks run no statement', async () => {
   const { isLive } = process();
   const [id] = await stored();
   const reads = watchedReads();
@@ -79,7 +79,7 @@ it('5.1-05: a session is read once, and costs no statement after that', async ()
   expect(reads.count()).toBe(1);
 });
 
-it('5.1-05: a thousand cold tokens share one read, and those that come meanwhile share the next', async () => {
+it('5.1-05: a thousand concurrent checks share one read, and those that arrive during it share the next', async () => {
   const { isLive } = process();
   const ids = await stored(1_001);
   const reads = watchedReads();
@@ -92,7 +92,7 @@ it('5.1-05: a thousand cold tokens share one read, and those that come meanwhile
   expect(reads.count()).toBe(2);
 });
 
-it('5.1-05: as many are cached as allowed; a session that was evicted is read again, and is not absent', async () => {
+it('5.1-05: the cache holds up to its maximum; an evicted session is read again, and not treated as absent', async () => {
   const { isLive } = process(2);
   const ids = await stored(3);
   const reads = watchedReads();
@@ -100,7 +100,7 @@ it('5.1-05: as many are cached as allowed; a session that was evicted is read ag
   expect(reads.count()).toBe(6);
 });
 
-it('5.1-05: absence is not cached', async () => {
+it('5.1-05: an absent session is not cached', async () => {
   const { isLive } = process();
   const id = randomUUID();
   expect(await isLive(id)).toBe(false);
@@ -109,7 +109,7 @@ it('5.1-05: absence is not cached', async () => {
   expect(await isLive(id)).toBe(true);
 });
 
-it('5.1-05: the entry is of the own tenant and subject, cached or not', async () => {
+it('5.1-05: a session is live only for its own tenant and subject, cached or not', async () => {
   const { isLive } = process();
   const [id] = await stored();
   for (const of of [{ nodeId: randomUUID() }, { subject: randomUUID() }, { subject: 'no uuid' }]) {
@@ -120,7 +120,7 @@ it('5.1-05: the entry is of the own tenant and subject, cached or not', async ()
   expect(await isLive('no uuid')).toBe(false);
 });
 
-it('D3-19: once the cached end has passed, the session is read: another process may have prolonged it', async () => {
+it('D3-19: once the cached expiry has passed, the session is read again, since another process may have extended it', async () => {
   const { at, isLive } = process();
   const [prolonged, other] = await stored(2);
   expect([await isLive(prolonged), await isLive(other ?? '')]).toEqual([true, true]);
@@ -131,7 +131,7 @@ it('D3-19: once the cached end has passed, the session is read: another process 
   expect([await isLive(prolonged), await isLive(other ?? '')]).toEqual([true, false]);
 });
 
-it('5.1-05: a read that fails is 503, touches no cached session, and is repeated', async () => {
+it('5.1-05: a failed read is a 503, does not affect cached sessions, and is repeated by the next check', async () => {
   const { isLive } = process();
   const [known, cold] = await stored(2);
   await isLive(known);
@@ -142,7 +142,7 @@ it('5.1-05: a read that fails is 503, touches no cached session, and is repeated
   expect(await isLive(cold ?? '')).toBe(true);
 });
 
-it('5.1-05: a read that is not answered is 503 after two seconds, and its answer is used by the next', async () => {
+it('5.1-05: a read without a response is a 503 after a timeout, and the next check succeeds', async () => {
   const { isLive } = process();
   const [id] = await stored();
   const { answered, goOn } = watchedReads().hold();
@@ -156,7 +156,7 @@ it('5.1-05: a read that is not answered is 503 after two seconds, and its answer
   expect(await isLive(id)).toBe(true);
 });
 
-it('D3-36: a session that is ended while it is read is not live, and is not cached', async () => {
+it('D3-36: a session revoked while it is read is not live, and is not cached', async () => {
   const { sessions, isLive } = process();
   const [id] = await stored();
   const reads = watchedReads();
@@ -171,7 +171,7 @@ it('D3-36: a session that is ended while it is read is not live, and is not cach
   expect(reads.count()).toBe(2);
 });
 
-it('D3-36: a cached session that is ended is not live any more', async () => {
+it('D3-36: a cached session is not live once it is revoked', async () => {
   const { sessions, isLive } = process();
   const [id, other] = await stored(2);
   expect([await isLive(id), await isLive(other ?? '')]).toEqual([true, true]);
@@ -180,7 +180,7 @@ it('D3-36: a cached session that is ended is not live any more', async () => {
   expect([await isLive(id), await isLive(other ?? '')]).toEqual([false, true]);
 });
 
-it('D3-36: a session that another process has ended is dropped by the follower', async () => {
+it('D3-36: a session that another process has revoked is removed from the cache by the follower', async () => {
   const [here, there] = [process(), process()];
   there.follow();
   const [id] = await stored();
@@ -190,7 +190,7 @@ it('D3-36: a session that another process has ended is dropped by the follower',
   expect([await here.isLive(id), await there.isLive(id)]).toEqual([false, false]);
 });
 
-it('5.1-05: when the server of the database changes, what the former one had is forgotten', async () => {
+it('5.1-05: sessions cached from the previous database server are dropped when the server changes', async () => {
   const { at, isLive } = process();
   const [lost, held] = await stored(2);
   expect(await isLive(lost)).toBe(true);

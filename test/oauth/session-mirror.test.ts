@@ -34,7 +34,7 @@ describeReal(['postgres', 'redis'], 'the copy of sessions for processes of 0.1.0
     return redis('EVAL', STATE_IN_0_1, '3', ...keys, sid, `${Date.now()}`);
   }
 
-  it('D1-13: a session is live for them once its tokens are issued, and after a refresh', async () => {
+  it('D1-13: a session is live for those processes once its tokens are issued, and after a refresh', async () => {
     const grant = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
     const { access_token, refresh_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
     expect(await stateOf(access_token)).toBe(LIVE);
@@ -47,7 +47,7 @@ describeReal(['postgres', 'redis'], 'the copy of sessions for processes of 0.1.0
     expect(Number(await redis('PTTL', key))).toBeGreaterThan(MONTH_MS);
   });
 
-  it('D1-13: one that they have removed stays removed; expired ones and those past the maximum go', async () => {
+  it('D1-13: a session they have removed stays removed; expired ones and those over the maximum are deleted', async () => {
     const cache = await RedisCache.open({ url: p.env.REDIS_URL ?? '' });
     const mirror = sessionMirror({ run: (...given) => cache.run(...given), maxSessions: 1, nowMs: () => 1_000 });
     const [nodeId, supervisorId] = [randomUUID(), randomUUID()];
@@ -63,7 +63,7 @@ describeReal(['postgres', 'redis'], 'the copy of sessions for processes of 0.1.0
     await cache.stop();
   });
 
-  it('D3-28: that it cannot be written is no reason to reject or delay a login', async () => {
+  it('D3-28: a copy that cannot be written neither rejects nor delays a login', async () => {
     const mirror = (run: () => Promise<unknown>) => sessionMirror({ run, maxSessions: 1, nowMs: Date.now });
     const session = { nodeId: '', supervisorId: '', sessionId: '', clientId: '', expiresAtMs: 0 };
     expect(await mirror(() => Promise.reject(new Error('refused')))(session)).toBeUndefined();

@@ -42,7 +42,7 @@ async function statusOf({ access_token }: Pair): Promise<number> {
 }
 
 describe('the sessions of a supervisor', () => {
-  it('D3-19: past MAX_SESSIONS the one that would end first ends, and no other', async () => {
+  it('D3-19: beyond MAX_SESSIONS only the session that expires first ends', async () => {
     const [first, second] = [await login(), await login()];
     const prolonged = (await refresh(first)).json;
     const third = await login();
@@ -54,8 +54,8 @@ describe('the sessions of a supervisor', () => {
   });
 });
 
-describe('while the cache is away', () => {
-  it('D3-28: sign-in, refresh, login tokens and API tokens go on', async () => {
+describe('while the cache is unavailable', () => {
+  it('D3-28: sign-in, refresh, login tokens and API tokens still work', async () => {
     const { cache } = p.service.context;
     const away = () => Promise.reject(new CacheUnavailableError());
     vi.spyOn(cache, 'countRequest').mockImplementation(away);
@@ -69,8 +69,8 @@ describe('while the cache is away', () => {
   });
 });
 
-describe('a restart of the embedded instance', () => {
-  it('D1-08: keeps sessions, and what has ended of them', async () => {
+describe('after a restart of the embedded instance', () => {
+  it('D1-08: active sessions are still valid and revoked ones are still rejected', async () => {
     await using folder = await migratedFolder();
     const status = async (at: Portcullis, token: string) => (await at.call('GET', '/v1/accounts', { token })).status;
     const tokens: string[] = [];
@@ -90,7 +90,7 @@ describe('a restart of the embedded instance', () => {
 });
 
 describeReal(['postgres', 'redis'], 'the sessions of a supervisor on PostgreSQL and Redis', () => {
-  it('D3-19: a concurrent burst of logins leaves no more than allowed', async () => {
+  it('D3-19: a concurrent burst of logins leaves no more than MAX_SESSIONS', async () => {
     await using real = await startOnSharedStores({ env: { MAX_SESSIONS: '2' } });
     await real.call('GET', '/v1/accounts', { token: await real.loginToken() });
     const tokens = await Promise.all(Array.from({ length: 8 }, () => real.loginToken()));

@@ -56,7 +56,7 @@ describe('a standard client', () => {
     }
   });
 
-  it('D3-11: may escape the halves of Basic, write its id in capitals, and spell the type of a form otherwise', async () => {
+  it('D3-11: may percent-encode Basic credentials, write its id in capitals, and vary the form content type', async () => {
     const escaped = (text: string) => Buffer.from(text).toString('hex').replace(/../g, '%$&');
     for (const text of [`${id}:${secret}`, `${escaped(id)}:${escaped(secret)}`, `${id.toUpperCase()}:${secret}`]) {
       expect((await post(GRANT, basicText(text))).status).toBe(200);
@@ -67,7 +67,7 @@ describe('a standard client', () => {
     }
   });
 
-  it('D3-11 D3-29: may send resource several times (RFC 8707), in a form or JSON, at each endpoint', async () => {
+  it('D3-11 D3-29: may send resource several times (RFC 8707), in a form or JSON, to each endpoint', async () => {
     const RESOURCES = [
       'resource=https%3A%2F%2Fa.example%2Fv2%2Fmcp&resource=https%3A%2F%2Fb.example',
       'resource=https://a.example&%72esource=https://a.example&resource=',
@@ -95,7 +95,7 @@ describe('a standard client', () => {
   });
 
   it.each(['Bearer x', 'Bearer', 'Token x', 'Basicx', 'x', 'Negotiate YII='])(
-    'D3-11 D2-06: with the Authorization "%s" is judged by the body alone',
+    'D3-11 D2-06: with the Authorization "%s" is authenticated by the body alone',
     async (authorization) => {
       expect((await post({ ...GRANT, ...p.demo.client }, authorization)).status).toBe(200);
       const answer = await json({ ...GRANT, ...p.demo.client, client_secret: 'x' }, authorization);
@@ -103,7 +103,7 @@ describe('a standard client', () => {
     },
   );
 
-  it('D3-11: gives no weight to a scope or to the query', async () => {
+  it('D3-11: gets tokens regardless of unknown scopes and query parameters', async () => {
     const path = `${TOKEN}?grant_type=x&client_id=y`;
     const answer = await postForm(p, path, { ...GRANT, scope: 'x y' }, basicOf(p.demo.client));
     expect([answer.status, answer.json.scope]).toEqual([200, (await plain(p.demo.client)).json.scope]);
@@ -121,7 +121,7 @@ describe('400 to a standard client', () => {
     ['an empty grant type', NO_GRANT, () => `grant_type=&${demo()}`],
     ['no credentials', 'client_id is required: a UUID; client_secret is required: a string', () => OWN],
     ['no secret', 'client_secret is required: a string', () => `${OWN}&client_id=${id}`],
-    ['a client_id that is no UUID', NO_UUID, () => `${OWN}&client_id=demo&client_secret=x`],
+    ['a client_id that is not a UUID', NO_UUID, () => `${OWN}&client_id=demo&client_secret=x`],
     ['a grant type twice', 'grant_type must be given once', () => `${OWN}&${OWN}&${demo()}`],
     [
       'resource and another parameter twice',
@@ -146,7 +146,7 @@ describe('400 to a standard client', () => {
     ['JSON in a form', NO_GRANT, () => JSON.stringify({ ...GRANT, ...p.demo.client })],
   ];
 
-  it.each(badForms)('7.2-01 D3-11 D3-29: a form with %s: %s', async (_name, told, form) => {
+  it.each(badForms)('7.2-01 D3-11 D3-29: is returned for a form with %s: %s', async (_name, told, form) => {
     refused(await post(form()), 400, oauthEnvelope('invalid_request', 'invalid_request', told));
   });
 
@@ -154,8 +154,8 @@ describe('400 to a standard client', () => {
     ['a secret in the body', 'client_secret must not be given twice', () => ({ client_secret: secret })],
     ['the same credentials in the body', 'client_secret must not be given twice', () => p.demo.client],
     ['another client_id', 'client_id must be the same as in HTTP Basic', () => ({ client_id: randomUUID() })],
-    ['a client_id that is no UUID', NO_UUID, () => ({ client_id: 'demo' })],
-  ])('D3-29: %s beside Basic, whatever the Basic is: %s', async (_name, told, more) => {
+    ['a client_id that is not a UUID', NO_UUID, () => ({ client_id: 'demo' })],
+  ])('D3-29: is returned for %s in addition to Basic, valid or not: %s', async (_name, told, more) => {
     for (const authorization of [basicOf(p.demo.client), basicOf({ ...p.demo.client, client_secret: 'wrong' })]) {
       for (const send of [post, json]) {
         const answer = await send({ ...GRANT, ...more() }, authorization);
@@ -164,13 +164,13 @@ describe('400 to a standard client', () => {
     }
   });
 
-  it('D3-29 7.2-01: a member of a JSON object twice, with the three members alone', async () => {
+  it('D3-29 7.2-01: is returned for a repeated JSON member, with only code, domain and message', async () => {
     const body = `{"grant_type":"client_credentials","client_id":"${id}","client_id":"${id}","client_secret":"${secret}"}`;
     const answer = await p.call('POST', TOKEN, { body, headers: { 'content-type': 'application/json' } });
     refused(answer, 400, envelope('invalid_request'));
   });
 
-  it('7.2-01: another content type, with the members of RFC 6749 where there is Basic', async () => {
+  it('7.2-01: is returned for another content type, with the members of RFC 6749 if Basic was used', async () => {
     const told = 'Content-Type must be application/json or application/x-www-form-urlencoded';
     for (const type of ['text/plain', 'multipart/form-data; boundary=x', `${FORM}x`]) {
       const send = (headers = {}) =>
@@ -187,20 +187,20 @@ describe('401 to a standard client', () => {
   const badBasics: [string, () => string][] = [
     ['a wrong secret', () => basicOf({ ...p.demo.client, client_secret: 'wrong' })],
     ['an unknown client', () => basicOf({ ...p.demo.client, client_id: randomUUID() })],
-    ['a client_id that is no UUID', () => basicText('s6BhdRkqt3:7Fjfp0ZBr1KtDRbnfVdmIw')],
+    ['a client_id that is not a UUID', () => basicText('s6BhdRkqt3:7Fjfp0ZBr1KtDRbnfVdmIw')],
     ['no colon', () => basicText(id)],
     ['an empty secret', () => basicText(`${id}:`)],
     ['an empty id', () => basicText(`:${secret}`)],
-    ['nothing', () => 'Basic'],
-    ['what is no base64', () => 'Basic %%%'],
+    ['no credentials', () => 'Basic'],
+    ['malformed base64', () => 'Basic %%%'],
     ['two words', () => `${basicOf(p.demo.client)} x`],
     ['a broken escape', () => basicText(`${id}:%zz${secret}`)],
-    ['an escape that is no UTF-8', () => basicText(`${id}:%ff`)],
-    ['bytes that are no UTF-8', () => basicText(Buffer.from([...Buffer.from(`${randomUUID()}:`), 0xff]))],
-    ['a space for a plus', () => basicText(`${id}:${secret}+`)],
+    ['an escape that is not UTF-8', () => basicText(`${id}:%ff`)],
+    ['bytes that are not UTF-8', () => basicText(Buffer.from([...Buffer.from(`${randomUUID()}:`), 0xff]))],
+    ['a plus, which decodes to a space', () => basicText(`${id}:${secret}+`)],
   ];
 
-  it.each(badBasics)('7.2-02 D3-11: Basic with %s, challenged', async (_name, authorization) => {
+  it.each(badBasics)('7.2-02 D3-11: is returned for Basic with %s, with a challenge', async (_name, authorization) => {
     refused(await post(GRANT, authorization()), 401, INVALID_CLIENT, CHALLENGE);
     refused(await post({ grant_type: 'unheard_of' }, authorization()), 401, INVALID_CLIENT, CHALLENGE);
     refused(await json(GRANT, authorization()), 401, INVALID_CLIENT, CHALLENGE);
@@ -219,21 +219,24 @@ describe('401 to a standard client', () => {
     ['a form of a page', false, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }],
   ];
 
-  it.each(callers)('D2-31 D3-11 5.4-01: by Basic, %s is challenged: %s (%j)', async (_who, isChallenged, headers) => {
-    for (const path of [TOKEN, '/v2/oauth/revoke', '/v2/oauth/introspect', '/v2/webhooks/custodial']) {
-      const answer = await p.call('POST', path, {
-        json: { ...GRANT, token: 'x' },
-        headers: { authorization: basicText('somebody:wrong'), 'user-agent': 'x', ...headers },
-      });
-      expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, isChallenged ? CHALLENGE : null]);
-    }
-  });
+  it.each(callers)(
+    'D2-31 D3-11 5.4-01: with wrong Basic credentials, %s gets a challenge: %s (%j)',
+    async (_who, isChallenged, headers) => {
+      for (const path of [TOKEN, '/v2/oauth/revoke', '/v2/oauth/introspect', '/v2/webhooks/custodial']) {
+        const answer = await p.call('POST', path, {
+          json: { ...GRANT, token: 'x' },
+          headers: { authorization: basicText('somebody:wrong'), 'user-agent': 'x', ...headers },
+        });
+        expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, isChallenged ? CHALLENGE : null]);
+      }
+    },
+  );
 
-  it('7.2-02 D3-11: wrong credentials in a form, not challenged', async () => {
+  it('7.2-02 D3-11: is returned for wrong credentials in a form, without a challenge', async () => {
     refused(await post({ ...GRANT, ...p.demo.client, client_secret: 'wrong' }), 401, INVALID_CLIENT);
   });
 
-  it('7.2-02 D3-11 D2-31: a wrong password and a bad refresh token are invalid_grant, without a challenge', async () => {
+  it('7.2-02 D3-11 D2-31: is returned as invalid_grant for a wrong password or refresh token, without a challenge', async () => {
     const wrong = { grant_type: 'password', username: 'nobody', password: 'wrong' };
     for (const grant of [wrong, { grant_type: 'refresh_token', refresh_token: 'x' }]) {
       // Clients of OAuth would take a challenge for the client's own failure, and not read the error.
@@ -242,8 +245,8 @@ describe('401 to a standard client', () => {
   });
 });
 
-describe('the other refusals of a standard client', () => {
-  it('7.2-03 D3-11: an unknown grant is unsupported, one that the client has not unauthorized', async () => {
+describe('other errors for a standard client', () => {
+  it('7.2-03 D3-11: an unknown grant is unsupported_grant_type, and one not allowed is unauthorized_client', async () => {
     for (const grant_type of ['authorization_code', 'toString', '__proto__', 'Password']) {
       const answer = await post({ grant_type }, basicOf(p.demo.client));
       refused(answer, 403, oauthEnvelope('invalid_request', 'unsupported_grant_type'));
@@ -263,7 +266,7 @@ describe('the other refusals of a standard client', () => {
     refused(await plain(client), 403, envelope(message));
   });
 
-  it('7.2-06 D3-11 D3-16: past a limit it is temporarily_unavailable, with the headers of the limits, as a success is', async () => {
+  it('7.2-06 D3-11 D3-16: over a limit the error is temporarily_unavailable, and limit headers are sent as on success', async () => {
     const client = await addClient(p, { requests_per_hour: 1 });
     const first = await post(GRANT, basicOf(client));
     expect([first.status, first.headers.get('x-ratelimit-remaining')]).toEqual([200, '0']);
@@ -274,7 +277,7 @@ describe('the other refusals of a standard client', () => {
     refused(await plain(client), 429, envelope('rate_limit_exceeded'));
   });
 
-  it('D3-18: the twenty-first wrong secret in a minute is a 429, a correct one never', async () => {
+  it('D3-18: the 21st wrong secret in a minute is a 429; a correct one is still accepted', async () => {
     const client = await addClient(p);
     const wrong = { ...client, client_secret: 'wrong' };
     const statuses: number[] = [];
@@ -289,7 +292,7 @@ describe('the other refusals of a standard client', () => {
     expect((await post(GRANT, basicOf(client))).status).toBe(200);
   });
 
-  it('D3-11 D2-12: a part that is away is temporarily_unavailable, a fault server_error, and both tell no more', async () => {
+  it('D3-11 D2-12: an unavailable dependency is temporarily_unavailable, an error is server_error, without details', async () => {
     const authenticate = vi.spyOn(p.service.context.directory, 'authenticate');
     authenticate.mockRejectedValueOnce(serviceUnavailable());
     const away = await post(GRANT, basicOf(p.demo.client));
@@ -301,8 +304,8 @@ describe('the other refusals of a standard client', () => {
   });
 });
 
-describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s refuses', (path) => {
-  it('D3-12 D3-11: a caller without credentials, or with wrong ones, by 401', async () => {
+describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s rejects', (path) => {
+  it('D3-12 D3-11: a caller without credentials, or with wrong ones, with 401', async () => {
     const expected = oauthEnvelope('invalid_request', 'invalid_client');
     const { client_id } = p.demo.client;
     for (const answer of [
@@ -319,7 +322,7 @@ describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s refuses', (path)
     refused(await p.call('POST', path, { json: { token: 'x', client_id, client_secret: 'wrong' } }), 401, expected);
   });
 
-  it('D3-12 D3-29: a token that is missing or malformed, or a second authentication, by 400 that names it', async () => {
+  it('D3-12 D3-29: a missing or malformed token, or two authentications, with 400', async () => {
     const { client } = p.demo;
     for (const answer of [
       await postForm(p, path, {}, basicOf(client)),
@@ -343,7 +346,7 @@ describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s refuses', (path)
     }
   });
 
-  it('D3-13 D3-16: whom the guards of the client refuse, and counts the call', async () => {
+  it('D3-13 D3-16: a caller that fails the guards of its client, and counts the call', async () => {
     const barred = await addClient(p, { allowed_ips: ['198.51.100.7'] });
     const answer = await postForm(p, path, { token: 'x' }, basicOf(barred));
     refused(answer, 403, oauthEnvelope('ip_not_allowed', 'access_denied'));

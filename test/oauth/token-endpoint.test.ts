@@ -27,20 +27,23 @@ describe('the token response', () => {
     ['password', () => byPassword()],
     ['client_credentials', () => byClient(p.demo.client)],
     ['refresh_token', async () => refreshed(await byClient(p.demo.client))],
-  ])('2.1-01 2.1-03 2.1-05 2.1-07 D3-05 4.1-01: of %s has exactly the documented members', async (_grant, answerOf) => {
-    const { status, headers, json } = await answerOf();
-    expect(status).toBe(200);
-    expect(Object.keys(json)).toEqual(MEMBERS);
-    expect(json.token_type).toBe('Bearer');
-    expect(json.created_at).toBe(AT);
-    expect(json.expires_in).toBeTypeOf('number');
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('pragma')).toBe('no-cache');
-    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
-    for (const token of [json.access_token, json.refresh_token]) expect(decodeJwt(token).iat).toBe(AT);
-  });
+  ])(
+    '2.1-01 2.1-03 2.1-05 2.1-07 D3-05 4.1-01: for %s has exactly the documented members',
+    async (_grant, answerOf) => {
+      const { status, headers, json } = await answerOf();
+      expect(status).toBe(200);
+      expect(Object.keys(json)).toEqual(MEMBERS);
+      expect(json.token_type).toBe('Bearer');
+      expect(json.created_at).toBe(AT);
+      expect(json.expires_in).toBeTypeOf('number');
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('pragma')).toBe('no-cache');
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+      for (const token of [json.access_token, json.refresh_token]) expect(decodeJwt(token).iat).toBe(AT);
+    },
+  );
 
-  it('2.1-02 2.1-04 5.2-01: of a login is for 900 seconds and 30 days, with the permissions of the role', async () => {
+  it('2.1-02 2.1-04 5.2-01: for a login has 900 seconds, 30 days, and the permissions of the role', async () => {
     const { json } = await byPassword();
     expect(json.expires_in).toBe(900);
     expect(decodeJwt(json.access_token).exp).toBe(AT + 900);
@@ -52,8 +55,8 @@ describe('the token response', () => {
   it.each([
     ['operator', [...READS, 'wallets:write', 'wallet-rules:write', 'users:migrate', 'transactions:write']],
     ['viewer', READS],
-    ['unheard-of', ['']],
-  ])('2.1-04: of the role %s has its permissions and no others', async (role, permissions) => {
+    ['unknown', ['']],
+  ])('2.1-04: for the role %s has its permissions and no others', async (role, permissions) => {
     const username = `${role}-${randomUUID()}`;
     const row = { id: randomUUID(), node_id: p.demo.node_id, username, role, password_hash: cheapHash('secret') };
     await rows(p).run((k) => k.insertInto('supervisors').values(row));
@@ -69,7 +72,7 @@ describe('the token response', () => {
     [false, 7200, 7200, undefined],
     [false, null, 3600, undefined],
   ])(
-    '2.1-02 2.1-06 5.2-03 D3-03 D3-04: token_expiry {enabled: %s, duration: %s}',
+    '2.1-02 2.1-06 5.2-03 D3-03 D3-04: with token_expiry {enabled: %s, duration: %s} has the documented lifetime',
     async (enabled, duration, lifetime, exp) => {
       const client = await addClient(p, { token_expiry_enabled: enabled, token_expiry_duration: duration });
       const { json } = await byClient(client);
@@ -82,12 +85,12 @@ describe('the token response', () => {
     },
   );
 
-  it('2.1-02 9-02: a login through a client without expiry still lasts 900 seconds, as a lifetime', async () => {
+  it('2.1-02 9-02: for a login through a client without expiry still has 900 seconds', async () => {
     const { json } = await byPassword(await addClient(p, { token_expiry_enabled: false, token_expiry_duration: 60 }));
     expect([json.expires_in, decodeJwt(json.access_token).exp]).toEqual([900, AT + 900]);
   });
 
-  it('2.1-04: scopes are those that the client has, in their order, unless it asks for a known one', async () => {
+  it('2.1-04: has the scopes of the client in its order when no known scope is requested', async () => {
     const client = await addClient(p, { scopes: ['wallets:write', 'accounts:read'] });
     for (const scope of [undefined, null, '', 'admin openid', 7, ['accounts:read']]) {
       const { json } = await byClient({ ...client, scope });
@@ -96,7 +99,7 @@ describe('the token response', () => {
     expect((await byClient(await addClient(p, { scopes: [] }))).json.scope).toBe('');
   });
 
-  it('4.1-02 D2-18: unknown and null members are ignored, ids may be in upper case, parameters of the query do not count', async () => {
+  it('4.1-02 D2-18: ignores unknown and null members and query parameters, and ids may be in upper case', async () => {
     const { client_id, client_secret } = p.demo.client;
     const more = { client_secret, username: null, x: 1 };
     const json = { grant_type: 'client_credentials', client_id: client_id.toUpperCase(), ...more };
@@ -106,7 +109,7 @@ describe('the token response', () => {
   });
 });
 
-describe('the claims', () => {
+describe('token claims', () => {
   it('D3-01 D3-02: of an API pair are exactly the documented ones', async () => {
     const { json } = await byClient(p.demo.client);
     const access = decodeJwt(json.access_token);
@@ -123,7 +126,7 @@ describe('the claims', () => {
     expect(access.jti).not.toBe(refresh.jti);
   });
 
-  it('D3-01 D3-02: of a login pair have the session beside them', async () => {
+  it('D3-01 D3-02: of a login pair are exactly the documented ones, with the session', async () => {
     const { json } = await byPassword();
     const access = decodeJwt(json.access_token);
     const refresh = decodeJwt(json.refresh_token);
@@ -136,14 +139,14 @@ describe('the claims', () => {
     expect(session[0]).toMatchObject({ supervisor_id: access.sub, client_id: access.client_id, revoked_at: null });
   });
 
-  it('2.1-06 D3-01: without expiry lack exp alone', async () => {
+  it('2.1-06 D3-01: of a client without expiry lack only exp', async () => {
     const { json } = await byClient(await addClient(p, { token_expiry_enabled: false }));
     expect(Object.keys(decodeJwt(json.access_token)).sort()).toEqual(
       [...COMMON, 'family'].filter((claim) => claim !== 'exp').sort(),
     );
   });
 
-  it('D3-20: a refreshed pair of a client is of the family of the first, and another grant begins another', async () => {
+  it('D3-20: a refreshed pair of a client keeps its family, and another grant starts a new family', async () => {
     const first = (await byClient(p.demo.client)).json;
     const second = (await refreshed({ json: first })).json;
     const third = (await refreshed({ json: second })).json;
@@ -155,7 +158,7 @@ describe('the claims', () => {
     expect(decodeJwt((await byClient(p.demo.client)).json.access_token).family).not.toBe(family);
   });
 
-  it('D3-07: of a client that was enabled within this second are of the next: what ended with it is of this one', async () => {
+  it('D3-07: of a client enabled within this second have the next second as iat, so that they are valid', async () => {
     const tokens_from = new Date((AT + 1) * 1000).toISOString();
     const { json } = await byClient(await addClient(p, { tokens_from }));
     expect(json.created_at).toBe(AT + 1);
@@ -163,7 +166,7 @@ describe('the claims', () => {
     expect((await p.call('GET', '/v1/accounts', { token: json.access_token })).status).toBe(200);
   });
 
-  it('D3-01: the header names HS256, the class and the key', async () => {
+  it('D3-01: the header contains HS256, JWT and the kid of the user class', async () => {
     const { json } = await byClient(p.demo.client);
     for (const token of [json.access_token, json.refresh_token]) {
       const header = decodeProtectedHeader(token);
@@ -200,14 +203,17 @@ const members: [string, string, unknown[]][] = [
 ];
 
 describe('400 invalid_request', () => {
-  it.each(members)('7.2-01 2.3-01 4.1-02: %s with a missing or malformed %s', async (grantType, member, values) => {
-    const good = { grant_type: grantType, ...p.demo.client, ...p.demo.supervisor, refresh_token: 'x' };
-    for (const value of values) refused(await ask({ ...good, [member]: value }), 400);
-  });
+  it.each(members)(
+    '7.2-01 2.3-01 4.1-02: is returned for %s with a missing or malformed %s',
+    async (grantType, member, values) => {
+      const good = { grant_type: grantType, ...p.demo.client, ...p.demo.supervisor, refresh_token: 'x' };
+      for (const value of values) refused(await ask({ ...good, [member]: value }), 400);
+    },
+  );
 });
 
 describe('401 invalid_request', () => {
-  it('7.2-02 2.3-01 5.3-01: an unknown client, a wrong secret, the secret of another, a dead one: the same bytes', async () => {
+  it('7.2-02 2.3-01 5.3-01: is the same for an unknown client and a wrong, foreign or expired secret', async () => {
     const { client_id, client_secret } = p.demo.client;
     const dead = await addSecret(p, client_id, p.demo.node_id, '2020-01-01T00:00:00Z');
     const faults = [
@@ -225,7 +231,7 @@ describe('401 invalid_request', () => {
     }
   });
 
-  it('5.3-01: two live secrets of a client are both good', async () => {
+  it('5.3-01: is not returned for either of two valid secrets of a client', async () => {
     const { client_id } = p.demo.client;
     const second = await addSecret(p, client_id, p.demo.node_id, '2999-01-01T00:00:00Z');
     for (const client_secret of [second, p.demo.client.client_secret]) {
@@ -233,13 +239,13 @@ describe('401 invalid_request', () => {
     }
   });
 
-  it('7.2-02: a disabled client', async () => {
+  it('7.2-02: is returned for a disabled client', async () => {
     const client = await addClient(p);
     await updateClient(p, client.client_id, { status: 'disabled' });
     refused(await ask({ grant_type: 'client_credentials', ...client }), 401);
   });
 
-  it('5.2-02: the same name at another node is another supervisor', async () => {
+  it('5.2-02: is returned for a supervisor of another node, and usernames are matched in any case', async () => {
     const { client, supervisor } = p.demo.other_node;
     expect((await ask({ grant_type: 'password', ...client, ...supervisor })).status).toBe(200);
     refused(await ask({ grant_type: 'password', ...client, ...p.demo.supervisor }), 401);
@@ -254,14 +260,14 @@ describe('403 invalid_request', () => {
     ['client_credentials', ['password', 'refresh_token']],
     ['refresh_token', ['password', 'client_credentials']],
     ['client_credentials', []],
-  ])('7.2-03 5.2-05: %s by a client that has %j', async (grantType, grants) => {
+  ])('7.2-03 5.2-05: is returned for %s by a client whose grants are %j', async (grantType, grants) => {
     const client = await addClient(p, { grant_types: grants });
     refused(await ask({ grant_type: grantType, ...client, ...p.demo.supervisor, refresh_token: 'x' }), 403);
   });
 });
 
-describe('what is answered first', () => {
-  it('D3-10 7.2-01 7.2-02 7.2-03 7.2-04 7.2-05: each step refuses with every later one wrong too', async () => {
+describe('the order of checks at the token endpoint', () => {
+  it('D3-10 7.2-01 7.2-02 7.2-03 7.2-04 7.2-05: the earliest failing check determines the error', async () => {
     const settings = { require_certificate: true, cert_fingerprint: 'ab:cd', allowed_ips: ['198.51.100.7'] };
     const client = await addClient(p, { ...settings, grant_types: ['client_credentials'] });
     const login = { grant_type: 'password', username: 'nobody', password: 'wrong' };

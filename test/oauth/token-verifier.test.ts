@@ -25,14 +25,14 @@ function token(id: number, padding = ''): string {
   return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`;
 }
 
-it('D3-01: a signature is computed once per token', async () => {
+it('D3-01: a signature is verified once per token', async () => {
   const { verifier, runs } = await verifierWithCount();
   for (let time = 0; time < 3; time += 1) expect((await verifier.verify(token(1), ['user'])).claims.id).toBe(1);
   expect(runs()).toBe(1);
   await expect(verifier.verify(token(1), ['legacy'])).rejects.toMatchObject({ code: 'unauthorized' });
 });
 
-it('D3-01: what is remembered is bounded by its length: long tokens push each other out', async () => {
+it('D3-01: the cache of verified tokens is bounded by their length: long tokens evict each other', async () => {
   const { verifier, runs } = await verifierWithCount();
   const padding = 'x'.repeat(11_000);
   const count = Math.ceil((16 * MEBIBYTE) / token(0, padding).length) + 1;
@@ -45,7 +45,7 @@ it('D3-01: what is remembered is bounded by its length: long tokens push each ot
   expect(runs()).toBe(count + 1);
 });
 
-it('7.6-02: a token over 16 KiB is refused before its signature is computed', async () => {
+it('7.6-02: a token over 16 KiB is rejected before its signature is verified', async () => {
   const { verifier, runs } = await verifierWithCount();
   await expect(verifier.verify(token(1, 'x'.repeat(13_000)), ['user'])).rejects.toMatchObject({ code: 'unauthorized' });
   expect(runs()).toBe(0);
