@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { startPortcullis } from '../support/harness.ts';
 import { scrape } from '../support/observability/scrape.ts';
 
-it('an audit record that is lost is counted, by what has not taken it', async () => {
+it('a lost audit record is counted, by whether the database or the spool failed to store it', async () => {
   await using p = await startPortcullis();
   const { spool } = p.service.context;
   const lost = async () => {

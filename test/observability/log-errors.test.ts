@@ -24,7 +24,7 @@ const upstream = createServer((socket) => {
 });
 afterAll(() => void upstream.close());
 
-it('D1-18: of an error, the log has neither the response that it is about nor the row', async () => {
+it('D1-18: a logged upstream error does not contain the response of the upstream', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   upstream.listen(0, '127.0.0.1', resolve);
   await promise;

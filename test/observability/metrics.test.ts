@@ -98,10 +98,15 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
       'http_request_method=GET http_route=/v1/accounts http_response_status_code=200',
       1,
     ],
-    ['a parameter of a path by its name', `${SERVER}_count`, 'http_route=/v1/wallets/{wallet_id}/rules', 1],
+    ['a path parameter by its name', `${SERVER}_count`, 'http_route=/v1/wallets/{wallet_id}/rules', 1],
     ['refusals by status', `${SERVER}_count`, 'http_route=/v1/accounts http_response_status_code=401', 1],
-    ['no endpoint', `${SERVER}_count`, 'http_route= http_request_method=GET http_response_status_code=404', 1],
-    ['an unknown method as another', `${SERVER}_count`, 'http_request_method=_OTHER http_route=', 1],
+    [
+      'requests to no endpoint',
+      `${SERVER}_count`,
+      'http_route= http_request_method=GET http_response_status_code=404',
+      1,
+    ],
+    ['an unknown method as _OTHER', `${SERVER}_count`, 'http_request_method=_OTHER http_route=', 1],
     [
       'an upstream',
       `${CLIENT}_count`,
@@ -123,16 +128,16 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     ['wrong secrets', 'portcullis_wrong_secrets_total', 'outcome=refused', 1],
     ['wrong webhook passwords', 'portcullis_webhook_wrong_passwords_total', 'kind=single', 0],
     ['guards', 'portcullis_guard_decisions_total', 'guard=certificate outcome=refused', 0],
-    ['the cache', 'portcullis_part_up', 'part=cache', 1],
+    ['the state of the cache', 'portcullis_part_up', 'part=cache', 1],
     ['circuits', 'portcullis_upstream_circuit_closed', 'service=far', 1],
     ['networks of gas fees', 'portcullis_gas_fee_networks', 'state=unavailable', 1],
     ['the build', 'portcullis_build_info', 'role=all', 1],
-  ])('count %s', (_what, name, labels, value) => {
+  ])('count or measure %s', (_what, name, labels, value) => {
     const wanted = labels === '' ? [] : labels.split(' ').map((label) => label.split('='));
     expect(told.value(name, Object.fromEntries(wanted))).toBe(value);
   });
 
-  it('durations have the buckets of the conventions, which add up', () => {
+  it('durations have the buckets of the OpenTelemetry conventions, with cumulative counts', () => {
     const histograms = [...told.families.values()].filter(
       ({ name, type }) => type === 'histogram' && !name.startsWith('nodejs'),
     );
@@ -148,7 +153,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     }
   });
 
-  it('no label carries an id, a path, an address or a tenant: routes are those of the table', () => {
+  it('no label contains an id, a path, an address or a tenant; http_route is a route of the table', () => {
     for (const { name, labels } of told.samples.filter((sample) => !sample.name.startsWith('nodejs_'))) {
       for (const [label, value] of Object.entries(labels)) {
         if (label === 'http_route') expect([...routes, '']).toContain(value);
@@ -160,7 +165,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     for (const one of hidden) expect(told.text).not.toContain(one);
   });
 
-  it('names, types and help are as the linter of Prometheus asks', () => {
+  it('names, types and help texts follow the rules of the Prometheus linter', () => {
     for (const { name, type, help } of told.families.values()) {
       expect(name).toMatch(/^[a-z][a-z0-9_]*$/);
       expect(help, name).not.toBe('');
@@ -173,7 +178,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     for (const sample of told.samples) expect(familyOf(told, sample), sample.name).toBeDefined();
   });
 
-  it('docs/operations/metrics.md lists every metric, its labels and its meaning, and no other', () => {
+  it('docs/operations/metrics.md lists exactly the metrics, with their labels and meaning', () => {
     const own = [...told.families.values()].filter(({ name }) => !/^(?:nodejs|process)_/.test(name));
     const labelsOf = (name: string) => {
       const of = told.samples.filter((sample) => familyOf(told, sample)?.name === name);
@@ -187,7 +192,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     ).toEqual(present.sort());
   });
 
-  it('every expression of the dashboard and the alerts is PromQL on metrics and labels that there are', () => {
+  it('every expression of the dashboard and the alerts is valid PromQL on existing metrics and labels', () => {
     const expressions = [...dashboardExpressions(), ...alerts().map(({ expr }) => expr)];
     expect(expressions.length).toBeGreaterThan(60);
     for (const expression of expressions) {
@@ -197,7 +202,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     }
   });
 
-  it('alerts ask this job alone for what other programs measure, too', () => {
+  it('alerts on metrics that other programs export too filter by job', () => {
     const shared = alerts().flatMap(({ alert, expr }) =>
       readExpression(expr)
         .selectors.filter(({ metric }) => !metric.startsWith('portcullis_'))
@@ -207,7 +212,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     expect(shared.filter(({ labels }) => !labels.includes('job'))).toEqual([]);
   });
 
-  it('every alert says what is amiss and how grave it is, and leads to its runbook', () => {
+  it('every alert has a summary, a description and a severity, and links to an existing section of its runbook', () => {
     expect(alerts().length).toBeGreaterThan(20);
     for (const { alert, labels, annotations } of alerts()) {
       expect(['page', 'ticket'], alert).toContain(labels.severity);

@@ -149,13 +149,13 @@ function found(text: string): string[] {
   return plain.filter((what) => what !== undefined);
 }
 
-it('each request is one line of JSON with its correlation id and its trace', () => {
+it('each request is logged once as a line of JSON with its correlation id and trace id', () => {
   const told = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   for (const id of asked) expect(told.filter((line) => line.correlation_id === id)).toHaveLength(1);
   expect(told.filter(({ trace_id }) => !/^[0-9a-f]{32}$/.test(trace_id))).toEqual([]);
 });
 
-it('D2-08 D2-21: no secret that was given out, used or tried is in the log, the records, the spool, the spans or the metrics', async () => {
+it('D2-08 D2-21: no issued, used or attempted secret is in logs, audit records, the spool, spans or metrics', async () => {
   expect(secrets.size).toBeGreaterThan(25);
   const records = await rows(p).run((k) => k.selectFrom('audit_records').selectAll());
   expect(records.length).toBeGreaterThanOrEqual(asked.length);

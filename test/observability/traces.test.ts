@@ -79,7 +79,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
     expect(told.status).toBe(200);
   }
 
-  it("one trace goes from a notification's request through Kafka and the event log to its subscriber", async () => {
+  it('one trace spans the request of a notification, Kafka, the event log and the delivery to its subscriber', async () => {
     const id = `t-${randomUUID()}`;
     await register(id);
     await using reader = await subscriber();
@@ -101,7 +101,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
     expect(lines.find((line) => line.correlation_id === `c-${traceId}`)).toMatchObject({ trace_id: traceId });
   });
 
-  it('a notification that waited for its registration is delivered in its own trace', async () => {
+  it('a notification that waited for its registration is delivered in the trace of the notification', async () => {
     const id = `t-${randomUUID()}`;
     await using reader = await subscriber();
     const { traceId, traceparent } = caller();
@@ -132,7 +132,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
     expect(paths(spans)).toContain(`gateway: POST ${path} > worker: send users.kyc-token`);
   });
 
-  it("a trace goes on at another process's service, in the place of the caller's span", async () => {
+  it("a trace continues at an upstream, whose span is a child of the gateway's client span", async () => {
     const { traceId, spanId, traceparent } = caller();
     const headers = { traceparent, 'x-target-server': 'accounts' };
     expect((await front.call('GET', '/v1/accounts', { token, headers })).status).toBe(200);
@@ -143,7 +143,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
     expect(spans.find(({ parentSpanId }) => parentSpanId === spanId)?.service).toBe('front');
   });
 
-  it('spans carry the names of the conventions, and neither secrets nor what anybody is known by', async () => {
+  it('spans use the attribute names of the conventions, and contain no secrets or ids', async () => {
     const known = new Set<unknown>(Object.values(incubating));
     const own = new Set(['portcullis.transport']);
     const names = collector.spans.flatMap(({ attributes }) => Object.keys(attributes));

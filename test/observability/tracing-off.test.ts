@@ -21,12 +21,12 @@ const LOADED = `
   process.stdout.write(JSON.stringify([loaded.length > 100, loaded.filter((url) => /@opentelemetry.(?!api.)/.test(url))]));
 `;
 
-it('without an endpoint nothing of OpenTelemetry is loaded but its interface, which the metrics library brings', () => {
+it('without an endpoint only the OpenTelemetry API is loaded, which the metrics library needs', () => {
   const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', LOADED];
   expect(JSON.parse(execFileSync(process.execPath, flags, { cwd: ROOT, encoding: 'utf8' }))).toEqual([true, []]);
 });
 
-it('a collector that refuses or is silent keeps no request waiting and no stop, and the loss is counted', async () => {
+it('a collector that rejects or does not respond delays no request and no shutdown, and lost spans are counted', async () => {
   await using collector = await startCollector();
   collector.mood = 'refusing';
   const warnings: string[] = [];
@@ -46,7 +46,7 @@ it('a collector that refuses or is silent keeps no request waiting and no stop, 
 });
 
 it.each(['silent', 'cutting'] as const)(
-  'of what a collector that is %s does not take a bounded number of spans is kept, and each is told to be lost',
+  'with a %s collector a bounded number of spans is queued, and every span is counted as lost',
   async (mood) => {
     await using collector = await startCollector();
     collector.mood = mood;
