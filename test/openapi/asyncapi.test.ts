@@ -18,8 +18,8 @@ import { committed, document, faultsOf, messageFaults, nameOf, target } from '..
 import { newFamily } from '../support/reference/stand.ts';
 import { basic, notification } from '../support/webhook/stand.ts';
 
-describe('the document', () => {
-  it('is what the schemas of the code print', () => {
+describe('the AsyncAPI document', () => {
+  it('equals what is generated from the schemas in the code', () => {
     expect(committed).toBe(printedAsyncApi());
   });
 
@@ -31,7 +31,7 @@ describe('the document', () => {
     expect(validate(document) ? [] : validate.errors).toEqual([]);
   });
 
-  it('has every topic, and nothing that does not resolve', () => {
+  it('has every topic, and every reference resolves', () => {
     expect(Object.keys(document.channels).sort()).toEqual(ALL_TOPICS.toSorted());
     for (const [topic, { address, messages }] of Object.entries(document.channels)) {
       expect(address).toBe(topic);
@@ -86,17 +86,17 @@ function registration(members: object = {}): object {
   return { ...ids, collection: 'token_transactions', type: 1, asset_id: null, ...members };
 }
 
-describe.each(Object.entries(readers))('the schema %s and what the code reads', (name, reads) => {
+describe.each(Object.entries(readers))('the schema %s and the parser in the code', (name, reads) => {
   const kind = REFERENCE_KINDS.find((known) => referenceName(known) === name);
   const good = kind ? rowOf(kind).value : name === 'Registration' ? registration() : notification();
   const { properties = {}, required = [] } = document.components.schemas[name] ?? {};
   const isValid = (value: object) => faultsOf(value, name).length === 0;
 
-  it('agree on a message and on members that nobody knows', () => {
+  it('accept the same message, also with unknown members', () => {
     for (const value of [good, { ...good, unknown: [1] }]) expect([isValid(value), reads(value)]).toEqual([true, true]);
   });
 
-  it.each(Object.keys(properties))('agree on %s: absent, null, and of another type', (member) => {
+  it.each(Object.keys(properties))('agree on %s when absent, null, and of another type', (member) => {
     for (const value of [undefined, null, {}, ['x']]) {
       const changed = JSON.parse(JSON.stringify({ ...good, [member]: value }));
       const isRead = isValid(changed) || LENIENT.includes(`${name}.${member}`);
@@ -191,7 +191,7 @@ describe('the messages on the topics of a running instance', () => {
 
   const isPoison = ({ topic, headers }: IncomingMessage) => headers.poison === 'yes' && !isDeadLetterTopic(topic);
 
-  it.each(ALL_TOPICS.filter((topic) => topic !== `${TOPICS.kycToken}.dlq`))('on %s they are as described', (topic) => {
+  it.each(ALL_TOPICS.filter((topic) => topic !== `${TOPICS.kycToken}.dlq`))('match their schema on %s', (topic) => {
     const found = recorder.messages.filter((one) => one.topic === topic && !isPoison(one));
     expect(found.length).toBeGreaterThan(0);
     for (const one of found) expect([one.value?.toString(), messageFaults(one)]).toEqual([one.value?.toString(), []]);
@@ -199,7 +199,7 @@ describe('the messages on the topics of a running instance', () => {
       expect(found.map(({ value }) => value === null)).toEqual(expect.arrayContaining([true, false]));
   });
 
-  it('one that is not as described is found', () => {
+  it('that violate their schema are detected', () => {
     const bad = recorder.messages.filter(isPoison);
     expect(bad).not.toEqual([]);
     for (const one of bad) expect(messageFaults(one)).not.toEqual([]);
@@ -210,7 +210,7 @@ describe('the messages on the topics of a running instance', () => {
     expect(messageFaults({ ...good, key: '' })).toHaveLength(1);
   });
 
-  it('replayed ones are among them', () => {
+  it('include replayed messages', () => {
     const again = recorder.messages.filter(({ headers }) => headers['replayed-from'] !== undefined);
     expect([...new Set(again.map(({ topic }) => topic))].sort()).toEqual([
       TOPICS.admin,

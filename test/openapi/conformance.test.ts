@@ -8,13 +8,13 @@ const CLIENT = { grant_type: 'client_credentials' };
 
 const stand = beforeTests(openApiStand);
 
-describe('what is answered is what the document says', () => {
+describe('responses compared with the OpenAPI document', () => {
   it.each(cases)('D8-02: $method $path: $name', async ({ method, path, status, options, values }) => {
     const answer = await stand.call(method, path, values?.(stand), options?.(stand));
     expect([answer.status, ...unlike(operationOf(method, path), answer)]).toEqual([status]);
   });
 
-  it('D8-02: every operation is tried, with an answer of success where there is one', () => {
+  it('D8-02: every operation with a success response is tried with one', () => {
     const tried = new Set(cases.filter(({ status }) => status < 300).map(({ method, path }) => `${method} ${path}`));
     for (const { method, path, operation } of operations) {
       const isServed = Object.keys(operation.responses ?? {}).some((status) => status.startsWith('2'));
@@ -33,7 +33,7 @@ describe('what is answered is what the document says', () => {
     expect([answer.status, ...unlike(operationOf('GET', '/v1/accounts'), answer)]).toEqual([status]);
   });
 
-  it('8-05 D8-02: limits are told in the documented headers, in refusals too', async () => {
+  it('8-05 D8-02: limits are reported in the documented headers, in 429 responses too', async () => {
     const asked = { json: { ...stand.limited, ...CLIENT } };
     const token = (await stand.call('POST', TOKEN, {}, asked)).json.access_token;
     const page = await stand.call('GET', '/v1/accounts', {}, { token });
@@ -47,13 +47,13 @@ describe('what is answered is what the document says', () => {
     expect(unlike(operationOf('POST', TOKEN), refused)).toEqual([]);
   });
 
-  it.each(operations)('D8-02: $method $path: a bare call', async (operation) => {
+  it.each(operations)('D8-02: $method $path: a request without a token or a body', async (operation) => {
     const answer = await stand.call(operation.method, operation.path);
     expect(unlike(operation, answer)).toEqual([]);
     expect(answer.status).not.toBe(503);
   });
 
-  it.each(operations)('D2-05 D8-02: $method $path: a correlation id too long', async (operation) => {
+  it.each(operations)('D2-05 D8-02: $method $path: a correlation id that is too long', async (operation) => {
     const headers = { 'x-correlation-id': 'x'.repeat(1_025) };
     const answer = await stand.call(operation.method, operation.path, {}, { headers });
     expect([answer.status, ...unlike(operation, answer)]).toEqual([400]);

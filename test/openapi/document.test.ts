@@ -75,18 +75,18 @@ function isOfClient(body: unknown): boolean {
   return clientInput.safeParse(body).success || clientBesideBasicInput.safeParse(body).success;
 }
 
-describe('the document', () => {
+describe('the OpenAPI document', () => {
   it('4.9-04 D8-02: is valid OpenAPI 3.1', async () => {
     expect(document.openapi).toBe('3.1.0');
     expect(await validate(structuredClone(document) as Parameters<typeof validate>[0])).toMatchObject({ valid: true });
   });
 
-  it('D8-02: the committed file is what the schemas and the endpoints give now (npm run schema)', () => {
+  it('D8-02: the committed file equals what the schemas and the endpoints generate (npm run schema)', () => {
     expect(printedOpenApi(config, DOCUMENTED) === committed).toBe(true);
     expect(committed).toMatch(/\}\n$/);
   });
 
-  it('D8-02: it has every endpoint of the gateway with its methods, and no other', () => {
+  it('D8-02: has exactly the endpoints of the gateway, with their methods', () => {
     const registered = config.endpoints
       .filter(({ path }) => !UNDESCRIBED.has(path))
       .flatMap(({ methods, path }) => methods.map((method) => `${method} ${path.replace('/**', '/{path}')}`));
@@ -94,7 +94,7 @@ describe('the document', () => {
     expect([...UNDESCRIBED].every((path) => config.endpoints.some((endpoint) => endpoint.path === path))).toBe(true);
   });
 
-  it('D8-02: an endpoint that nobody describes, and a description without an endpoint, are refused', () => {
+  it('D8-02: generation fails for an endpoint without a description, and for a description without an endpoint', () => {
     const [first] = config.endpoints;
     if (!first) throw new Error('there are endpoints');
     const more = { ...first, path: '/v1/undescribed' };
@@ -104,7 +104,7 @@ describe('the document', () => {
     expect(() => openApiDocument({ ...config, endpoints: config.endpoints.slice(1) }, DOCUMENTED)).toThrow(first.path);
   });
 
-  it('D8-02: each operation has an id of its own, a tag that is described, and names the token that it takes', () => {
+  it('D8-02: each operation has a unique id, a described tag, and the token types it accepts', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     const tags = new Set(document.tags?.map(({ name }) => name));
@@ -128,13 +128,13 @@ describe('the document', () => {
     expect(Object.keys(found?.operation.responses ?? {}).map(Number)).toEqual(statuses);
   });
 
-  it('D8-02: has no negative constant, at which generators stop, and no empty one, of which they make no type', () => {
+  it('D8-02: has no negative or empty constants, which code generators do not support', () => {
     expect(committed).not.toMatch(/"const": (?:-|"")/);
     const envelope = JSON.parse(committed).components.responses.NotFound.content['application/json'].schema;
     expect(envelope.properties.code).toEqual({ type: 'integer', enum: [-1] });
   });
 
-  it('D8-02: each discriminator maps its values to schemas of its alternatives, by full references', () => {
+  it('D8-02: each discriminator maps its values to its alternative schemas, by full references', () => {
     interface Alternatives {
       discriminator?: { propertyName: string; mapping: Record<string, string> };
       oneOf?: { $ref: string }[];
@@ -154,7 +154,7 @@ describe('the document', () => {
     }
   });
 
-  it('D8-02: limits are published as they are', () => {
+  it('D8-02: has the minimum, maximum and default of each limit in force', () => {
     const parameters = operations.find(({ path }) => path === '/v1/accounts')?.operation.parameters ?? [];
     expect(parameters.slice(0, 2)).toMatchObject([
       { name: 'page', schema: { minimum: 1, maximum: Number.MAX_SAFE_INTEGER, default: 1 } },
@@ -164,8 +164,8 @@ describe('the document', () => {
   });
 });
 
-describe('the examples', () => {
-  it('D8-02: there is one of every request and of every answer with a body of its own', () => {
+describe('examples in the OpenAPI document', () => {
+  it('D8-02: exist for every request and every response with its own body', () => {
     expect(new Set(requests.map(({ at }) => at[1])).size).toBe(
       new Set(operations.filter((o) => o.operation.requestBody).map((o) => o.path)).size,
     );
@@ -176,7 +176,7 @@ describe('the examples', () => {
     expect(faultsOf(value, [...at, 'schema'])).toEqual([]);
   });
 
-  it('2.6-09: those of conditions fire in a preview, with the fields that GraphQL, MCP and the quickstart name', () => {
+  it('2.6-09: of conditions fire in a preview, with the fields named by GraphQL, MCP and the quickstart', () => {
     const fields = ['target.balance', 'source.balance'];
     const rules = requests
       .map(({ value }) => walletRuleInput.safeParse(value).data)
@@ -196,7 +196,7 @@ describe('the examples', () => {
     }
   });
 
-  it('D8-02: those of requests are what the handlers take, as a form too', () => {
+  it('D8-02: of requests are accepted by the handlers, as a form too', () => {
     for (const { name, value, at } of requests) {
       const id = operations.find(({ path, method }) => path === at[1] && method.toLowerCase() === at[2])?.operation
         .operationId;

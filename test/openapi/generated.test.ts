@@ -63,9 +63,9 @@ function placesIn(value: unknown, at: readonly string[]): (readonly string[])[] 
   return [at, ...Object.entries(value).flatMap(([name, member]) => placesIn(member, [...at, name]))];
 }
 
-describe('bodies out of the schemas', () => {
+describe('bodies generated from the schemas', () => {
   it.each(written)(
-    'D8-02 2.3-01: $method $path: what the document allows is taken, or refused as documented; never 5xx',
+    'D8-02 2.3-01: $method $path: a valid body is accepted or rejected as documented, and never a 5xx',
     async (operation) => {
       await fc.assert(
         fc.asyncProperty(bodiesOf(operation), async (body) => {
@@ -79,7 +79,7 @@ describe('bodies out of the schemas', () => {
     },
   );
 
-  it.each(written)('D2-13 D8-02: $method $path: what it does not allow is a documented 4xx', async (operation) => {
+  it.each(written)('D2-13 D8-02: $method $path: an invalid body is a documented 4xx', async (operation) => {
     const bodies = bodiesOf(operation).chain(broken);
     await fc.assert(
       fc.asyncProperty(bodies, async (body) => {
