@@ -69,7 +69,7 @@ describeReal('postgres', 'users and their events, whatever dies between', () => 
     return found.filter(({ payload }) => JSON.parse(payload).node_id === nodeId).map(({ key }) => key);
   };
 
-  it('D7-08 6-02: killed between any two steps, no user is without its event and no event without its user', async () => {
+  it('D7-08 6-02: with a process killed between any two steps, every stored user has its event and every event its user', async () => {
     const { signal, steps } = await runChild(database.url, 'migrate', await addNode(), 0);
     expect({ signal, isCounted: steps > 5 }).toEqual({ signal: null, isCounted: true });
     const points = pointsOf(steps, 6).values();

@@ -57,7 +57,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
     return relay;
   };
 
-  it('D7-08: relays each event with its id, in the order in which it was written, and keeps none', async () => {
+  it('D7-08: publishes each event with its id, in the order of writing, and then deletes it', async () => {
     const bus = paperBus();
     const keys = ['a', 'b', 'a', 'c', 'a', 'b'];
     const ids = await write(
@@ -75,7 +75,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
     expect(await relayTo(bus).relayBatch()).toBe(0);
   });
 
-  it('D7-08: while the bus is away nothing is lost; then all of it comes, in order', async () => {
+  it('D7-08: while the bus is unavailable all events are kept, and afterwards they are published in order', async () => {
     const bus = paperBus();
     bus.refuses = true;
     const relay = relayTo(bus);
@@ -92,7 +92,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
     await vi.waitFor(async () => expect(await waiting(database)).toBe(0));
   });
 
-  it('D7-08: a notice is heard also when it comes while a batch is under way', async () => {
+  it('D7-08: a notification during a batch is not missed', async () => {
     const bus = paperBus();
     const relay = relayTo(bus);
     relay.start();
@@ -104,7 +104,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
     expect(bus.taken).toHaveLength(20);
   });
 
-  it('D7-08: a batch stays far below what a broker takes', async () => {
+  it('D7-08: a batch stays well below the message size limit of a broker', async () => {
     const bus = paperBus();
     await write(
       database,
@@ -120,7 +120,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
     expect(sizes).toEqual([2, 2, 2, 1]);
   });
 
-  it('D7-08: it stops after the batch that is under way, and takes no other', async () => {
+  it('D7-08: stops after the running batch, and starts no other', async () => {
     const bus = paperBus();
     const release = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
@@ -149,13 +149,13 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
   });
 }
 
-describe('the relay, alone on an embedded database', () => contract(embeddedDatabase, true));
+describe('the relay as the only one, on an embedded database', () => contract(embeddedDatabase, true));
 describeReal('postgres', 'the relay, on PostgreSQL', () => contract(realDatabase, false));
 
 describeReal('postgres', 'several relays', () => {
   const database = beforeTests(realDatabase);
 
-  it('D7-08: of several one relays at a time, so that nothing comes twice or out of order', async () => {
+  it('D7-08: only one of several publishes at a time, so that events are neither repeated nor reordered', async () => {
     const bus = paperBus();
     const log = silentLog;
     const relays = Array.from({ length: 3 }, () => new OutboxRelay({ db: database.db, bus, isAlone: false, log }));
