@@ -152,7 +152,7 @@ class World {
   }
 }
 
-it('D6-10 D6-14: each subscriber gets each matching event once and in order, whatever happens in between', async () => {
+it('D6-10 D6-14: each subscriber gets each matching event once and in order, in any schedule of events and faults', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.scheduler(),

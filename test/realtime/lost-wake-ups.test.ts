@@ -18,7 +18,7 @@ const EVENTS = 2 * TRANSACTIONS;
 /** More than a page of a replay, and not a multiple of it. */
 const OLDER = 617;
 
-describeReal(['postgres', 'redis', 'kafka'], 'where every wake-up is lost', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'when every wake-up is lost', () => {
   const near = countedWakeUps({ dropped: true });
   const far = countedWakeUps({ dropped: true });
   let p: Portcullis;
@@ -35,7 +35,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'where every wake-up is lost', () =
     await p[Symbol.asyncDispose]();
   });
 
-  it('D6-10: subscribers on two replicas get each event once and in order, from the log alone', async () => {
+  it('D6-10: subscribers on two replicas get each event once and in order, by polling the log', async () => {
     const open: Live[] = [];
     await using stack = new AsyncDisposableStack();
     const live = async (subscribing: Promise<Live>) => {
@@ -57,7 +57,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'where every wake-up is lost', () =
     expect(Math.min(near.counted.arrived, far.counted.arrived)).toBeGreaterThan(0);
   });
 
-  it('D6-14: "0" replays everything that is kept, page by page, on each replica', async () => {
+  it('D6-14: "0" replays every kept event, page by page, on each replica', async () => {
     await logAtOnce(p, OLDER);
     const cursors = await loggedSoon(p, EVENTS + OLDER);
     for (const replayed of [overSse(p, { token, after: '0' }), overSocket(replica, { token, after: '0' })]) {

@@ -61,7 +61,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'with a Redis that goes away', () =
     redis = await startRedis({ dataDir, port: redis.port });
   }
 
-  it('D6-10: `after` resumes on another replica without gap or duplicate through its restart, and wake-ups come back', async () => {
+  it('D6-10: `after` resumes on another replica without gap or duplicate while Redis restarts, and wake-ups work again', async () => {
     const [first = '', second = '', third = '', ...more] = await registered(p, 40);
     const before = await overSse(p, { token: admin, after: '0' });
     await notify(p, first, 2);
@@ -111,7 +111,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'with a Redis that goes away', () =
   });
 
   it.each(CASES)(
-    'D2-29 D6-12 D3-23: $transport on another replica ends at revocation while it is $how',
+    'D2-29 D6-12 D3-23: $transport on another replica is closed at revocation while Redis is $how',
     async (row) => {
       const { client, credentials } = await createdClient(p, admin, {
         grantTypes: ['PASSWORD', 'CLIENT_CREDENTIALS', 'REFRESH_TOKEN'],

@@ -36,7 +36,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
   });
   afterAll(() => cluster[Symbol.asyncDispose]());
 
-  describe('wake-ups, as all', () => {
+  describe('wake-ups, by the common contract', () => {
     wakeUpsContract(async () => {
       const channelPrefix = `${randomUUID()}:`;
       const open = ({ url }: ClusterMember) => RedisWakeUps.open({ url, channelPrefix });
@@ -96,13 +96,13 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
       }
     }
 
-    it('D6-10 D3-28: logins, limits and wake-ups of replicas are those of one server', async () => {
+    it('D6-10 D3-28: logins, limits and wake-ups are shared by replicas, as with one Redis server', async () => {
       await healthy();
       await serves();
       await wakes();
     });
 
-    it('D3-28: they go on while slots move, whoever asks for them', async () => {
+    it('D3-28: requests succeed or get 503 while slots move, and sessions stay valid', async () => {
       const slot = await cluster.slotOf(`{${p.demo.node_id}}`);
       const from = await cluster.masterOf(`{${p.demo.node_id}}`);
       const token = await p.loginToken();
@@ -118,7 +118,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
       await serves();
     });
 
-    it('D3-28 D6-10: a replica takes over from a master that has died, and nobody is logged out', async () => {
+    it('D3-28 D6-10: after a failover to a replica, sessions stay valid', async () => {
       const token = await p.loginToken();
       await first.kill();
       await cluster.replicas[0]?.takeOver();
@@ -130,7 +130,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
     });
   });
 
-  it('D6-10: wake-ups of a process whose server was put out of the cluster come back', async () => {
+  it('D6-10: a process connected to a member that leaves the cluster sends wake-ups again', async () => {
     const [, , third] = cluster.masters;
     const [replica] = cluster.replicas;
     if (!third || !replica) throw new Error('a cluster of four');
@@ -156,8 +156,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
   });
 });
 
-describeReal('redis', 'where a Redis Cluster was', () => {
-  it('D6-10: wake-ups stay at the one server that has come in its place', async () => {
+describeReal('redis', 'when a single server replaces a Redis Cluster', () => {
+  it('D6-10: wake-ups use the single server, and no longer reconnect', async () => {
     await using cluster = await startRedisCluster();
     const [first] = cluster.masters;
     if (!first) throw new Error('a cluster has masters');

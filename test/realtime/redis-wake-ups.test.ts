@@ -10,14 +10,14 @@ import { startRedis } from '../support/services/redis.ts';
 import { wakeUpsContract } from './wake-ups.contract.ts';
 
 describeReal('redis', 'the wake-ups between processes', () => {
-  describe('as all wake-ups', () => {
+  describe('by the common contract', () => {
     wakeUpsContract(() => {
       const options = { url: serviceAddress('redis'), channelPrefix: `${randomUUID()}:` };
       return Promise.all([RedisWakeUps.open(options), RedisWakeUps.open(options)]);
     });
   });
 
-  it('D6-10: lost with Redis, they work again when it is back, whether it was there at the start or not', async () => {
+  it('D6-10: wake-ups work again once Redis is available, whether or not it was at the start', async () => {
     const dataDir = await temporaryFolder();
     let server = await startRedis({ dataDir });
     const early = await RedisWakeUps.open({ url: server.url });
@@ -40,7 +40,7 @@ describeReal('redis', 'the wake-ups between processes', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  it('D6-10: the own process hears of its events while Redis is away', async () => {
+  it('D6-10: a process receives its own wake-ups while Redis is unavailable', async () => {
     const dataDir = await temporaryFolder();
     const server = await startRedis({ dataDir });
     const wakeUps = await RedisWakeUps.open({ url: server.url });
@@ -53,7 +53,7 @@ describeReal('redis', 'the wake-ups between processes', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  it('what others say on the channel is ignored', async () => {
+  it('malformed messages on the channel are ignored', async () => {
     const url = serviceAddress('redis');
     const channelPrefix = `${randomUUID()}:`;
     const wakeUps = await RedisWakeUps.open({ url, channelPrefix });

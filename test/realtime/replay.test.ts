@@ -5,11 +5,11 @@ import { Gate, modelStreams, NODE, Reader, seqs, settle } from '../support/realt
 
 describe('a replay of the event log', () => {
   it.each([
-    ['the last event that is gone', 10n, seqs(11, 20)],
-    ['an event that is kept', 15n, seqs(16, 20)],
+    ['the last deleted event', 10n, seqs(11, 20)],
+    ['a stored event', 15n, seqs(16, 20)],
     ['the head', 20n, []],
     ['the beginning', 0n, seqs(11, 20)],
-  ])('D6-10 D6-14: after %s it gives what is kept', async (_, after, expected) => {
+  ])('D6-10 D6-14: after %s it returns the stored events that follow', async (_, after, expected) => {
     const { log, subscribe } = modelStreams();
     log.append(NODE, 20);
     log.purge(NODE, 10n);
@@ -19,9 +19,9 @@ describe('a replay of the event log', () => {
   });
 
   it.each([
-    ['an event before the last one that is gone', 9n],
+    ['an event before the last deleted one', 9n],
     ['the first event', 1n],
-    ['an event that was never given', 21n],
+    ['an event that never existed', 21n],
   ])('D6-17: after %s it ends with CursorExpiredError', async (_, after) => {
     const { log, subscribe } = modelStreams();
     log.append(NODE, 20);
@@ -31,7 +31,7 @@ describe('a replay of the event log', () => {
     expect(reader.seqs).toEqual([]);
   });
 
-  it('D6-17: where nothing is kept, only the head and the beginning go on', async () => {
+  it('D6-17: from an empty log, only the head and the beginning continue; earlier cursors are expired', async () => {
     const { log, subscribe, write } = modelStreams();
     log.append(NODE, 20);
     log.purge(NODE, 20n);
@@ -43,7 +43,7 @@ describe('a replay of the event log', () => {
     expect(atStart?.seqs).toEqual([21n]);
   });
 
-  it('D6-17: events that go while it is read end it instead of leaving a gap', async () => {
+  it('D6-17: events deleted while it is read end it with CursorExpiredError instead of leaving a gap', async () => {
     const { log, subscribe } = modelStreams();
     log.append(NODE, 1_500);
     const stream = subscribe({ after: 0n });
@@ -54,7 +54,7 @@ describe('a replay of the event log', () => {
     expect(reader.seqs).toEqual(seqs(1, 50));
   });
 
-  it('D6-10: a number that left the log by itself is no gap', async () => {
+  it('D6-10: a sequence number missing from the middle of the log is not a gap', async () => {
     const { log, subscribe } = modelStreams();
     log.append(NODE, 4);
     const moved = log.kept(NODE)[2];
@@ -66,7 +66,7 @@ describe('a replay of the event log', () => {
     expect(reader.seqs).toEqual([5n, 6n]);
   });
 
-  it('D6-10 D6-24: no more than eight pages are read at once, four of a tenant, and an idle reader keeps nobody waiting', async () => {
+  it('D6-10 D6-24: at most eight pages are read at once, four of a tenant, and an idle reader does not block others', async () => {
     const { log, subscribe } = modelStreams();
     for (const nodeId of [NODE, 'other']) log.append(nodeId, 1_200);
     const idle = Array.from({ length: 20 }, () => subscribe({ after: 0n }));
@@ -89,7 +89,7 @@ describe('a replay of the event log', () => {
     expect(idle.some((stream) => stream.isEnded)).toBe(false);
   });
 
-  it('D6-24: reads that are refused because of overload are a pause, and no outage', async () => {
+  it('D6-24: reads rejected because of overload delay it, and are not reported as an outage', async () => {
     const { log, clock, errors, subscribe } = modelStreams();
     log.append(NODE, 3);
     let refusals = 3;
@@ -109,7 +109,7 @@ describe('a replay of the event log', () => {
     expect(errors).toEqual([]);
   });
 
-  it('D6-24: a replay whose reads are refused for 10 s ends as slow_consumer', async () => {
+  it('D6-24: a replay whose reads are rejected for 10 s ends with SlowConsumerError', async () => {
     const { log, clock, streams, subscribe } = modelStreams();
     log.append(NODE, 3);
     log.reading = async () => {
@@ -130,7 +130,7 @@ describe('a replay of the event log', () => {
     expect([streams.load, clock.timers]).toEqual([{ streams: 0, tailers: 0 }, 0]);
   });
 
-  it('D6-19: of long events no more than a mebibyte waits for a reader that takes nothing, and one event more', async () => {
+  it('D6-19: of long events at most a mebibyte and one event are buffered for a reader that does not read', async () => {
     const { log, subscribe } = modelStreams();
     log.append(NODE, 20, { text: 'x'.repeat(300_000) });
     const stream = subscribe({ after: 0n });
@@ -150,7 +150,7 @@ describe('a replay of the event log', () => {
     expect(late.seqs).toEqual(seqs(1, 620));
   });
 
-  it('D6-10: a reader that leaves while it waits for its turn frees the turn', async () => {
+  it('D6-10: a reader that leaves while it waits to read does not block the others', async () => {
     const { log, streams, subscribe } = modelStreams();
     log.append(NODE, 3);
     const gate = new Gate();

@@ -81,7 +81,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a graceful stop', () => {
     await p[Symbol.asyncDispose]();
   });
 
-  it('D1-13 D6-10: sends subscribers to another replica, where they go on without gap or duplicate', async () => {
+  it('D1-13 D6-10: moves subscribers to another replica, where they continue without gap or duplicate', async () => {
     const token = await p.clientToken();
     const url = `${balancer.urlOf(replica.url)}graphql`;
     const subscribers = [overSocket(url, token), overSse(url, token)];

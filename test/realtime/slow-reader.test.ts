@@ -111,31 +111,34 @@ async function fill(isOver: () => boolean, each: () => void): Promise<number> {
 
 let neighbours: Live[] = [];
 
-it.each(SLOW)('D6-19: over %s one that stops to read is told so and closed; the others go on', async (_over, open) => {
-  await using stack = new AsyncDisposableStack();
-  neighbours = [stack.use(await overSse(p, { token })), stack.use(await overSocket(p, { token }))];
-  const { streams } = p.service.context;
-  const slow = await open();
-  stack.defer(() => slow.leave());
-  await vi.waitFor(() => expect(streams.load.streams).toBe(3));
-  const written = serverSide(slow.localPort);
-  let mostWritten = 0;
-  const count = await fill(
-    () => streams.load.streams === 2,
-    () => {
-      mostWritten = Math.max(mostWritten, written.writableLength);
-    },
-  );
-  expect(mostWritten).toBeGreaterThan(0);
-  expect(mostWritten).toBeLessThan(MOST_WRITTEN_BYTES);
-  const { cursors, last } = await slow.rest();
-  const [from = 0] = cursors;
-  expect(cursors).toEqual(cursors.map((_, at) => from + at));
-  expect(cursors.length).toBeLessThan(count);
-  expect(last).toContain('"message":"slow_consumer"');
-  expect(last).toContain('"code":"SLOW_CONSUMER"');
-  const all = neighbours[0]?.cursors ?? [];
-  expect(all[0]).toBe(String(from));
-  for (const neighbour of neighbours) await hasGot(neighbour, all);
-  expect(neighbours.flatMap(({ errors }) => errors)).toEqual([]);
-});
+it.each(SLOW)(
+  'D6-19: over %s a subscriber that stops reading gets SLOW_CONSUMER and is closed; the others continue',
+  async (_over, open) => {
+    await using stack = new AsyncDisposableStack();
+    neighbours = [stack.use(await overSse(p, { token })), stack.use(await overSocket(p, { token }))];
+    const { streams } = p.service.context;
+    const slow = await open();
+    stack.defer(() => slow.leave());
+    await vi.waitFor(() => expect(streams.load.streams).toBe(3));
+    const written = serverSide(slow.localPort);
+    let mostWritten = 0;
+    const count = await fill(
+      () => streams.load.streams === 2,
+      () => {
+        mostWritten = Math.max(mostWritten, written.writableLength);
+      },
+    );
+    expect(mostWritten).toBeGreaterThan(0);
+    expect(mostWritten).toBeLessThan(MOST_WRITTEN_BYTES);
+    const { cursors, last } = await slow.rest();
+    const [from = 0] = cursors;
+    expect(cursors).toEqual(cursors.map((_, at) => from + at));
+    expect(cursors.length).toBeLessThan(count);
+    expect(last).toContain('"message":"slow_consumer"');
+    expect(last).toContain('"code":"SLOW_CONSUMER"');
+    const all = neighbours[0]?.cursors ?? [];
+    expect(all[0]).toBe(String(from));
+    for (const neighbour of neighbours) await hasGot(neighbour, all);
+    expect(neighbours.flatMap(({ errors }) => errors)).toEqual([]);
+  },
+);

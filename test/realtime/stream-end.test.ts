@@ -7,7 +7,7 @@ const DONE = { done: true, value: undefined };
 const KIBIBYTE = { text: 'x'.repeat(1_024) };
 
 describe('the end of a stream', () => {
-  it('D6-19: a reader may leave 1,000 events unsent, with one more it gets SlowConsumerError', async () => {
+  it('D6-19: a reader may be 1,000 events behind; with one more it gets SlowConsumerError', async () => {
     const { streams, subscribe, writePast } = modelStreams();
     const stream = subscribe();
     await settle();
@@ -21,7 +21,7 @@ describe('the end of a stream', () => {
     expect(streams.load).toEqual(NOTHING);
   });
 
-  it('D6-19: a reader may leave a mebibyte unsent, and no more', async () => {
+  it('D6-19: a reader may be a mebibyte behind, and no more', async () => {
     const { subscribe, writePast } = modelStreams();
     const stream = subscribe();
     await settle();
@@ -31,7 +31,7 @@ describe('the end of a stream', () => {
     await expect(stream.next()).rejects.toThrow(SlowConsumerError);
   });
 
-  it('D6-19: only what matches counts, and what is taken counts no more', async () => {
+  it('D6-19: only events that match the filter count, and only until they are read', async () => {
     const { subscribe, writePast } = modelStreams();
     const picky = subscribe({ matches: (event) => kindOf(event) === 1 });
     const reader = new Reader(subscribe());
@@ -43,7 +43,7 @@ describe('the end of a stream', () => {
     await expect(picky.next()).rejects.toThrow(SlowConsumerError);
   });
 
-  it('D6-19: a slow reader of the past is not closed: no page is read before the last one is taken', async () => {
+  it('D6-19: a slow reader of a replay is not closed: no page is read before the previous one is consumed', async () => {
     const { log, subscribe } = modelStreams();
     log.append(NODE, 5_000, KIBIBYTE);
     const stream = subscribe({ after: 0n });
@@ -54,7 +54,7 @@ describe('the end of a stream', () => {
     expect(reader.events).toHaveLength(5_000);
   });
 
-  it('return ends it at once, for a reader that waits too, and frees everything', async () => {
+  it('return() ends the stream at once, even for a waiting reader, and frees everything', async () => {
     const { clock, streams, subscribe, write } = modelStreams();
     const stream = subscribe();
     await settle();
@@ -67,7 +67,7 @@ describe('the end of a stream', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('an aborted signal ends it in order, before or after it has begun', async () => {
+  it('an aborted signal ends the stream without an error, before or after it has started', async () => {
     const { clock, log, streams, subscribe } = modelStreams();
     const controller = new AbortController();
     const reader = new Reader(subscribe({ signal: controller.signal }));
@@ -83,7 +83,7 @@ describe('the end of a stream', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('a reader that leaves while its last page is filtered leaves nothing behind', async () => {
+  it('a stream aborted while its last page is filtered delivers nothing and frees everything', async () => {
     const { log, clock, streams, subscribe } = modelStreams();
     log.append(NODE, 3);
     const controller = new AbortController();
@@ -99,7 +99,7 @@ describe('the end of a stream', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('a stop ends every stream with StreamStoppedError, later ones too', async () => {
+  it('stop() ends every stream with StreamStoppedError, later ones too', async () => {
     const { clock, streams, subscribe } = modelStreams();
     const reader = new Reader(subscribe());
     await settle();
@@ -110,7 +110,7 @@ describe('the end of a stream', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('a filter that throws ends its own stream alone', async () => {
+  it('a filter that throws ends only its own stream', async () => {
     const { subscribe, write } = modelStreams();
     const fault = new Error('fault of a filter');
     const faulty = new Reader(

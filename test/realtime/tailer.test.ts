@@ -4,7 +4,7 @@ import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { Gate, modelStreams, NODE, Reader, seqs, settle } from '../support/realtime/model.ts';
 
 describe('the tailer of a node', () => {
-  it('D6-10: is one for all subscribers, begins with the first and ends with the last', async () => {
+  it('D6-10: is shared by all subscribers, starts with the first and stops with the last', async () => {
     const { log, clock, streams, subscribe, write } = modelStreams();
     const all = Array.from({ length: 50 }, () => subscribe());
     const readers = all.map((stream) => new Reader(stream));
@@ -23,7 +23,7 @@ describe('the tailer of a node', () => {
     expect(log.reads).toBe(after);
   });
 
-  it('D6-10: never has two reads under way; wake-ups during a read make one more', async () => {
+  it('D6-10: never has two reads in progress; wake-ups during a read cause one more', async () => {
     const { log, subscribe, write } = modelStreams();
     const reader = new Reader(subscribe());
     await settle();
@@ -40,7 +40,7 @@ describe('the tailer of a node', () => {
     expect(reader.seqs).toEqual(seqs(1, 20));
   });
 
-  it('D6-10: a wake-up for what it has read makes no read', async () => {
+  it('D6-10: a wake-up for an event it has already read causes no read', async () => {
     const { log, wakeUps, subscribe, write } = modelStreams();
     new Reader(subscribe());
     await settle();
@@ -52,7 +52,7 @@ describe('the tailer of a node', () => {
     expect(log.reads).toBe(before);
   });
 
-  it('D6-11: whoever follows a transaction gets its events, and is not asked about those of others', async () => {
+  it('D6-11: a subscriber of one transaction gets its events, and its filter is not called for others', async () => {
     const { streams, subscribe, write } = modelStreams();
     const asked: string[] = [];
     const follow = (transactionId: string) =>
@@ -78,7 +78,7 @@ describe('the tailer of a node', () => {
     expect(streams.load).toEqual({ streams: 0, tailers: 0 });
   });
 
-  it('D6-10: finds within a second what no wake-up has told it of', async () => {
+  it('D6-10: finds events without a wake-up within a second', async () => {
     const { log, clock, subscribe } = modelStreams();
     const reader = new Reader(subscribe());
     await settle();
@@ -95,7 +95,7 @@ describe('the tailer of a node', () => {
     ['many events', 3_000, ''],
     ['long events', 300, 'x'.repeat(10_000)],
   ])(
-    'D6-19: %s at once are handed on as they are read; who reads nothing is waited for, told and left',
+    'D6-19: %s at once are delivered as they are read; a subscriber that does not read is closed after a wait',
     async (_name, count, text) => {
       const { clock, subscribe, write } = modelStreams();
       const [lively, silent] = [subscribe(), subscribe()];
@@ -119,7 +119,7 @@ describe('the tailer of a node', () => {
     },
   );
 
-  it('D6-19: one that keeps taking, but less than is logged, holds the others up for a second, and is left', async () => {
+  it('D6-19: a subscriber that reads more slowly than events arrive is closed, and others get every event', async () => {
     const { clock, subscribe, write } = modelStreams();
     const [lively, slow] = [subscribe(), subscribe()];
     const fast = new Reader(lively);
@@ -143,7 +143,7 @@ describe('the tailer of a node', () => {
     expect(fast.seqs).toEqual(seqs(1, logged));
   });
 
-  it('D6-10: an outage of the log delays events, loses and repeats none, and is told once', async () => {
+  it('D6-10: an outage of the log delays events, loses and repeats none, and is reported once', async () => {
     const { log, clock, errors, subscribe, write } = modelStreams();
     const reader = new Reader(subscribe());
     await settle();
@@ -168,7 +168,7 @@ describe('the tailer of a node', () => {
     expect(late.seqs).toEqual(seqs(2, 12));
   });
 
-  it('D6-10: a subscriber of now gets nothing older, though the tailer has still to read it', async () => {
+  it('D6-10: a new subscriber gets nothing older, even if the tailer has not read it yet', async () => {
     const { log, clock, subscribe } = modelStreams();
     const first = new Reader(subscribe());
     await settle();

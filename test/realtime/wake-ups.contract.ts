@@ -26,20 +26,20 @@ export function wakeUpsContract(open: () => Promise<[WakeUps, WakeUps]>): void {
     await expect.poll(() => heard.near).toEqual(['a 1', 'b 9007199254740993']);
   });
 
-  it('D6-10: of what is notified together each node has its highest number, once', async () => {
+  it('D6-10: of several notifications together, each node gets its highest number once', async () => {
     for (const seq of [9n, 10n, 8n]) near.notify('a', seq);
     near.notify('b', 1n);
     await expect.poll(() => heard.far.toSorted()).toEqual(['a 10', 'b 1']);
   });
 
-  it('a listener that has ended hears nothing more', async () => {
+  it('a listener that was removed receives nothing more', async () => {
     hushFar();
     near.notify('a', 1n);
     await expect.poll(() => heard.near).toEqual(['a 1']);
     expect(heard.far).toEqual([]);
   });
 
-  it('after a stop nothing is heard and nothing is thrown', async () => {
+  it('after stop() nothing is received and nothing throws', async () => {
     near.notify('a', 1n);
     await near.stop();
     near.notify('a', 2n);
