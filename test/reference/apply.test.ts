@@ -19,7 +19,7 @@ function applySuite(open: () => Promise<Database>): void {
   });
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
-  it('D1-10: a row of every kind comes in, and the same again changes nothing', async () => {
+  it('D1-10: a row of every kind is stored, and the same rows again change nothing', async () => {
     const { all, ids } = newFamily();
     expect(await stand.reference.apply(all())).toEqual({ applied: 7, parked: 0, rejected: [] });
     const before = await stateOf(stand, Object.values(ids));
@@ -28,7 +28,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await stateOf(stand, Object.values(ids))).toEqual(before);
   });
 
-  it('D1-10: the higher version wins, whichever comes last', async () => {
+  it('D1-10: the higher version wins, in any order', async () => {
     const { all, version, ids } = newFamily();
     await stand.reference.apply(all());
     await stand.reference.apply([version('accounts', 3, { name: 'third' })]);
@@ -41,7 +41,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'accounts', ids.accounts)).toMatchObject({ name: 'fifth', version: '5' });
   });
 
-  it('D1-10: rows of any kinds, in any order, repeated and cut into any batches, end in the same state', async () => {
+  it('D1-10: rows of any kinds, in any order, repeated and in any batches, end in the same state', async () => {
     const shape = fc.record({
       order: fc.shuffledSubarray(
         Array.from({ length: 42 }, (_, at) => at),
@@ -70,7 +70,7 @@ function applySuite(open: () => Promise<Database>): void {
     );
   });
 
-  it('D1-10: a child that comes before its parents waits, and is there with the last of them', async () => {
+  it('D1-10: a child that arrives before its parents waits, and is stored with the last of them', async () => {
     const { version, ids } = newFamily();
     const late = ['wallets', 'assets', 'currencies', 'networks', 'accounts', 'nodes'] as const;
     for (const kind of late) {
@@ -85,7 +85,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(state.parked).toEqual([]);
   });
 
-  it('D1-10: of a row that waits the highest version is applied', async () => {
+  it('D1-10: of several versions of a waiting row, the highest is applied', async () => {
     const { version, ids } = newFamily();
     await stand.reference.apply([version('networks', 2, { name: 'second' })]);
     await stand.reference.apply([version('networks', 3, { name: 'third' })]);
@@ -94,7 +94,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'networks', ids.networks)).toMatchObject({ name: 'third', version: '3' });
   });
 
-  it('D1-10: a tombstone deletes; of an account it sets deleted_at, once', async () => {
+  it('D1-10: a tombstone deletes the row; for an account it sets deleted_at, once', async () => {
     const { all, ids } = newFamily();
     await stand.reference.apply(all());
     await stand.reference.apply([tombstone('accounts', ids.accounts), tombstone('wallets', ids.wallets)]);
@@ -104,7 +104,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'assets', ids.assets)).toBeUndefined();
   });
 
-  it('D1-10: an account is the same whether its row and its tombstone come together or apart', async () => {
+  it('D1-10: an account is the same whether its row and its tombstone arrive in one batch or two', async () => {
     const [together, apart] = [newFamily(), newFamily()];
     for (const { all, ids, version } of [together, apart]) {
       await stand.reference.apply(all().filter(({ kind }) => kind !== 'accounts'));
@@ -124,7 +124,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'accounts', together.ids.accounts)).toMatchObject({ name: 'third', deleted_at: null });
   });
 
-  it('D1-10: after a tombstone no version that was known before comes back; a higher one does', async () => {
+  it('D1-10: after a tombstone no earlier version is stored again; a higher one is', async () => {
     const { all, version, ids } = newFamily();
     await stand.reference.apply(all(4));
     const dead = (['accounts', 'wallets', 'assets'] as const).map((kind) => tombstone(kind, ids[kind]));
@@ -142,7 +142,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect((await rowOf(stand, 'accounts', ids.accounts))?.deleted_at).toBeNull();
   });
 
-  it('D1-10: a tombstone deletes what waits, and its id is remembered', async () => {
+  it('D1-10: a tombstone deletes a waiting row, which is not stored again', async () => {
     const { version, ids } = newFamily();
     await stand.reference.apply([version('networks', 2)]);
     await stand.reference.apply([tombstone('networks', ids.networks)]);
@@ -151,7 +151,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect((await stateOf(stand, [ids.networks])).parked).toEqual([]);
   });
 
-  it('D1-10: a log that is read anew ends where it ended: a repeated tombstone is not a new one', async () => {
+  it('D1-10: reading a log again ends in the same state: a repeated tombstone is not a new one', async () => {
     const { version, ids } = newFamily();
     const place = (offset: number) => ({ offset: BigInt(offset), timeMs: 1_000n });
     const log: ReferenceChange[] = [
@@ -165,7 +165,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'chains', ids.chains)).toBeUndefined();
   });
 
-  it('D1-10: what others refer to outlives its tombstone and goes with the last of them', async () => {
+  it('D1-10: a row with references outlives its tombstone, and is deleted with the last of them', async () => {
     const { all, ids } = newFamily();
     await stand.reference.apply(all());
     await stand.reference.apply([tombstone('chains', ids.chains), tombstone('networks', ids.networks)]);
@@ -176,7 +176,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'chains', ids.chains)).toBeUndefined();
   });
 
-  it('D1-10: a wallet takes its networks and its rules with it', async () => {
+  it('D1-10: deleting a wallet deletes its networks and rules', async () => {
     const { all, ids } = newFamily();
     await stand.reference.apply(all());
     const [wallet, network, node] = [ids.wallets, ids.networks, ids.nodes];
@@ -194,7 +194,7 @@ function applySuite(open: () => Promise<Database>): void {
     );
   });
 
-  it('D1-10 D4-01: a row never moves to another node, nor is a wallet of an account of another', async () => {
+  it('D1-10 D4-01: a row cannot move to another node, and a wallet cannot reference an account of another node', async () => {
     const ours = newFamily();
     const theirs = newFamily();
     await stand.reference.apply([...ours.all(), ...theirs.all()]);
@@ -212,7 +212,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'assets', ours.ids.assets)).toMatchObject({ name: 'renamed' });
   });
 
-  it('D1-10: a row whose parent turns out to be of another node is kept with the reason, and told of', async () => {
+  it('D1-10: a waiting row whose parent is of another node is kept with the reason, and reported', async () => {
     const family = newFamily();
     const other = newFamily();
     await stand.reference.apply([family.version('nodes', 1), other.version('nodes', 1), family.version('chains', 1)]);
@@ -225,7 +225,7 @@ function applySuite(open: () => Promise<Database>): void {
     expect(stand.dropped.at(-1)).toContain(family.ids.wallets);
   });
 
-  it('D1-10 D6-08: an asset that comes after its transaction has the contract address of it', async () => {
+  it('D1-10 D6-08: an asset that arrives after its transaction gets the contract address from it', async () => {
     const { version, ids, all } = newFamily();
     await stand.reference.apply(all().filter(({ kind }) => kind !== 'assets'));
     const transactions = new Transactions({ db: stand.db, wake: () => undefined });

@@ -18,7 +18,7 @@ describeReal('postgres', 'reference data from several replicas at once', () => {
   const atOnce = (changes: readonly ReferenceChange[]) =>
     Promise.all(changes.map((change) => stand.reference.apply([change])));
 
-  it('D1-10: parents and children that come at the same moment are all there', async () => {
+  it('D1-10: parents and children that arrive concurrently are all stored', async () => {
     for (let round = 0; round < 25; round += 1) {
       const { all, ids } = newFamily();
       await atOnce([...all(1), ...all(2)].toSorted((a, b) => (a.id < b.id ? -1 : 1)));
@@ -28,7 +28,7 @@ describeReal('postgres', 'reference data from several replicas at once', () => {
     }
   });
 
-  it('D1-10: the same rows in two batches at once, in opposite orders, end at the higher version', async () => {
+  it('D1-10: the same rows in concurrent batches, in opposite orders, end at the highest version', async () => {
     const families = Array.from({ length: 40 }, () => newFamily());
     await stand.reference.apply(families.flatMap(({ all }) => all(1)));
     const batches = [2, 3, 4, 5].map((number) => {
@@ -40,7 +40,7 @@ describeReal('postgres', 'reference data from several replicas at once', () => {
       expect(await rowOf(stand, 'accounts', ids.accounts)).toMatchObject({ version: '5' });
   });
 
-  it('D1-10: a tombstone and an older version at the same moment leave nothing', async () => {
+  it('D1-10: a tombstone and older versions that arrive concurrently leave no row', async () => {
     for (let round = 0; round < 15; round += 1) {
       const { all, version, ids } = newFamily();
       await stand.reference.apply(all(5));
@@ -49,7 +49,7 @@ describeReal('postgres', 'reference data from several replicas at once', () => {
     }
   });
 
-  it('D6-08: an asset and the transaction that tokenizes it at the same moment: the address is set', async () => {
+  it('D6-08: an asset that arrives together with the transaction that tokenizes it gets the contract address', async () => {
     const transactions = new Transactions({ db: stand.db, wake: () => undefined });
     for (let round = 0; round < 25; round += 1) {
       const { all, version, ids } = newFamily();

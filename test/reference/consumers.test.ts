@@ -42,16 +42,16 @@ describe('the consumer of reference data', () => {
 
   const account = { name: 'A', type: 'organisation', status: 1, created_at: '2026-01-05T09:30:00Z', version: 1 };
   const poison: Record<string, () => IncomingMessage> = {
-    'no JSON': () => incoming('reference.chains', randomUUID(), Buffer.from('{')),
-    'no UTF-8': () => incoming('reference.chains', randomUUID(), Buffer.from([0x22, 0xff, 0x22])),
-    'JSON null, which is no tombstone': () => incoming('reference.chains', randomUUID(), Buffer.from('null')),
+    'malformed JSON': () => incoming('reference.chains', randomUUID(), Buffer.from('{')),
+    'malformed UTF-8': () => incoming('reference.chains', randomUUID(), Buffer.from([0x22, 0xff, 0x22])),
+    'JSON null, which is not a tombstone': () => incoming('reference.chains', randomUUID(), Buffer.from('null')),
     'a list': () => incoming('reference.chains', randomUUID(), []),
-    'a key that is no UUID': () => incoming('reference.chains', 'x', { name: 'x', version: 1 }),
+    'a key that is not a UUID': () => incoming('reference.chains', 'x', { name: 'x', version: 1 }),
     'no key': () => incoming('reference.chains', '', { name: 'x', version: 1 }),
     'another id than the key': () =>
       incoming('reference.chains', randomUUID(), { id: randomUUID(), name: '', version: 1 }),
     'no version': () => incoming('reference.chains', randomUUID(), { name: 'x' }),
-    'a version that is no integer': () => incoming('reference.chains', randomUUID(), { name: 'x', version: 1.5 }),
+    'a version that is not an integer': () => incoming('reference.chains', randomUUID(), { name: 'x', version: 1.5 }),
     'a version that is a string': () => incoming('reference.chains', randomUUID(), { name: 'x', version: '1' }),
     'a version below 0': () => incoming('reference.chains', randomUUID(), { name: 'x', version: -1 }),
     'a version of 2^63': () =>
@@ -61,23 +61,26 @@ describe('the consumer of reference data', () => {
     'an account without a node': () => incoming('reference.accounts', randomUUID(), account),
     'an account with a status of 2^31': () =>
       incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, status: 2 ** 31 }),
-    'an account with a time that is none': () =>
+    'an account with an invalid time': () =>
       incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, created_at: 'now' }),
     'an account that moves to another node': () =>
       incoming('reference.accounts', neighbour.ids.accounts, { ...account, version: 2, node_id: randomUUID() }),
   };
 
-  it.each(Object.entries(poison))('D1-10: %s goes to the dead letters; its batch is applied', async (_name, make) => {
-    const { handle, published } = await handlerOn(stand.reference);
-    const bad = make();
-    const good = [randomUUID(), randomUUID()];
-    await handle([chain(good[0] ?? '', 1, 'before'), bad, chain(good[1] ?? '', 1, 'after')]);
-    const headers = { error: expect.stringMatching(/./), 'original-topic': bad.topic };
-    expect(published).toMatchObject([{ topic: `${bad.topic}.dlq`, key: bad.key, value: bad.value, headers }]);
-    for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
-  });
+  it.each(Object.entries(poison))(
+    'D1-10: %s is dead-lettered; the rest of its batch is applied',
+    async (_name, make) => {
+      const { handle, published } = await handlerOn(stand.reference);
+      const bad = make();
+      const good = [randomUUID(), randomUUID()];
+      await handle([chain(good[0] ?? '', 1, 'before'), bad, chain(good[1] ?? '', 1, 'after')]);
+      const headers = { error: expect.stringMatching(/./), 'original-topic': bad.topic };
+      expect(published).toMatchObject([{ topic: `${bad.topic}.dlq`, key: bad.key, value: bad.value, headers }]);
+      for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
+    },
+  );
 
-  it('D1-10: a currency may have a name and decimals, a network an explorer; a row without them takes them away', async () => {
+  it('D1-10: name and decimals of a currency and the explorer of a network are optional, and cleared when absent', async () => {
     const { ids, version } = newFamily();
     const explorer_url = 'https://explorer.example/tx/{hash}?from=portcullis';
     await stand.reference.apply([
@@ -101,7 +104,7 @@ describe('the consumer of reference data', () => {
     ['currencies', { decimals: 256 }],
     ['currencies', { decimals: '18' }],
     ['currencies', { name: { en: 'Euro' } }],
-  ] as const)('D1-10: a row of %s is stored without a member that is invalid: %j', async (kind, member) => {
+  ] as const)('D1-10: a row of %s with an invalid optional member is stored without it: %j', async (kind, member) => {
     const { handle, published } = await handlerOn(stand.reference);
     const row = { network_id: neighbour.ids.networks, symbol: 'X', chain_id: neighbour.ids.chains, version: 1 };
     const id = randomUUID();
@@ -112,7 +115,7 @@ describe('the consumer of reference data', () => {
   });
 
   it.each(['08006', '40001', '40P01', '53300', '57P01', 'XX000'])(
-    'D1-10: a database that fails with %s dead-letters nothing, and the batch comes again',
+    'D1-10: a database failure with code %s dead-letters nothing, and the batch is repeated',
     async (code) => {
       let isOut = true;
       const statement = () => {
@@ -129,7 +132,7 @@ describe('the consumer of reference data', () => {
     },
   );
 
-  it('D1-10: versions beyond 2^53 are compared to the last digit', async () => {
+  it('D1-10: versions beyond 2^53 are compared exactly', async () => {
     const { handle } = await handlerOn(stand.reference);
     const id = randomUUID();
     const at = (version: string) =>
@@ -147,7 +150,7 @@ function busSuite(
   openBus: (database: Database) => EventBus,
   clean: () => Promise<void> = async () => undefined,
 ): void {
-  it('D1-10: what is published comes in, tombstones too, and what cannot be applied is in the dead letters', async () => {
+  it('D1-10: published rows and tombstones are applied, and invalid ones are dead-lettered', async () => {
     const stand = standOn(await openDatabase());
     const bus = openBus(stand.database);
     await bus.ensureTopics(NEEDED_TOPICS);

@@ -75,7 +75,7 @@ function deadLetterContract(
   openDatabase: () => Promise<Database>,
   carry: (database: Database) => Promise<Carrier>,
 ): void {
-  it('D1-10 D6-18: rows that died are applied once what was wrong is mended, and their topic is left as it is', async () => {
+  it('D1-10 D6-18: dead rows are applied by a replay after the fix, and nothing is published to their topic', async () => {
     const { state, dead, alive, replayAll, publish, nameOf } = await consuming(openDatabase, carry);
     const [one, two] = [randomUUID(), randomUUID()];
     await publish([one, 1, 'old'], [one, 2, 'new'], [two, 1, 'other']);
@@ -91,7 +91,7 @@ function deadLetterContract(
     expect(alive.messages).toHaveLength(4);
   });
 
-  it('D1-10: what came after a dead row stands: a higher version, and a tombstone that knew nothing of the row', async () => {
+  it('D1-10: a replay of dead rows does not override a higher version or a later tombstone', async () => {
     const { state, dead, replayAll, publish, nameOf, taken } = await consuming(openDatabase, carry);
     const [outranked, deleted, reborn] = [randomUUID(), randomUUID(), randomUUID()];
     await publish([outranked, 3, 'dead'], [deleted, 3, 'dead'], [reborn, 3, 'dead']);
@@ -108,7 +108,7 @@ function deadLetterContract(
     expect(dead.messages).toHaveLength(3);
   });
 
-  it('D1-10 D6-18: a dead tombstone deletes nothing that came after it: it is dead again, as is what is still poison', async () => {
+  it('D1-10 D6-18: a replayed tombstone deletes no later row: it is dead-lettered again, as is a message still invalid', async () => {
     const { state, dead, replayAll, publish, nameOf, taken } = await consuming(openDatabase, carry);
     const id = randomUUID();
     await publish([id, 0, null], ['no id', 1, 'poison']);

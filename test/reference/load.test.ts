@@ -25,14 +25,14 @@ async function load(stand: Stand, text: string | Buffer[]) {
   return { counts, rejected: rejected.sort(([a], [b]) => a - b) };
 }
 
-describe('a file of reference data', () => {
+describe('loading a file of reference data', () => {
   let stand: Stand;
   beforeAll(async () => {
     stand = standOn(await scratchDatabase());
   });
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
-  it('D1-10: comes in whole, children before their parents, twice as well as once', async () => {
+  it('D1-10: stores all rows, in any order of parents and children, and a second load changes nothing', async () => {
     const { ids, members } = newFamily();
     const row = { name: 'n', symbol: 's', type: 't', created_at: '2026-01-05T09:30:00Z', version: 1 };
     const lines = [
@@ -50,7 +50,7 @@ describe('a file of reference data', () => {
     expect((await rowOf(stand, 'accounts', ids.accounts))?.deleted_at).not.toBeNull();
   });
 
-  it('D1-10: invalid lines are named by their numbers, and all others are applied', async () => {
+  it('D1-10: reports invalid lines by number, and applies all others', async () => {
     const good = [randomUUID(), randomUUID(), randomUUID()] as const;
     const node = randomUUID();
     const text = [
@@ -74,7 +74,7 @@ describe('a file of reference data', () => {
     for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
   });
 
-  it('D1-10: a value that the database alone refuses is one line of its batch', async () => {
+  it('D1-10: reports only the line whose value the database rejects, and applies the rest of its batch', async () => {
     const ids = Array.from({ length: 9 }, () => randomUUID());
     let calls = 0;
     const apply: Stand['reference']['apply'] = async (changes) => {
@@ -94,14 +94,14 @@ describe('a file of reference data', () => {
     expect(calls).toBeLessThan(12);
   });
 
-  it('D1-10: a failure that is not of a line ends the load', async () => {
+  it('D1-10: stops at a failure that no line caused', async () => {
     const apply = () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01' }));
     const source = Readable.from([Buffer.from(chainLine(randomUUID()))]);
     const options = { source, reference: { apply }, onRejected: () => undefined, onProgress: () => undefined };
     await expect(loadReference(options)).rejects.toThrow('gone');
   });
 
-  it('D1-10: it is read in batches of a thousand lines, wherever the chunks are cut', async () => {
+  it('D1-10: applies batches of a thousand lines, however the input is cut into chunks', async () => {
     const text = Buffer.from(Array.from({ length: 2_500 }, (_, index) => chainLine(randomUUID(), index)).join('\n'));
     const chunks = Array.from({ length: Math.ceil(text.length / 777) }, (_, at) =>
       text.subarray(at * 777, at * 777 + 777),
@@ -120,7 +120,7 @@ describe('a file of reference data', () => {
     expect([sizes, counts.bytes]).toEqual([[1_000, 1_000, 500], text.length]);
   });
 
-  it('D1-10: of a line that never ends no more is kept than a chunk', async () => {
+  it('D1-10: buffers at most a chunk of an overlong line', async () => {
     let kept = 0;
     async function* endless() {
       for (let at = 0; at < 40; at += 1) yield Buffer.alloc(1_000, 'x');
@@ -153,7 +153,7 @@ describe('progress', () => {
   });
 });
 
-describeReal('postgres', 'the commands', () => {
+describeReal('postgres', 'reference commands', () => {
   let database: RealDatabase;
   let folder: TestFolder;
   let env: Record<string, string>;
@@ -166,7 +166,7 @@ describeReal('postgres', 'the commands', () => {
     await database?.[Symbol.asyncDispose]();
   });
 
-  it('D1-10 D1-12: node create makes a node once, and prints its id', async () => {
+  it('D1-10 D1-12: node create creates a node, prints its id, and fails for an existing id', async () => {
     const made = await portcullis(['node', 'create', '--name', 'Acme'], env);
     expect(made).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
     const id = randomUUID();
@@ -180,7 +180,7 @@ describeReal('postgres', 'the commands', () => {
     expect(nodes).toContainEqual({ id, name: 'Bank' });
   });
 
-  it('D1-10 D1-12: reference load reads a file and the standard input, and ends with 1 for a line at fault', async () => {
+  it('D1-10 D1-12: reference load reads a file or standard input, and exits with 1 if a line is invalid', async () => {
     const file = join(folder.path, 'rows.ndjson');
     await writeFile(file, `${chainLine(randomUUID())}\n{}\n${chainLine(randomUUID())}\n`);
     const loaded = await portcullis(['reference', 'load', file], env);
@@ -201,14 +201,14 @@ describeReal('postgres', 'the commands', () => {
     }
   });
 
-  it('D1-12: a schema that is not migrated is refused', async () => {
+  it('D1-12: a schema that is not migrated is an error', async () => {
     await using empty = await freshDatabase();
     const refused = await portcullis(['node', 'create', '--name', 'x'], { DATABASE_URL: empty.url });
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('portcullis migrate') });
   });
 });
 
-it('D1-12: while a server has DATA_DIR, node create and reference load say so and end with 1', async () => {
+it('D1-12: while a server uses DATA_DIR, node create and reference load fail with status 1 and say so', async () => {
   await using folder = await startedFolder();
   await using _server = await startPortcullis({ dataDir: folder.path });
   for (const args of [
