@@ -47,7 +47,7 @@ async function startServices(
 }
 
 describeReal('postgres', 'PostgreSQL in tests', () => {
-  it('answers, with fsync on', async () => {
+  it('accepts queries, with fsync on', async () => {
     const rows = await withPostgres(serviceAddress('postgres'), async (client) => {
       const one = await client.query('select 1 as one');
       const fsync = await client.query('show fsync');
@@ -56,7 +56,7 @@ describeReal('postgres', 'PostgreSQL in tests', () => {
     expect(rows).toEqual([{ one: 1 }, { fsync: 'on' }]);
   });
 
-  it('gives each suite a database of its own, and drops it', async () => {
+  it('each suite gets its own database, which is dropped afterwards', async () => {
     await using first = await freshDatabase();
     await using second = await freshDatabase();
     await withPostgres(first.url, (client) => client.query('create table only_here (id int)'));
@@ -68,7 +68,7 @@ describeReal('postgres', 'PostgreSQL in tests', () => {
 });
 
 describeReal('redis', 'Redis in tests', () => {
-  it('gives each suite a database of its own, empty', async () => {
+  it('each suite gets its own, empty database', async () => {
     await using first = await freshRedis();
     await using second = await freshRedis();
     const [one, two] = await Promise.all([first.url, second.url].map((url) => createClient({ url }).connect()));
@@ -79,14 +79,14 @@ describeReal('redis', 'Redis in tests', () => {
   });
 });
 
-describe('provisioning', () => {
+describe('provisioning of test services', () => {
   let folder = '';
   beforeAll(async () => {
     folder = await temporaryFolder();
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('leaves the servers alone that the environment names, and starts none in their place', async () => {
+  it('uses the servers named by the environment, and starts none instead', async () => {
     const given = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1,b:2' };
     const services = await provision(given);
     expect(services).toMatchObject({
@@ -96,7 +96,7 @@ describe('provisioning', () => {
     await services.stop();
   });
 
-  it('reports what is missing by name with the reason, and fails on it with CI=true', async () => {
+  it('reports missing services with the reason, and fails for them with CI=true', async () => {
     const environment = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', TEST_SERVICES: '' };
     const services = await provision(environment);
     expect(services.missing).toEqual([{ name: 'kafka', reason: 'left out by TEST_SERVICES' }]);
@@ -109,7 +109,7 @@ describe('provisioning', () => {
     ['prometheus', 'PROMETHEUS'],
     ['python', 'MCP_PYTHON'],
   ] as const)(
-    'looks for %s only for one who will use it: the one of its variable, or else it is missing as a server is',
+    'looks for %s only if a suite needs it: uses the one its variable names, or reports it as missing',
     async (name, variable) => {
       const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
       const environment = { ...servers, TEST_SERVICES: '' };
@@ -135,7 +135,7 @@ describe('provisioning', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('SIGKILL leaves neither a server nor data behind', async () => {
+  it('SIGKILL leaves neither a server nor data', async () => {
     // Kafka, which takes the longest to start, is watched over as Redis is.
     const started = inject('startedServices').filter((name) => inject('isThorough') || name !== 'kafka');
     const { parent, addresses } = await startServices(folder, started);
