@@ -9,17 +9,17 @@ const error = (code: string) =>
 
 it.each<[string, (socket: WebSocket) => void, string[]]>([
   ['a stop', (socket) => socket.close(1012), []],
-  ['a token that has ended', (socket) => socket.close(4401), []],
+  ['an expired token', (socket) => socket.close(4401), []],
   ['reading too slowly', (socket) => socket.send(error('SLOW_CONSUMER')), []],
-  ['a fault', (socket) => socket.close(4500), ['the socket was closed with 4500']],
-  ['a connection that broke off', (socket) => socket.terminate(), ['the socket was closed with 1006']],
+  ['a server error', (socket) => socket.close(4500), ['the socket was closed with 4500']],
+  ['a broken connection', (socket) => socket.terminate(), ['the socket was closed with 1006']],
   [
-    'an error of its own',
+    'an error message',
     (socket) => socket.send(error('INTERNAL_SERVER_ERROR')),
     ['the stream ended with the errors ["INTERNAL_SERVER_ERROR"]'],
   ],
   ['a completion', (socket) => socket.send('{"type":"complete","id":"1"}'), ['the stream was complete']],
-])('a subscriber goes on after %s, and tells whether that was expected', async (_name, end, expected) => {
+])('a subscriber reconnects after %s, and reports only unexpected ends', async (_name, end, expected) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'graphql-transport-ws' });
   await once(server, 'listening');
   const asked: string[] = [];

@@ -27,7 +27,7 @@ const GOOD: SoakFacts = {
   memory: flat(40),
 };
 
-it('a soak in which all was as expected has no fault', () => {
+it('a soak without deviations has no fault', () => {
   expect(faultsOf(GOOD)).toEqual([]);
 });
 
@@ -35,17 +35,17 @@ it.each<[string, Partial<SoakFacts>, string]>([
   ['an unexpected answer', { unexpected: [{ kind: 'health', count: 2, example: '503' }] }, '2 unexpected answers'],
   ['an event out of order', { events: [{ subscriber: 'SSE 1', fault: '4 came after 2' }] }, 'SSE 1: 4 came after 2'],
   ['a lost event', { told: [{ subscriber: 'SSE 1', count: 69 }] }, 'SSE 1 was told 69 of 70 changes'],
-  ['an event too many', { logged: 69 }, 'WebSocket 1 was told 70 of 69 changes'],
+  ['an extra event', { logged: 69 }, 'WebSocket 1 was told 70 of 69 changes'],
   ['a lost user', { made: [{ what: 'users', acknowledged: 40, rows: 39 }] }, '39 users are there, of 40 acknowledged'],
-  ['a rule too many', { made: [{ what: 'rules', acknowledged: 3, rows: 4 }] }, '4 rules are there, of 3 acknowledged'],
+  ['an extra rule', { made: [{ what: 'rules', acknowledged: 3, rows: 4 }] }, '4 rules are there, of 3 acknowledged'],
   ['a missing audit record', { audit: [{ kind: 'mcp', answered: 9, records: 8, requests: 8 }] }, '8 audit records'],
-  ['a double audit record', { audit: [{ kind: 'mcp', answered: 9, records: 10, requests: 9 }] }, '10 audit records'],
+  ['a duplicate audit record', { audit: [{ kind: 'mcp', answered: 9, records: 10, requests: 9 }] }, '10 audit records'],
   [
-    'a record lost and one doubled',
+    'a lost and a duplicate record',
     { audit: [{ kind: 'mcp', answered: 9, records: 9, requests: 8 }] },
     'of 8 requests',
   ],
-  ['a pace that was not kept', { paced: { planned: 100, answered: 89 } }, '89 of 100 requests'],
+  ['a pace below the plan', { paced: { planned: 100, answered: 89 } }, '89 of 100 requests'],
   ['a kind that never was answered', { silent: ['mcp'] }, 'nothing of mcp was answered'],
   ['what is left of a queue', { left: { lag: 0, outbox: 3 } }, 'outbox: 3 are left'],
   ['an error in the log', { errorLines: ['{"level":"error"}'] }, 'the log has an error'],
