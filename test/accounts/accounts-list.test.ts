@@ -27,7 +27,7 @@ function list(query = '', bearer = token): Promise<Answer> {
 }
 
 describe('the list of accounts', () => {
-  it('4.8-01 2.4-01: is exactly data, page, per_page and total', async () => {
+  it('4.8-01 2.4-01: has exactly the members data, page, per_page and total', async () => {
     const { status, headers, json } = await list();
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -50,7 +50,7 @@ describe('the list of accounts', () => {
     }
   });
 
-  it('2.4-01: its pages together are every account once, and total counts them all', async () => {
+  it('2.4-01: all pages together contain every account once, and total is their number', async () => {
     for (const limit of [1, 7, 10, 25, 100]) {
       const seen: string[] = [];
       const pages = Math.ceil(25 / limit);
@@ -69,12 +69,12 @@ describe('the list of accounts', () => {
     '?page=26&limit=1',
     '?page=9007199254740991',
     '?page=9007199254740991&limit=100',
-  ])('D5-08: %s is past the end: empty, with the total', async (query) => {
+  ])('D5-08: %s is past the last page: an empty page with the total', async (query) => {
     const { status, json } = await list(query);
     expect([status, json.data, json.total]).toEqual([200, [], 25]);
   });
 
-  it('D5-01: leaves the deleted ones out, unless include_deleted=true', async () => {
+  it('D5-01: leaves out deleted accounts unless include_deleted=true', async () => {
     const all = (await list('?limit=100&include_deleted=true')).json;
     expect([all.total, all.data.length]).toEqual([27, 27]);
     expect(all.data.filter((account: Account) => account.deleted_at !== null)).toHaveLength(2);
@@ -130,7 +130,7 @@ const queries: [string, [number, number] | undefined, string[]][] = [
 ];
 
 describe('page and limit', () => {
-  it.each(queries)('8-01 8-02 4.8-02 D5-08: "%s" means %j, or is a 400', async (query, meant, faulty) => {
+  it.each(queries)('8-01 8-02 4.8-02 D5-08: "%s" is read as %j, or rejected with 400', async (query, meant, faulty) => {
     const { status, json } = await list(query);
     if (meant) {
       expect([status, json.page, json.per_page]).toEqual([200, ...meant]);
@@ -145,7 +145,7 @@ describe('page and limit', () => {
 });
 
 describe('the accounts of a node', () => {
-  it('D5-01: come by created_at to the microsecond, then by id', async () => {
+  it('D5-01: are ordered by created_at to the microsecond, then by id', async () => {
     const at = '2025-06-01 00:00:00';
     const times = [
       `${at}.000002+00`,
@@ -174,7 +174,7 @@ describe('the accounts of a node', () => {
     expect(created).toEqual([...created].sort());
   });
 
-  it('4.8-01: are seen by its own tokens alone, of every kind', async () => {
+  it('4.8-01: are visible only to tokens of that node, of every kind', async () => {
     const neighbour = p.demo.other_node;
     const legacy = signed(
       p,
@@ -194,7 +194,7 @@ describe('the accounts of a node', () => {
     }
   });
 
-  it('4.8-01: need a token with accounts:read', async () => {
+  it('4.8-01: require a token with accounts:read', async () => {
     expect((await p.call('GET', '/v1/accounts')).text).toBe(envelope('unauthorized'));
     expect((await list('', signed(p, apiClaims(p, { scope: 'wallets:read' })))).text).toBe(envelope('forbidden'));
   });

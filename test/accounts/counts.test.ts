@@ -141,7 +141,7 @@ const SPREADS: [name: string, us: bigint][] = [
 function countsSuite(open: () => Promise<Database>, spreads = SPREADS): void {
   const database = beforeTests(open);
 
-  it('4.8-02 D5-01 D5-08: a node without accounts, and one with a single one', async () => {
+  it('4.8-02 D5-01 D5-08: pages are correct for a node without accounts and for a node with one account', async () => {
     const nodeId = await newNode(database);
     await expectPages(database, nodeId);
     const { data, total } = await new Accounts(database.db).page({
@@ -156,7 +156,7 @@ function countsSuite(open: () => Promise<Database>, spreads = SPREADS): void {
   });
 
   it.each(spreads)(
-    `4.8-02 D5-01: every page is what order, offset and limit give: ${701 + LAST} accounts %s`,
+    `4.8-02 D5-01: every page equals order by, offset and limit over ${701 + LAST} accounts %s`,
     async (_name, spread) => {
       const nodeId = await newNode(database);
       for (const count of [1, 700, LAST]) await insertMany(database, nodeId, count, spread);
@@ -165,7 +165,7 @@ function countsSuite(open: () => Promise<Database>, spreads = SPREADS): void {
     },
   );
 
-  it('4.8-02 D5-01: after any operations, rolled back ones too, the pages are the plain list', async () => {
+  it('4.8-02 D5-01: after any sequence of writes, rolled back ones included, pages equal the full ordered list', async () => {
     const operation = fc.record({
       kind: fc.constantFrom('insert', 'insert', 'insert', 'delete', 'restore', 'remove', 'move', 'upsert'),
       count: fc.integer({ min: 1, max: 400 }),
@@ -229,7 +229,7 @@ function countsSuite(open: () => Promise<Database>, spreads = SPREADS): void {
     );
   });
 
-  it('D5-01: superblocks are made of blocks as their number grows', async () => {
+  it('D5-01: superblocks are created from blocks as the number of blocks grows', async () => {
     const nodeId = await newNode(database);
     const door = database.db.unscoped('test');
     // As if the list had 600 blocks: 150,000 rows would be too many for a test of every day.
@@ -263,7 +263,7 @@ describeReal('postgres', 'the counts of accounts on PostgreSQL', () => {
     return `insert into accounts values ('${id}', '${nodeId}', 'A', 't', 1, '${created_at}', '${created_at}')`;
   };
 
-  it('4.8-02: writers of one node do not wait for each other, and the pages are exact meanwhile', async () => {
+  it('4.8-02: writers of one node do not wait for each other, and pages stay exact while they write', async () => {
     const nodeId = await newNode(database);
     await insertMany(database, nodeId, 1_000, DAY_US);
     await withPostgres(database.url, (one) =>
@@ -293,7 +293,7 @@ describeReal('postgres', 'the counts of accounts on PostgreSQL', () => {
     await expectSound(database, nodeId);
   });
 
-  it('4.8-02: a writer at repeatable read leaves its changes to others', async () => {
+  it('4.8-02: rows written by a repeatable read transaction are counted, also next to a concurrent writer', async () => {
     const nodeId = await newNode(database);
     await withPostgres(database.url, async (client) => {
       await client.query('begin isolation level repeatable read');
@@ -306,7 +306,7 @@ describeReal('postgres', 'the counts of accounts on PostgreSQL', () => {
     await expectSound(database, nodeId);
   });
 
-  it('4.8-02: eight writers at once, in batches large and small, leave exact pages', async () => {
+  it('4.8-02: eight concurrent writers, with batches large and small, leave exact pages', async () => {
     const nodeId = await newNode(database);
     const writer = async (number: number) => {
       for (let round = 0; round < ROUNDS; round += 1) {
@@ -340,7 +340,7 @@ describeReal('postgres', 'the counts of accounts on PostgreSQL', () => {
     await expectSound(database, nodeId);
   });
 
-  it('4.8-02: accounts that were there before are counted when the schema is brought up to date', async () => {
+  it('4.8-02: accounts that existed before the migration are counted after it', async () => {
     const old: RealDatabase = await realDatabase();
     onTestFinished(() => old[Symbol.asyncDispose]());
     const nodeId = await newNode(old);

@@ -81,7 +81,7 @@ function walkSuite(open: () => Promise<Database>): void {
     isBackward: fc.boolean(),
   });
 
-  it('DG-02 DG-12: a walk by pages of any size, either way, gives every row once, also while rows come and go', async () => {
+  it('DG-02 DG-12: paging in either direction, with any page size, returns each row once while rows are added and removed', async () => {
     await fc.assert(
       fc.asyncProperty(walks, async ({ places: first, meanwhile, size, isBackward }) => {
         await database.db.unscoped('test').raw((sql) => sql`delete from accounts`);
@@ -134,7 +134,7 @@ function walkSuite(open: () => Promise<Database>): void {
     [{ status: 1, includeDeleted: true }, 23],
     [{ search: 'a', includeDeleted: true }, 23],
     [{ search: '%' }, 0],
-  ])('DG-02: totalCount of %j is exact', async (filter, expected) => {
+  ])('DG-02: totalCount for the filter %j is exact', async (filter, expected) => {
     await database.db.unscoped('test').raw((sql) => sql`delete from accounts`);
     await add(Array.from({ length: 23 }, (_, us) => us));
     const { json } = await stand.query(PAGE, { variables: { filter } });
@@ -142,5 +142,5 @@ function walkSuite(open: () => Promise<Database>): void {
   });
 }
 
-describe('a walk through the accounts on the embedded database', () => walkSuite(embeddedDatabase));
-describeReal('postgres', 'a walk through the accounts on PostgreSQL', () => walkSuite(realDatabase));
+describe('paging through accounts on the embedded database', () => walkSuite(embeddedDatabase));
+describeReal('postgres', 'paging through accounts on PostgreSQL', () => walkSuite(realDatabase));

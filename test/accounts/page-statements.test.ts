@@ -5,7 +5,7 @@ import { describeReal } from '../support/services/real.ts';
 import { seedTwoNodes } from '../support/tenancy/two-nodes.ts';
 
 describeReal('postgres', 'prepared queries together', () => {
-  it('4.8-02: both of a page are sent before one is answered', async () => {
+  it('4.8-02: both statements of a page are sent before either is answered', async () => {
     using asked = vi.spyOn(Client.prototype, 'query');
     await using database = await realDatabase();
     const { db } = database;
@@ -27,7 +27,7 @@ describeReal('postgres', 'prepared queries together', () => {
     expect(database.connections.held()).toBe(0);
   });
 
-  it('4.8-02: one that fails gives its error, and the next ones get a connection that is whole', async () => {
+  it('4.8-02: a failing statement rejects with its error, and later statements get a working connection', async () => {
     await using database = await realDatabase();
     const { db } = database;
     const { mine } = await seedTwoNodes(db);
