@@ -23,7 +23,7 @@ function trialOf(name: string, rule: Alert): Trial {
   return { name, rules: [rule, ...also], cases };
 }
 
-it('every alert has a case, and every case an alert', () => {
+it('every alert has a test case, and every test case an alert', () => {
   expect(withoutCase(alerts(), CASES)).toEqual([]);
   expect(new Set(CASES.map(({ alert }) => alert)).size).toBe(alerts().length);
   const [first, ...others] = CASES;
@@ -37,7 +37,7 @@ describeReal('prometheus', 'the alerts, as promtool runs them', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('the configuration and the rules are valid, and scrape and evaluate as often as the cases', async () => {
+  it('the configuration and the rules are valid, with the scrape and evaluation intervals of the test cases', async () => {
     const config = join(ROOT, 'deploy/prometheus/prometheus.yaml');
     expect(await promtool('check', 'config', config)).toContain(`${alerts().length} rules found`);
     expect(await promtool('check', 'rules', join(ROOT, 'deploy/prometheus/alerts.yaml'))).toContain('SUCCESS');
@@ -45,13 +45,13 @@ describeReal('prometheus', 'the alerts, as promtool runs them', () => {
     expect(global).toMatchObject({ scrape_interval: INTERVAL, evaluation_interval: INTERVAL });
   });
 
-  it('each alert fires when its condition has lasted, tells what is amiss, and ends; just below it nothing fires', async () => {
+  it('each alert fires with its message once its condition has lasted, then resolves; below its threshold it does not fire', async () => {
     const trials = alerts().map((rule) => trialOf(rule.alert, rule));
     const { failed, said } = await failedTrials(join(folder, 'deployed'), trials);
     expect(failed, said).toEqual([]);
   });
 
-  it('each number and each duration of an alert is held by a case: with another one it fails', async () => {
+  it('changing any number or duration of an alert makes a test case fail', async () => {
     const every = alerts().flatMap((rule) => mutants(rule).map(({ name, mutant }) => trialOf(name, mutant)));
     const trials = every.filter((_, at) => at % EACH === 0);
     expect(every.length).toBeGreaterThan(4 * alerts().length);
