@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { sourceFiles } from '../support/architecture/imports.ts';
 import { ROOT } from '../support/start/process.ts';
 
-it('no two advisory locks have one number: the work under one would wait for that under the other', () => {
+it('no two advisory locks share a number, so that work under one never waits for the other', () => {
   const numbers = sourceFiles().flatMap((file) =>
     Array.from(readFileSync(join(ROOT, 'src', file), 'utf8').matchAll(/LOCK = ([\d_]+);/g), ([, number]) => number),
   );

@@ -23,19 +23,19 @@ const BAD: [file: string, text: string, says: string][] = [
   ],
 ];
 
-describe('the wire and the environment below the gateway', () => {
+describe('lint: HTTP, process and other outer layers below the gateway', () => {
   let found: Complaint[];
 
   beforeAll(async () => {
     found = await complaints(Object.fromEntries(BAD.map(([file, text]) => [file, text])), ['src']);
   });
 
-  it.each(BAD)('are refused: %s with %s', (file, _text, says) => {
+  it.each(BAD)('rejects %s with %s', (file, _text, says) => {
     const messages = found.filter((complaint) => complaint.file === file).map(({ message }) => message);
     expect(messages).toContainEqual(expect.stringContaining(says));
   });
 
-  it('are kept out of the sources as they are', () => {
+  it('reports none of these in the sources', () => {
     const says = [...BAD.map(([, , text]) => text), 'Raw SQL', 'database.ts'];
     const added = new Set(BAD.map(([file]) => file));
     const sources = found.filter(({ file }) => !added.has(file));

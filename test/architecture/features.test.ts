@@ -58,16 +58,16 @@ function protocols(imports: readonly Import[]): string[] {
 describe('the features of src', () => {
   const imports = sourceImports();
 
-  it('are told apart by the suffix of each file', () => {
+  it('each file has a suffix that states its role', () => {
     expect(sourceFiles().filter((file) => isOfFeature(file) && !RANKS.has(suffixOf(file)))).toEqual([]);
   });
 
-  it('import by suffix: from the left within a feature, and the input, rules and services of another', () => {
+  it('a file imports only roles to its left in its feature, and only input, rules and services of other features', () => {
     expect(violations(imports)).toEqual([]);
     for (const allowed of ALLOWED) expect(imports.map(([from, to]) => `${from} imports ${to}`)).toContain(allowed);
   });
 
-  it('know no protocol in what is not an interface', () => {
+  it('only interface files import a protocol', () => {
     expect(protocols(imports)).toEqual([]);
   });
 
@@ -80,12 +80,12 @@ describe('the features of src', () => {
     ['features/accounts/bad.graphql.ts', '../wallets/wallets.graphql.ts'],
     ['features/accounts/bad.service.ts', '../transactions/transactions.store.ts'],
     ['features/accounts/bad.rules.ts', '../users/users.service.ts'],
-  ])('are seen to import wrongly where %s imports %s', (file, from) => {
+  ])('reports a wrong import where %s imports %s', (file, from) => {
     expect(violations(importsOf(file, `import type { Bad } from '${from}';\n`))).toHaveLength(1);
   });
 
   it.each(['../../api/rest/route.ts', '../../gateway/exchange/exchange.ts'])(
-    'are seen to know a protocol where a service imports %s',
+    'reports a protocol import where a service imports %s',
     (from) => {
       expect(
         protocols(importsOf('features/accounts/bad.service.ts', `import type { Bad } from '${from}';\n`)),

@@ -81,12 +81,12 @@ describe('the layers of src', () => {
     expect(fileCycles([...imports, ...closing, ...back])).toEqual([['lib/bad.ts', 'lib/worse.ts']]);
   });
 
-  it('name a noun only above platform', () => {
+  it('name domain nouns only above platform', () => {
     const below = files.filter((file) => ['platform', 'lib'].includes(layerOf(file)));
     expect(below.filter((file) => NOUNS.test(file))).toEqual([]);
   });
 
-  it('put into lib only what at least two layers import', () => {
+  it('have in lib only files that at least two layers import', () => {
     expect(lonely(files, imports)).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe('the layers of src', () => {
 
   it.each(
     UP.flatMap(([file, from]) => Object.entries(FORMS).map(([form, text]) => ({ file, from, form, text: text(from) }))),
-  )('are seen broken where $file imports $from ($form)', ({ file, text }) => {
+  )('an upward import is reported where $file imports $from ($form)', ({ file, text }) => {
     expect(upward([...imports, ...importsOf(file, text)])).toHaveLength(1);
   });
 
@@ -135,13 +135,13 @@ describe('the layers of src', () => {
     ['api/graphql/kit/bad.ts', '../execution/engine.ts', undefined, undefined],
     ['gateway/exchange/bad.ts', '../proxy/forwarding.ts', undefined, undefined],
     ['gateway/endpoints/bad.ts', '../chain.ts', undefined, undefined],
-  ])('are seen to have a circle where %s imports %s', (file, from, other, back) => {
+  ])('a circular import is reported where %s imports %s', (file, from, other, back) => {
     const planted = importsOf(file, `import type { Bad } from '${from}';\n`);
     const closing = other && back ? importsOf(other, `import type { Bad } from '${back}';\n`) : [];
     expect(folderCycles([...imports, ...planted, ...closing])).not.toEqual([]);
   });
 
-  it('are seen to have a lonely file of lib', () => {
+  it('a file of lib that only one layer imports is reported', () => {
     const planted = importsOf('api/rest/bad.ts', "import { bad } from '../../lib/bad.ts';\n");
     expect(lonely([...files, 'lib/bad.ts'], [...imports, ...planted])).toEqual(['lib/bad.ts']);
   });

@@ -39,7 +39,7 @@ it('the chosen packages, package.json and the imports agree', () => {
   expect(packageFaults(ROOT)).toEqual([]);
 });
 
-it('a product without a chosen package is found, for each of them', async () => {
+it('a missing entry is reported for each chosen package', async () => {
   const chosen = [
     'jose',
     'express',
@@ -59,14 +59,14 @@ it('a product without a chosen package is found, for each of them', async () => 
   }
 });
 
-it('tests that leave vitest are found', async () => {
+it('a test that does not use vitest is reported', async () => {
   const faults = await faultsOf(async (root) => {
     await replaceEverywhere(join(root, 'test'), /'vitest'/g, "'node:test'");
   });
   expect(faults).toContain('vitest is chosen and test does not import it');
 });
 
-it('a dependency that nothing imports is found', async () => {
+it('a dependency that nothing imports is reported', async () => {
   const faults = await faultsOf(async (root) => {
     await name(root, 'dependencies', { 'left-pad': '1.0.0' });
     await name(root, 'devDependencies', { sinon: '1.0.0', '@types/sinon': '1.0.0' });
@@ -85,12 +85,12 @@ it.each([
   ["import {\n  pad,\n} from 'left-pad';"],
   ["export { pad } from 'left-pad';"],
   ["export const { pad } = await import('left-pad');"],
-])('an import of a package that is not named is found: %j', async (line) => {
+])('an import of a package that is not listed is reported: %j', async (line) => {
   const faults = await faultsOf((root) => writeFile(join(root, 'src/bad.ts'), `${line}\n`));
   expect(faults).toEqual(['src imports left-pad, which is no dependency']);
 });
 
-it('a source that imports what only tests may is found', async () => {
+it('a source file that imports a test-only package is reported', async () => {
   const faults = await faultsOf((root) => writeFile(join(root, 'src/bad.ts'), "import fc from 'fast-check';\n"));
   expect(faults).toEqual(['src imports fast-check, which is no dependency']);
 });

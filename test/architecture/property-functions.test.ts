@@ -17,8 +17,8 @@ const TAKEN = {
   'the result of a call': 'given.end = String(() => 1);',
 };
 
-describe('what lives as long as a request keeps nothing alive after it', () => {
-  it('refuses a function literal that is assigned to a property, and takes a named function', async () => {
+describe('lint: closures stored on long-lived objects', () => {
+  it('rejects a function literal that is assigned to a property, and accepts a named function', async () => {
     const files = (texts: Readonly<Record<string, string>>, from: string) =>
       Object.values(texts).map((text, index) => [PATH.replace('planted', `${from}-${index}`), `${HEAD}${text}\n`]);
     const refused = Object.fromEntries(files(REFUSED, 'refused'));

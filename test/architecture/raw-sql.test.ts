@@ -41,7 +41,7 @@ const BAD: [line: string, says: string][] = [
 /** No place is better than another: the domain, the adapters, lib, and the program around them. */
 const FOLDERS = ['src/features/accounts', 'src/gateway', 'src/lib', 'src/cli', 'src'];
 
-describe('raw SQL outside the tenant door', () => {
+describe('lint: raw SQL outside the tenant-scoped database handle', () => {
   const files = FOLDERS.flatMap((folder) =>
     BAD.map(([line, says], at) => ({ file: `${folder}/bad-${at}.ts`, line, says })),
   );
@@ -52,14 +52,14 @@ describe('raw SQL outside the tenant door', () => {
     found = await complaints(Object.fromEntries(files.map(({ file, line }) => [file, `${line}\n`])), doors);
   });
 
-  it.each(BAD)('is refused: %s', (line, says) => {
+  it.each(BAD)('rejects %s', (line, says) => {
     for (const bad of files.filter((candidate) => candidate.line === line)) {
       const messages = found.filter(({ file }) => file === bad.file).map(({ message }) => message);
       expect(messages, bad.file).toContainEqual(expect.stringContaining(says));
     }
   });
 
-  it('passes where the doors are', () => {
+  it('accepts raw SQL in the files of the database handle', () => {
     expect(found.filter(({ file }) => doors.includes(file))).toEqual([]);
   });
 });
