@@ -31,7 +31,7 @@ async function query(text: string, variables: object = {}, bearer = token) {
 }
 
 describe('GET /v2/admin/tokens/{id}', () => {
-  it('4.9-01 D8-04: gives the asset, exactly the decided members', async () => {
+  it('4.9-01 D8-04: returns the asset with exactly the documented members', async () => {
     const { status, headers, json } = await get(p.demo.asset_id);
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -48,7 +48,7 @@ describe('GET /v2/admin/tokens/{id}', () => {
   });
 
   it.each(['x', '1', 'null', '00000000-0000-0000-0000-00000000000', '%20', "'--"])(
-    'D8-04: %s is no UUID: 400 that names the id',
+    'D8-04: %s is not a UUID: 400 that names the id',
     async (id) => {
       const { status, json } = await get(id);
       expect([status, json.message]).toEqual([400, 'invalid_request']);
@@ -56,7 +56,7 @@ describe('GET /v2/admin/tokens/{id}', () => {
     },
   );
 
-  it("D8-04 D4-01: another node's asset is byte-equal to one that is not there", async () => {
+  it('D8-04 D4-01: an asset of another node gets the same bytes as an unknown id', async () => {
     const [missing, foreign] = await Promise.all([get(randomUUID()), get(foreignId)]);
     expect([missing.status, foreign.status]).toEqual([404, 404]);
     expect(foreign.text).toBe(missing.text);
@@ -64,15 +64,15 @@ describe('GET /v2/admin/tokens/{id}', () => {
     expect((await get(foreignId, await p.clientToken(p.demo.other_node.client))).status).toBe(200);
   });
 
-  it('4.9-01: needs a token with tokens:read', async () => {
+  it('4.9-01: requires a token with tokens:read', async () => {
     expect((await p.call('GET', `/v2/admin/tokens/${p.demo.asset_id}`)).text).toBe(envelope('unauthorized'));
     const poor = signed(p, apiClaims(p, { scope: 'accounts:read' }));
     expect((await get(p.demo.asset_id, poor)).text).toBe(envelope('forbidden'));
   });
 });
 
-describe('assets by GraphQL', () => {
-  it('DG-01 D8-04: asset gives the same as REST', async () => {
+describe('assets in GraphQL', () => {
+  it('DG-01 D8-04: asset returns the same as REST', async () => {
     const { json } = await get(p.demo.asset_id);
     const { data } = await query(`query ($id: ID!) { asset(id: $id) { ${FIELDS} } }`, { id: p.demo.asset_id });
     expect(data.asset).toEqual({
@@ -82,7 +82,7 @@ describe('assets by GraphQL', () => {
     });
   });
 
-  it('DG-01 D4-01: a transaction has the asset of its registration, if that is of the own node', async () => {
+  it('DG-01 D4-01: a transaction has the asset that it was registered with, or null if another node owns it', async () => {
     const register = (id: string, assetId: string | null) =>
       p.service.context.transactions.register({
         ...{ id, nodeId: p.demo.node_id, collection: 'user_transactions', type: 1, assetId },
@@ -98,7 +98,7 @@ describe('assets by GraphQL', () => {
     expect(errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'tokens:read' });
   });
 
-  it('D4-01 DG-07: asset is null alike for an id that is unknown, foreign or none', async () => {
+  it('D4-01 DG-07: asset is null for an unknown id, an id of another node and an id that is not a UUID', async () => {
     for (const id of [randomUUID(), foreignId, 'x']) {
       expect(await query(`query ($id: ID!) { asset(id: $id) { ${FIELDS} } }`, { id })).toEqual({
         data: { asset: null },
@@ -106,7 +106,7 @@ describe('assets by GraphQL', () => {
     }
   });
 
-  it('DG-02 DG-13: assets is a connection, oldest first, with its exact total, of the own node alone', async () => {
+  it("DG-02 DG-13: assets is a connection of the assets of the token's node, oldest first, with an exact total", async () => {
     const [own] = await rows(p).run((k) => k.selectFrom('assets').selectAll().where('id', '=', p.demo.asset_id));
     if (!own) throw new Error('the demo has an asset');
     const added = Array.from({ length: 5 }, (_, at) => ({
@@ -135,7 +135,7 @@ describe('assets by GraphQL', () => {
     expect([forward, backward]).toEqual([expected, expected]);
   });
 
-  it('DG-04: both need tokens:read', async () => {
+  it('DG-04: asset and assets require tokens:read', async () => {
     const poor = signed(p, apiClaims(p, { scope: 'accounts:read' }));
     for (const text of ['{ assets { totalCount } }', `{ asset(id: "${p.demo.asset_id}") { id } }`]) {
       const { errors } = await query(text, {}, poor);
