@@ -117,7 +117,7 @@ async function timesDuring(url: string, token: string, work: Promise<unknown>): 
   return times;
 }
 
-describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'connections whose token expires or is revoked', () => {
   const stack = new AsyncDisposableStack();
   let service: LastingService;
   let lab: Lab;
@@ -228,7 +228,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
   const allowedMs = () => WITHIN_MS + 2 * calmMs + 100;
 
   /** What ends a token is in test/graphql/subscription-access.test.ts, and its classes in test/gateway/upstream-tokens.test.ts. */
-  it('D2-29 DG-15: all kinds of connections end within a second of their token, on another process; others stay', async () => {
+  it('D2-29 DG-15: every kind of connection closes within a second of a revocation on another process; others stay open', async () => {
     const { access_token, end } = await newToken();
     const all = await lastAll(access_token);
     // Older than a request that is not watched yet.
@@ -243,7 +243,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
     expect(stay.filter(({ closedAt }) => closedAt !== undefined)).toEqual([]);
   });
 
-  it('D2-29: a connection that is opened just before its token ends, ends as well', async () => {
+  it('D2-29: a connection that is opened just before its token is revoked is closed too', async () => {
     const { access_token, end } = await newToken();
     const all: Held[] = [];
     const opening = (async () => {
@@ -263,7 +263,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token ends', () 
     expect(closed.filter(([, afterMs]) => !(afterMs <= allowedMs() + WITHIN_MS))).toEqual([]);
   });
 
-  it(`D2-29: ${MANY} connections of each kind that end together disturb nobody and leave nothing behind`, async () => {
+  it(`D2-29: ${MANY} connections of each kind that close together do not delay other requests and leak nothing`, async () => {
     const before = await gauges();
     const { access_token, end } = await newToken();
     const all: Held[] = [];

@@ -195,7 +195,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
   }
 
   it.each(Object.entries(ROWS).map(([what, row]) => [row.clause, what, row] as const))(
-    '%s: %s end no process of 1 GiB, and others are served',
+    '%s: %s do not exhaust a process of 1 GiB, and other tenants are served',
     async (_clause, what, row) => {
       const [tenant] = tenants;
       if (!tenant) throw new Error('there are tenants that attack');
@@ -205,7 +205,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
     },
   );
 
-  it('D6-25 D6-26 D6-27: all of these at once, by five tenants and callers without a token, end no process of 1 GiB, and others are served', async () => {
+  it('D6-25 D6-26 D6-27: all attacks at once, by five tenants and callers without a token, do not exhaust a process of 1 GiB', async () => {
     const first = Object.entries(ROWS).flatMap(([what, { ways }]) =>
       Object.entries(ways)
         .slice(0, 1)

@@ -63,7 +63,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'pages that take much memory', () =
   });
   afterAll(() => target?.[Symbol.asyncDispose]());
 
-  it.each(Object.entries(ATTACKS))('D7-13: %s end no process of 512 MB of heap', async (_what, [path, query]) => {
+  it.each(Object.entries(ATTACKS))('D7-13: %s do not exhaust a heap of 512 MB', async (_what, [path, query]) => {
     const { gateways, attackers } = target;
     const [, { token }] = attackers;
     const baseline = await impactOf(target, () => delay(BASELINE_MS));

@@ -106,7 +106,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'replays of many fields', () => {
   afterAll(() => target?.[Symbol.asyncDispose]());
 
   it.each(ATTACKS)(
-    'D6-24: over %s hold nobody up, and get each event once or end as slow_consumer',
+    'D6-24: replays over %s do not delay other requests, and deliver each event once or end as slow_consumer',
     async (_what, begin) => {
       const baseline = await impactOf(target, () => delay(BASELINE_MS));
       const subscriptions: Attacked[] = [];
