@@ -30,7 +30,7 @@ async function listed(filter: object) {
 }
 
 describe('auditRecords', () => {
-  it('DG-13 D2-07: lists the records of the node alone, newest first, with what 1-04 names', async () => {
+  it('DG-13 D2-07: lists only the records of the node of the token, newest first, with the members of 1-04', async () => {
     const { data } = await listed({ correlationId: mark });
     expect(data.auditRecords.totalCount).toBe(2);
     const [second, first] = data.auditRecords.edges.map(({ node }: { node: object }) => node);
@@ -52,14 +52,14 @@ describe('auditRecords', () => {
     ['another status class', { statusClass: 4 }, []],
     ['operation', { operation: '/v1/accounts' }, ['GET']],
     ['a root field of an operation', { operation: 'me' }, ['POST']],
-    ['part of the name of an operation', { operation: 'm' }, []],
+    ['part of an operation name', { operation: 'm' }, []],
     ['another subject', { subject: 'nobody' }, []],
     ['method', { method: 'POST' }, ['POST']],
     ['status', { statusCode: 404 }, []],
     ['since', { since: '2999-01-01T00:00:00Z' }, []],
     ['since and until', { since: began, until: '9999-12-31T23:59:59.999999Z' }, ['POST', 'GET']],
     [
-      'a time that PostgreSQL has not',
+      'a time that PostgreSQL cannot represent',
       { since: '0000-01-01T00:00:00Z', until: '9999-12-31T23:59:59-23:59' },
       ['POST', 'GET'],
     ],
@@ -70,7 +70,7 @@ describe('auditRecords', () => {
     expect(data.auditRecords.totalCount).toBe(methods.length);
   });
 
-  it('DG-01: leaves out what a subject read, and keeps its changes and all of others', async () => {
+  it('DG-01: excludes the reads of a subject, and keeps its writes and the records of other subjects', async () => {
     const headers = { 'x-correlation-id': randomUUID() };
     const ask = (query: string) => p.call('POST', '/graphql', { token, headers, json: { query } });
     const { json } = await ask('{ me { subject } clients(first: 1) { totalCount } }');
@@ -93,7 +93,7 @@ describe('auditRecords', () => {
     expect(await operations({ hideReadsOf: subject })).toEqual(['setWalletRuleStatus', ...all.slice(3)]);
   });
 
-  it.each([0, 6])('DG-03: refuses the status class %d', async (statusClass) => {
+  it.each([0, 6])('DG-03: rejects the status class %d', async (statusClass) => {
     const { errors } = await listed({ statusClass });
     expect(errors[0].extensions).toMatchObject({
       code: 'BAD_USER_INPUT',
@@ -103,7 +103,7 @@ describe('auditRecords', () => {
 });
 
 describeReal('postgres', 'portcullis audit list', () => {
-  it('D1-12 D2-07: lists the records of every node and of none, newest first, as lines and as JSON', async () => {
+  it('D1-12 D2-07: lists the records of all nodes and of no node, newest first, as lines and as JSON', async () => {
     const list = (...args: string[]) => portcullis(['audit', 'list', ...args], p.env);
     const json = await list('--correlation-id', mark, '--json');
     const { records } = JSON.parse(json.out);

@@ -75,20 +75,23 @@ const requests: [number, string, string, Record<string, string>][] = [
 ];
 
 describe('every request', () => {
-  it.each(requests)('D2-07 1-02: a %i (%s %s) has one record and one line', async (status, method, path, headers) => {
-    const id = newId();
-    const token = await p.clientToken();
-    const all = { Authorization: `Bearer ${token}`, 'X-Correlation-ID': id, ...headers };
-    const answer = await sendRaw(p.url, request(method, path, all));
-    expect(answer.status).toBe(status);
-    const record = await recordOf(p, id);
-    expect(record).toMatchObject({ method, status_code: status, path: path.replace(/\?.*/, ''), aborted: false });
-    expect(record.query).toBe(path.includes('password') ? 'password=***' : (path.split('?')[1] ?? null));
-    expect(Number(record.response_bytes)).toBe(answer.body.length);
-    expect(lines.filter((line) => line.correlation_id === id)).toHaveLength(1);
-  });
+  it.each(requests)(
+    'D2-07 1-02: a %i (%s %s) leaves one record and one log line',
+    async (status, method, path, headers) => {
+      const id = newId();
+      const token = await p.clientToken();
+      const all = { Authorization: `Bearer ${token}`, 'X-Correlation-ID': id, ...headers };
+      const answer = await sendRaw(p.url, request(method, path, all));
+      expect(answer.status).toBe(status);
+      const record = await recordOf(p, id);
+      expect(record).toMatchObject({ method, status_code: status, path: path.replace(/\?.*/, ''), aborted: false });
+      expect(record.query).toBe(path.includes('password') ? 'password=***' : (path.split('?')[1] ?? null));
+      expect(Number(record.response_bytes)).toBe(answer.body.length);
+      expect(lines.filter((line) => line.correlation_id === id)).toHaveLength(1);
+    },
+  );
 
-  it('D2-07: a 403 of a guard, a 500 and a refused upgrade have one', async () => {
+  it('D2-07: a 403 of a guard, a 500 and a rejected upgrade leave one record each', async () => {
     const guarded = await addClient(p, { require_certificate: true });
     const ids = [newId(), newId(), newId()];
     const [guard = '', fault = '', upgrade = ''] = ids;
@@ -101,15 +104,15 @@ describe('every request', () => {
     expect(statuses).toEqual([403, 500, 401]);
   });
 
-  it('D2-07: one whose correlation id is too long has a record under the id that it was given', async () => {
+  it('D2-07: a request whose correlation id is too long is recorded under the generated id', async () => {
     const answer = await p.call('GET', '/health', { headers: { 'x-correlation-id': 'x'.repeat(2_000) } });
     const record = await recordOf(p, answer.headers.get('x-correlation-id') ?? '');
     expect(record.status_code).toBe(400);
   });
 });
 
-describe('a client that goes away', () => {
-  it('D2-07: while it sends has one record, aborted', async () => {
+describe('a client that disconnects', () => {
+  it('D2-07: while it sends leaves one record, marked aborted', async () => {
     const id = newId();
     const socket = openSocket(p.url);
     const headers = { Authorization: basic, 'Content-Type': 'application/json', 'X-Correlation-ID': id };
@@ -124,7 +127,7 @@ describe('a client that goes away', () => {
     expect(Number(record.request_bytes)).toBe(1000);
   });
 
-  it('D2-07: while it waits has one record, aborted, whatever the handler does later', async () => {
+  it('D2-07: while it waits leaves one record, marked aborted, whatever the handler does later', async () => {
     const id = newId();
     const hold = Promise.withResolvers<void>();
     const entered = Promise.withResolvers<void>();
@@ -152,7 +155,7 @@ function bytesGiven(socket: Socket): number {
 }
 
 describe('the spool', () => {
-  it('D2-07: has the record before a byte of the answer is given to the connection', async () => {
+  it('D2-07: contains the record before the first byte of the response is written to the connection', async () => {
     const started: { response: ServerResponse; socket: Socket; before: number }[] = [];
     const onStart = (message: unknown) => {
       const { response, socket } = message as { response: ServerResponse; socket: Socket };
@@ -187,7 +190,7 @@ describe('the spool', () => {
     expect(ids.map((id) => given.get(id))).toEqual([0, 0, 0, 0]);
   });
 
-  it('D2-07: that cannot take a record does not keep the answer back', async () => {
+  it('D2-07: sends the response even if it cannot store the record', async () => {
     const spy = vi.spyOn(p.service.context.spool, 'append').mockImplementation(() => {
       throw new Error('no room');
     });
@@ -235,7 +238,7 @@ describe('the audit record', () => {
     expect(JSON.stringify(record)).not.toContain(token);
   });
 
-  it('1-06 D2-08: masks secrets in a body by name, at any depth and in any case, and nothing else', async () => {
+  it('1-06 D2-08: masks the values of secret names in a body, at any depth and in any case, and nothing else', async () => {
     const id = newId();
     const secrets = {
       password: 's1',
@@ -257,7 +260,7 @@ describe('the audit record', () => {
     expect(JSON.stringify(record.headers)).not.toContain(basic);
   });
 
-  it('D2-09: keeps 64 KiB of a body, and its whole length', async () => {
+  it('D2-09: stores 64 KiB of a body, and its full length', async () => {
     const id = newId();
     const body = notification({ filler: 'é'.repeat(100_000) });
     await post('/v2/webhooks/custodial', body, { 'x-correlation-id': id, authorization: basic });
@@ -267,7 +270,7 @@ describe('the audit record', () => {
     expect(Number(record.request_bytes)).toBe(Buffer.byteLength(JSON.stringify(body)));
   });
 
-  it('1-08: of a token call has no body, but its length and a line at info', async () => {
+  it('1-08: of a token request has no bodies, only their lengths and a log line at info', async () => {
     const id = newId();
     const grant = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
     const answer = await post('/v2/oauth/token', grant, { 'x-correlation-id': id });
@@ -284,7 +287,7 @@ describe('the audit record', () => {
     }
   });
 
-  it('D2-07: of a refused request has the length of the body that was not read', async () => {
+  it('D2-07: of a rejected request has the length of the body that was not read', async () => {
     const id = newId();
     const headers = { 'x-correlation-id': id };
     const answer = await post('/v2/users/migrate/with-wallet', { email: 'ada@example.com' }, headers);
@@ -298,7 +301,7 @@ const SECRET = 'ZQ-hunter2';
 const LOGIN = `mutation { login(pasword: "${SECRET}") { id } }`;
 
 describe('a request to /graphql', () => {
-  it('D2-20: that is a batch has a record and a line for each operation, before the answer is there', async () => {
+  it('D2-20: that is a batch leaves a record and a log line for each operation, before the response is sent', async () => {
     const { spool } = p.service.context;
     const append = vi.spyOn(spool, 'append');
     const batch = [{ query: '{ me { subject } }' }, { query: '{ accounts(first: 1) { edges { node { id } } } }' }];
@@ -316,8 +319,8 @@ describe('a request to /graphql', () => {
   it.each([
     ['without a token', 401, '/graphql', () => undefined],
     ['with a token', 405, '/graphql', () => p.clientToken()],
-    ['to a path that is none', 404, '/graphql/', () => p.clientToken()],
-  ])('D2-21: %s shows no secret of its query string or its Referer', async (_who, status, path, token) => {
+    ['to an unknown path', 404, '/graphql/', () => p.clientToken()],
+  ])('D2-21: %s records no secret of its query string or its Referer', async (_who, status, path, token) => {
     const id = `a-get-${status}`;
     const query = new URLSearchParams({ query: LOGIN, variables: JSON.stringify({ p: SECRET }) });
     const referer = `${p.url}/graphql?${query}`;
@@ -329,7 +332,7 @@ describe('a request to /graphql', () => {
     expect(JSON.stringify(record) + JSON.stringify(lines)).not.toContain(SECRET);
   });
 
-  it('D2-21: whose bodies cannot be masked is recorded without them, and answered', async () => {
+  it('D2-21: whose bodies cannot be masked is recorded without bodies, and answered', async () => {
     const { stringify } = JSON;
     const spy = vi.spyOn(JSON, 'stringify').mockImplementation((value) => {
       if (typeof value === 'object' && value !== null && 'query' in value && !('id' in value))
@@ -351,7 +354,7 @@ describe('a request to /graphql', () => {
   });
 });
 
-describe('who asked', () => {
+describe('the caller in the audit record', () => {
   const nobody = () => null;
   const demo = () => p.demo.node_id;
   const neighbour = () => p.demo.other_node.node_id;
@@ -388,15 +391,18 @@ describe('who asked', () => {
     ['a call that a guard refuses', () => byClient({ require_certificate: true }), demo, true],
     ['a disabled client', () => byClient({ status: 'disabled' }), demo, true],
     ['an unknown client', () => call({ ...client, ...wrong, client_id: randomUUID() }), nobody, false],
-  ])('1-07 D2-07: %s: the record is of its node, and of its kind', async (_name, asking, nodeId, isApi) => {
-    const id = newId();
-    await (await asking())(id);
-    const record = await recordOf(p, id);
-    expect([record.node_id, record.is_api]).toEqual([nodeId(), isApi]);
-    if (record.path.startsWith('/v2/oauth')) expect(record.request_body).toBeNull();
-  });
+  ])(
+    '1-07 D2-07: %s: the record has its node, and whether it used an API token',
+    async (_name, asking, nodeId, isApi) => {
+      const id = newId();
+      await (await asking())(id);
+      const record = await recordOf(p, id);
+      expect([record.node_id, record.is_api]).toEqual([nodeId(), isApi]);
+      if (record.path.startsWith('/v2/oauth')) expect(record.request_body).toBeNull();
+    },
+  );
 
-  it('D2-07: a refused call is answered with its own refusal where the client cannot be looked up', async () => {
+  it('D2-07: an invalid token request still gets its 400 when the client cannot be looked up', async () => {
     const spy = vi.spyOn(p.service.context.directory, 'client').mockRejectedValue(new Error('away'));
     const answer = await post('/v2/oauth/token', own({ grant_type: 1 }));
     spy.mockRestore();

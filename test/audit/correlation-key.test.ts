@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 
 describe('a JWT as correlation id', () => {
-  it('D2-07 D2-05: is echoed and forwarded as it came, and known by its SHA-256 in every record and line', async () => {
+  it('D2-07 D2-05: is echoed and forwarded unchanged, and stored as its SHA-256 in every record and log line', async () => {
     const headers = { 'x-correlation-id': jwt };
     const { username, password } = p.webhook;
     const basic = { ...headers, authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
@@ -67,20 +67,20 @@ describe('a JWT as correlation id', () => {
     ['behind a word', () => `Bearer ${jwt}`],
     ['within more', () => `request-1 "${jwt}"; x=1`],
     ['before more', () => `${jwt}, eyJ`],
-  ])('D2-07: %s makes the whole id a hash', async (_how, idOf) => {
+  ])('D2-07: %s makes the whole id be stored as a hash', async (_how, idOf) => {
     const answer = await sendRaw(p.url, request('GET', '/health', { 'X-Correlation-ID': idOf() }));
     expect(answer.headers['x-correlation-id']).toBe(idOf());
     expect(await recordsOf(p, `jwt:${digits(idOf())}`)).toHaveLength(1);
   });
 
-  it('D2-07: finds its records by the original', async () => {
+  it('D2-07: its records are found by the original id', async () => {
     const query =
       'query ($id: String) { auditRecords(filter: { correlationId: $id, path: "/v1/accounts" }) { edges { node { correlationId } } } }';
     const { json } = await p.call('POST', '/graphql', { token, json: { query, variables: { id: jwt } } });
     expect(json.data.auditRecords.edges).toEqual([{ node: { correlationId: `jwt:${digits(jwt)}` } }]);
   });
 
-  it('D2-07: stands in no line of the log and in no record', async () => {
+  it('D2-07: appears in no log line and in no record', async () => {
     const signature = jwt.split('.')[2] ?? '';
     await vi.waitFor(() => expect(p.service.context.spool.pendingBytes).toBe(0));
     const kept = await rows(p).run((k) => k.selectFrom('audit_records').selectAll());
@@ -89,13 +89,13 @@ describe('a JWT as correlation id', () => {
     expect(echoed.join()).toContain(signature);
   });
 
-  it('D2-07: alone is hidden: every other id is its own key', () => {
+  it('D2-07: any other id is stored unchanged', () => {
     for (const id of ['', 'abc', 'eyJ', 'eyJhbGciOi.x', 'jwt:0123456789abcdef', 'a.b.c'])
       expect(correlationKey(id)).toBe(id);
   });
 
-  describeReal('postgres', 'beside its server', () => {
-    it('D2-07 D1-12: finds its records by the command line, too', async () => {
+  describeReal('postgres', 'on PostgreSQL', () => {
+    it('D2-07 D1-12: the command line finds its records by the original id', async () => {
       await p.service.context.auditWriter.flush();
       const list = ['audit', 'list', '--path', '/v1/accounts', '--correlation-id', jwt];
       expect((await portcullis(list, p.env)).out).toMatch(/^\S+Z {2}200 .* GET .* jwt:[0-9a-f]{16}\n$/);

@@ -9,7 +9,7 @@ const [ANSWERS, KILLS] = inject('isThorough') ? [100_000, 8] : [300, 1];
 const AGREED = { lost: [], twice: [], invented: [], untrue: [] };
 
 describeReal(['postgres', 'redis', 'kafka'], 'an instance that is killed under load', () => {
-  it('D2-07 D2-20: has recorded each answered request once, across kills and outages of PostgreSQL', async () => {
+  it('D2-07 D2-20: has exactly one record of each answered request, across kills and outages of PostgreSQL', async () => {
     await using folder = await emptyFolder();
     const report = await killUnderAudit({ spoolDir: folder.path, answers: ANSWERS, kills: KILLS });
     expect(report.disagreements).toEqual(AGREED);
@@ -21,7 +21,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'an instance that is killed under l
   });
 });
 
-it('the comparison finds what is lost, twice, invented or untrue', () => {
+it('the comparison reports missing, duplicate, invented and wrong records', () => {
   const journal = new Journal();
   const entries = ['lost', 'twice', 'untrue', 'right', 'batch', 'left', 'cut'].map((id) => journal.begin(id, 'x', 1));
   const [lost, twice, untrue, right, batch, left] = entries;

@@ -9,7 +9,7 @@ const p = usePortcullis();
 
 const HOSTILE = '?x=%7B%22'.repeat(11_000);
 
-describe('a large head', () => {
+describe('a large request head', () => {
   const many = Object.fromEntries(Array.from({ length: 39 }, (_, n) => [`x-${n}`, 'a'.repeat(4_000)]));
 
   it.each([
@@ -29,7 +29,7 @@ describe('a large head', () => {
   });
 });
 
-describe('the head of a request with many operations', () => {
+describe('the request head of many operations', () => {
   const entries = vi.spyOn(Object, 'entries');
   afterAll(() => entries.mockRestore());
 

@@ -50,7 +50,7 @@ const ways: [string, (res: ServerResponse) => unknown][] = [
   ],
 ];
 
-it.each(ways)('D2-07: an answer written %s is complete only once its record is kept', async (_way, write) => {
+it.each(ways)('D2-07: a response written %s is complete only after its record is stored', async (_way, write) => {
   const pending: (() => void)[] = [];
   const onEnd = ({ req }: Exchange, _aborted: boolean, kept: () => void) => {
     if (req.url === '/other') kept();

@@ -115,8 +115,8 @@ function traceAtEnd(shown: unknown): string | undefined {
   return traceIn(String(shown).slice(-700));
 }
 
-describe('a head, wherever it is cut', () => {
-  it.each(Object.entries(HEADER_SPELLINGS))('D2-08 D2-24: keeps no part of a secret in a header: %s', (_, spelled) => {
+describe('the record of a request head that is cut anywhere', () => {
+  it.each(Object.entries(HEADER_SPELLINGS))('D2-08 D2-24: has no part of a secret in a header: %s', (_, spelled) => {
     for (let kept = 0; kept <= spelled.length + 8; kept += 1) {
       for (const filler of fillersOf(kept)) {
         const value = atCut(spelled, filler, 4 * 1024, kept);
@@ -127,7 +127,7 @@ describe('a head, wherever it is cut', () => {
     expect(traceIn(JSON.stringify(whole))).toBeUndefined();
   });
 
-  it.each(Object.entries(SPELLINGS))('D2-08 D2-24: keeps no part of a secret in its target: %s', (_, spelled) => {
+  it.each(Object.entries(SPELLINGS))('D2-08 D2-24: has no part of a secret in its target: %s', (_, spelled) => {
     for (let kept = 0; kept <= spelled.length + 8; kept += 1) {
       for (const filler of fillersOf(kept)) {
         const text = atCut(spelled, filler, 8 * 1024, kept);
@@ -138,23 +138,23 @@ describe('a head, wherever it is cut', () => {
     expect(traceIn(JSON.stringify([recordedTarget(`/p?${spelled}`), recordedTarget(`/${spelled}`)]))).toBeUndefined();
   });
 
-  it('D2-21 D2-24: shows nothing of an operation behind a path that was cut', () => {
+  it('D2-21 D2-24: has nothing of a GraphQL operation whose path is cut', () => {
     const { query } = recordedTarget(`${'/'.repeat(9_000)}graphql?query={x(a:"${SECRET}")}&first=2`);
     expect(query).toBe('query=***&first=2');
   });
 
-  it.each(['%', '%4', '%25', '%254', '%2541'])('D2-24: ends in no half escape: %s', (cut) => {
+  it.each(['%', '%4', '%25', '%254', '%2541'])('D2-24: does not end in an incomplete percent escape: %s', (cut) => {
     const at = 4 * 1024 - 3 - cut.length;
     const [shown = ''] = [maskHeaders({ 'x-any': `${'a'.repeat(at)}${cut}${'b'.repeat(9_000)}` })['x-any']].flat();
     expect(shown).toMatch(cut === '%2541' ? /a%2541…$/ : /a…$/);
   });
 });
 
-describe('the record of a head', () => {
+describe('the record of a request head', () => {
   const kibibytes = (count: number) => count * 1024;
   const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
-  it('D2-24: has at most 16 KiB of headers, with their names, and says how many it leaves out', () => {
+  it('D2-24: has at most 16 KiB of headers, with their names, and the number of headers left out', () => {
     const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`x-${index}`, 'a']));
     const kept = maskHeaders(many);
     expect(sizeOf(kept)).toBeLessThanOrEqual(kibibytes(16));
@@ -164,13 +164,13 @@ describe('the record of a head', () => {
     expect(Object.keys(maskHeaders({ ...names, 'x-last': 'b' }))).toEqual([`${'n'.repeat(16_000)}0`, 'x-last', '…']);
   });
 
-  it('D2-24: shows a header that comes behind those for which there is no room', () => {
+  it('D2-24: includes a small header that follows headers too large to fit', () => {
     const long = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`x-${index}`, 'b'.repeat(9_000)]));
     const kept = maskHeaders({ ...long, 'user-agent': 'curl' });
     expect(Object.keys(kept)).toEqual(['x-0', 'x-1', 'x-2', 'user-agent', '…']);
   });
 
-  it('D2-24: costs no more, and keeps no more, than what was decided, whatever the shape of a head of 160 KiB', () => {
+  it('D2-24: masking a head of 160 KiB of any shape stays within the limits of time and size', () => {
     const pieces = String.raw`? # & ; = / % %7B%22 %5B %255B%2522 {" \" \ \u0022 " [ , eyJ . a x= ?x=%7B%22 password= token + *** é`;
     const piece = fc.constantFrom(...pieces.split(' '), 'Bearer ', ' ', 'session=1; ');
     const shape = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => pieces.join(''));

@@ -105,9 +105,9 @@ function mask(body: string | Buffer, maxBytes = LIMIT, truncated = false, type =
   return maskBody(type, Buffer.from(body), { maxBytes, truncated }) ?? '';
 }
 
-describe('masking, for any document', () => {
+describe('masking any JSON document', () => {
   it.each(['application/json', 'application/problem+json', 'text/plain', FORM, ''])(
-    '1-06, D2-08: as %j, masks the values of secret names and nothing else, and stays as it is if masked again',
+    '1-06, D2-08: as %j, masks the values of secret names and nothing else, and masking twice changes nothing',
     (type) => {
       const property = fc.property(DOCUMENT, ([sent, kept]) => {
         expect(mask(sent, LIMIT, false, type)).toBe(kept);
@@ -118,7 +118,7 @@ describe('masking, for any document', () => {
     },
   );
 
-  it('1-06, D2-08, D2-09: shows the beginning of what is shown of all, wherever the capture or the record is cut', () => {
+  it('1-06, D2-08, D2-09: what is recorded of a cut body is a prefix of the whole masked body', () => {
     const property = fc.property(DOCUMENT, ([sent, kept]) => {
       const body = Buffer.from(sent);
       const all = Buffer.byteLength(kept);
@@ -135,7 +135,7 @@ describe('masking, for any document', () => {
     fc.assert(property, { numRuns: RUNS / 2 });
   });
 
-  it('D2-08: shows nothing from its first fault on', () => {
+  it('D2-08: records nothing after the first syntax error', () => {
     const property = fc.property(DOCUMENT, fc.nat(), ([sent, kept], at) => {
       const place = at % (sent.length + 1);
       const shown = mask(`${sent.slice(0, place)}\u0001${sent.slice(place)}`);
@@ -152,7 +152,7 @@ describe('masking, for any document', () => {
     ['in a name', (document) => `{x:1, "y":${document}}`],
     ['between two', (document) => `${document}\n${document}`],
     ['at its end', (document) => document.slice(0, -1)],
-  ])('D2-08: with a fault %s shows no secret in a string, a form, an event or a text', (_where, broken) => {
+  ])('D2-08: with a syntax error %s records no secret in a string, a form, an event or a text', (_where, broken) => {
     const property = fc.property(DOCUMENT, ([sent]) => {
       const text = broken(sent);
       const event = text.replaceAll(/^/gm, 'data: ');
@@ -169,7 +169,7 @@ describe('masking, for any document', () => {
     fc.assert(property, { numRuns: RUNS });
   });
 
-  it('D2-08, D2-21: masks each line of lines and each event of a stream', () => {
+  it('D2-08, D2-21: masks each line of NDJSON and each event of a stream', () => {
     const all = fc.array(fc.tuple(objects(['', ' ']), DOCUMENT), { maxLength: 4 });
     const property = fc.property(all, (documents) => {
       const lines = (at: 0 | 1) => documents.map(([line]) => `${line[at]}\n`).join('\n');
@@ -183,8 +183,8 @@ describe('masking, for any document', () => {
   });
 });
 
-describe('masking, for any other body', () => {
-  it('D2-09: the record is at most maxBytes of whole characters, of any bytes', () => {
+describe('masking any other body', () => {
+  it('D2-09: the record has at most maxBytes and ends at a character boundary, for any bytes', () => {
     const body = fc.oneof(
       fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
       DOCUMENT.map(([sent]) => Buffer.from(sent)),
@@ -200,7 +200,7 @@ describe('masking, for any other body', () => {
     fc.assert(property, { numRuns: RUNS * 1.5 });
   });
 
-  it('D2-08: a text ends at its first secret, and a stream shows no other line with one', () => {
+  it('D2-08: a text is cut at its first secret, and a stream has no line with a secret', () => {
     const assignment = fc.tuple(anySecretKey, fc.constantFrom(':', ' = ', '": "', "\\'=\\'", '[]='), secret);
     const property = fc.property(
       fc.constantFrom('', 'a ', 'no [token] "'),
@@ -221,7 +221,7 @@ describe('masking, for any other body', () => {
   });
 });
 
-describe('masking, for any form or query', () => {
+describe('masking any form or query', () => {
   const spelling = fc.constantFrom(percent, encodeURIComponent, (name: string) => name.replace('a', '%61'));
   const name = fc
     .tuple(
@@ -244,7 +244,7 @@ describe('masking, for any form or query', () => {
     return [all.map(([sent]) => sent).join('&'), all.map(([, kept]) => kept).join('&')];
   });
 
-  it('1-06, D2-08: masks the values of secret names and nothing else, and stays as it is if masked again', () => {
+  it('1-06, D2-08: masks the values of secret names and nothing else, and masking twice changes nothing', () => {
     const property = fc.property(pairs, ([sent, kept]) => {
       expect([mask(sent, LIMIT, false, FORM), mask(kept, LIMIT, false, FORM)]).toEqual([kept, kept]);
       expect([maskQuery(`?${sent}`), maskQuery(sent, '/v1/accounts')]).toEqual([`?${kept}`, kept]);
@@ -252,7 +252,7 @@ describe('masking, for any form or query', () => {
     fc.assert(property, { numRuns: RUNS * 2 });
   });
 
-  it('D2-08: shows no part of a secret, wherever it is cut', () => {
+  it('D2-08: records no part of a secret, wherever it is cut', () => {
     const property = fc.property(pairs, ([sent]) => {
       const body = Buffer.from(sent);
       const step = Math.ceil((body.length + 1) / 200);

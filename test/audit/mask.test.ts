@@ -53,25 +53,28 @@ describe('JSON bodies', () => {
     ['a name in single quotes', '{"a":1,\'password\':"x"}', '{"a":1,'],
     ['a value that is none', '{"token":[x9], "a":1}', '{"token":"***"'],
     ['no JSON', 'password=x', ''],
-  ])('1-06, D2-08: the value of a secret key is replaced whole, and from a fault on nothing is kept: %s', (...row) => {
-    const [, body, expected] = row;
-    expect(mask(body)).toBe(expected);
-  });
+  ])(
+    '1-06, D2-08: the value of a secret key is replaced whole, and nothing after a syntax error is kept: %s',
+    (...row) => {
+      const [, body, expected] = row;
+      expect(mask(body)).toBe(expected);
+    },
+  );
 
-  it('D2-08: documents in strings are replaced whole below the fourth', () => {
+  it('D2-08: JSON documents in strings are masked to a depth of four, and replaced whole below it', () => {
     const wrap = (depth: number): string => (depth === 0 ? '{"token":"x9"}' : JSON.stringify([wrap(depth - 1)]));
     expect(mask(wrap(4))).toContain('token');
     expect(mask(wrap(5))).not.toContain('token');
     expect(mask(wrap(5))).not.toContain('x9');
   });
 
-  it('D2-08: nesting costs no stack', () => {
+  it('D2-08: deep nesting does not overflow the stack', () => {
     const deep = '['.repeat(100_000);
     expect(mask(deep)).toBe('['.repeat(LIMIT));
     expect(mask(`{"token":${deep}${']'.repeat(100_000)},"a":1}`)).toBe('{"token":"***","a":1}');
   });
 
-  it('D2-09: a body is masked before it is cut, and cut between characters', () => {
+  it('D2-09: a body is masked before it is cut, and cut at a character boundary', () => {
     const secret = 'x'.repeat(100_000);
     expect(mask(`{"token":"${secret}","a":"é"}`, 'application/json', 22)).toBe('{"token":"***","a":"é');
     expect(mask(`{"token":"${secret}","a":"é"}`, 'application/json', 21)).toBe('{"token":"***","a":"');
@@ -102,19 +105,19 @@ describe('other bodies', () => {
   });
 
   it.each(['multipart/form-data; boundary=x', 'application/octet-stream', 'text/html', 'application/xml', ''])(
-    'D2-08: "%s" has no keys to mask by: no body is kept',
+    'D2-08: a body of type "%s" has no keys to mask by and is not stored',
     (type) => {
       expect(mask('--x\r\npassword', type)).toBeNull();
     },
   );
 
-  it('1-04: an empty body, and one without a content type and without JSON, are not kept', () => {
+  it('1-04: an empty body, and a body without a content type that is not JSON, are not stored', () => {
     expect(mask('')).toBeNull();
     expect(maskBody(undefined, Buffer.from('password=x'), { maxBytes: LIMIT, truncated: false })).toBeNull();
   });
 });
 
-describe('masking by further names', () => {
+describe('masking by additional names', () => {
   const byNames = (body: string, type = 'application/json') => {
     const names = new Set(['x', 'y']);
     return maskBody(type, Buffer.from(body), { maxBytes: LIMIT, truncated: true, wellFormed: true, names });
@@ -124,16 +127,16 @@ describe('masking by further names', () => {
     ['a member', '{"data": {"x" : "s", "z": "kept"}, "a": "x"}', '{"data": {"x" : "***", "z": "kept"}, "a": "x"}'],
     ['lists of objects', '{"data":[[{"x":{"a":["s"]},"z":2}],{"y":3}]}', '{"data":[[{"x":"***","z":2}],{"y":"***"}]}'],
     ['a name in escapes', '{"data":{"\\u0078":"s"}}', '{"data":{"\\u0078":"***"}}'],
-    ['beside secret keys', '{"token":"s","x":"s","a":1}', '{"token":"***","x":"***","a":1}'],
+    ['names next to secret keys', '{"token":"s","x":"s","a":1}', '{"token":"***","x":"***","a":1}'],
     ['a cut string', '{"x":"kep', '{"x":"***"'],
-  ])('D2-21: masks %s, and all else stays', (_what, body, expected) => {
+  ])('D2-21: masks %s, and nothing else', (_what, body, expected) => {
     expect(byNames(body)).toBe(expected);
     const [line, hidden] = [`:\n\nevent: next\ndata: ${body}\n\n`, `:\n\nevent: next\ndata: ${expected}`];
     expect(byNames(line, 'text/event-stream')).toContain(hidden);
     expect(byNames(`{"x":"s"}\n${body}`, 'application/x-ndjson')).toBe(`{"x":"***"}\n${expected}`);
   });
 
-  it('D2-09 D2-21: shows no part of what is masked, wherever the body is cut', () => {
+  it('D2-09 D2-21: records no part of a masked value, wherever the body is cut', () => {
     for (const given of ['ZQZQ', ['ZQ', ['Q']], { a: 'ZQ', b: [{ b: 'Z' }] }]) {
       for (const space of ['', ' ', '\n']) {
         const body = JSON.stringify({ a: 'kept', data: [{ x: given }] }, null, space);
@@ -154,7 +157,7 @@ describe('queries and headers', () => {
     expect(maskQuery(query)).toBe(expected);
   });
 
-  it('1-05: Authorization and its like show as ***, whatever their case', () => {
+  it('1-05: Authorization and similar headers are recorded as ***, in any letter case', () => {
     const headers = {
       AUTHORIZATION: 'Bearer x',
       'proxy-authorization': 'x',
@@ -171,7 +174,7 @@ describe('queries and headers', () => {
     ['//Graphql/', 'Query=mutation{x(y:"x")}&extensions[a]=x&first=2', 'Query=***&extensions[a]=***&first=2'],
     ['/graphql', 'mutation{x(password:"x")}', '***'],
     ['/v1/accounts', 'query=kept', 'query=kept'],
-  ])('D2-21: of an operation that was sent to %s nothing is shown: %s', (path, query, expected) => {
+  ])('D2-21: in the query of %s a GraphQL operation is masked, and nothing else: %s', (path, query, expected) => {
     expect(maskQuery(query, path)).toBe(expected);
   });
 
@@ -199,7 +202,7 @@ describe('queries and headers', () => {
     ['x-any', 'eyJhbGciOiJkaXIifQ..aXY.Y3Q.dGFn', '***'],
     ['x-original-uri', `/p/${JWT}/q?x=${JWT}&y=1`, '/p/***/q?x=***&y=1'],
     ['x-any', 'eyJhbGciOiJIUzI1NiJ9.one', 'eyJhbGciOiJIUzI1NiJ9.one'],
-  ])('D2-08: of a JWT in %s nothing shows: %s', (name, value, expected) => {
+  ])('D2-08: a JWT in %s is masked, and nothing else: %s', (name, value, expected) => {
     expect(maskHeaders({ [name]: value })).toEqual({ [name]: expected });
   });
 

@@ -99,8 +99,8 @@ async function talk(path: string, headers: Record<string, string>, messages: rea
   await closed;
 }
 
-describe('no secret that is sent', () => {
-  it('7.2-01 7.2-02 D2-08 D2-21: is in a log line or a file of the spool, and no request that is changed at random gets a 5xx', async () => {
+describe('secrets in requests', () => {
+  it('7.2-01 7.2-02 D2-08 D2-21: are in no log line and no spool file, and no random request gets a 5xx', async () => {
     const one = fc.oneof({ weight: 3, arbitrary: tellings(keys) }, { weight: 1, arbitrary: operations(keys) });
     const property = fc.asyncProperty(fc.array(one, { minLength: 6, maxLength: 12 }), async (all) => {
       const statuses = await Promise.all(all.map(tell));
@@ -110,7 +110,7 @@ describe('no secret that is sent', () => {
     await fc.assert(property, { numRuns: inject('isThorough') ? 400 : 20 });
   });
 
-  it('D2-21: is told of a socket, of its upgrade, its connection_init and its operations', async () => {
+  it('D2-21: of a WebSocket upgrade, its connection_init and its operations are not recorded', async () => {
     const property = fc.asyncProperty(plainSecret, anySecret, async (plain, secret) => {
       const upgrade = { cookie: `session=${plain}`, 'x-api-token': plain };
       const init = (payload: object) => JSON.stringify({ type: 'connection_init', payload });
@@ -133,7 +133,7 @@ describe('no secret that is sent', () => {
     await fc.assert(property, { numRuns: inject('isThorough') ? 8 : 4 });
   });
 
-  it('D2-12: is in the report of a fault', async () => {
+  it('D2-12: are not in the log of an internal error', async () => {
     const [secret = ''] = fc.sample(anySecret, 1);
     await renameTable(p, 'supervisors', 'away');
     const { client } = p.demo;
@@ -150,7 +150,7 @@ describe('no secret that is sent', () => {
   });
 });
 
-it('D2-07: what was told is shown where it is no secret, and no column of a record has a secret', async () => {
+it('D2-07: non-secret values are recorded, and no column of a record contains a secret', async () => {
   const { spool } = p.service.context;
   const files = spoolText();
   vi.restoreAllMocks();

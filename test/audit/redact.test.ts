@@ -64,7 +64,7 @@ describeReal('postgres', 'audit redact on PostgreSQL', () => {
     return { code, report: JSON.parse(out) };
   };
 
-  it('D1-18: removes what the caller wrote as the owner, keeps digests, and verifies; a seal says who, when, why and how many', async () => {
+  it('D1-18: removes what the caller wrote, keeps digests and verifies; its seal states who, when, why and how many', async () => {
     const owner = { MIGRATE_DATABASE_URL: ownerUrl(p) };
     const [first, other] = [await leak(p), await leak(p)];
     await settled(p);
@@ -99,7 +99,7 @@ describeReal('postgres', 'audit redact on PostgreSQL', () => {
     expect(out).toMatch(/^REDACTED: 1 record, --correlation-id \S+, by \S+ at \S+: a key in a body, INC-7$/m);
   });
 
-  it('D1-18: redacts in batches, and a record that is altered afterwards is found', async () => {
+  it('D1-18: redacts in batches, and a record that is altered afterwards is reported', async () => {
     for (let count = 0; count < 230; count += 1) await p.call('GET', `/v1/redacted/${count}?x=${SECRET}`);
     await settled(p);
     const done = await redact({ MIGRATE_DATABASE_URL: ownerUrl(p) }, '--path', '/v1/redacted/*', '--yes', '--json');
@@ -118,7 +118,7 @@ describeReal('postgres', 'audit redact on PostgreSQL', () => {
     );
   });
 
-  it('D1-18: is killed between two batches, verifies, and is completed by another run, each counted in its seals', async () => {
+  it('D1-18: after a kill between two batches the audit verifies, and another run completes it with its own seals', async () => {
     for (let count = 0; count < 230; count += 1) await p.call('GET', `/v1/killed/${count}?x=${SECRET}`);
     await settled(p);
     const owner = { ...p.env, MIGRATE_DATABASE_URL: ownerUrl(p) };
@@ -167,7 +167,7 @@ describeReal('postgres', 'audit redact on PostgreSQL', () => {
     expect(report.redactions.slice(-2).map(({ records }: { records: number }) => records)).toEqual([100, 130]);
   });
 
-  it('D1-18: the role of the service cannot redact, and a blanked body without a seal is found', async () => {
+  it('D1-18: the service role cannot redact, and a blanked body without a seal is reported', async () => {
     const id = await leak(p);
     await settled(p);
     const refused = await redact({}, '--correlation-id', id, '--yes');
@@ -190,7 +190,7 @@ describeReal('postgres', 'audit redact on PostgreSQL', () => {
     expect(report.findings.map(({ kind }: { kind: string }) => kind)).toContain('erased');
   });
 
-  it('D1-18: needs a filter, a reason and the key of the seals', async () => {
+  it('D1-18: requires a filter, a reason and the signing key', async () => {
     expect(await redact({}, '--yes')).toMatchObject({
       code: 2,
       err: expect.stringContaining('give at least one of --node'),
@@ -202,7 +202,7 @@ describeReal('postgres', 'audit redact on PostgreSQL', () => {
   });
 });
 
-it('D1-18: audit redact works on a stopped embedded run, and says which spool still has records', async () => {
+it('D1-18: audit redact works on a stopped embedded instance, and names the spool that still has records', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   let id = '';

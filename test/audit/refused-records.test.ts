@@ -73,9 +73,9 @@ async function settled(): Promise<void> {
   await vi.waitFor(() => expect(p.service.context.spool.pendingBytes).toBe(0));
 }
 
-describe('a record that the table refuses while it takes others', () => {
+describe('a record that the database rejects while it accepts others', () => {
   it.each(['XX000', '42501', '40001', '57014'])(
-    'D2-07: blocks nothing behind it, and goes to a file after ten minutes: SQLSTATE %s',
+    'D2-07: does not block later records, and is written to a file after ten minutes: SQLSTATE %s',
     async (state) => {
       await refuse(state);
       const ids = await Promise.all([ask('/a'), ask('/refused'), ask('/b'), ask('/refused'), ask('/c')]);
@@ -94,7 +94,7 @@ describe('a record that the table refuses while it takes others', () => {
     },
   );
 
-  it('D2-07: is written where an attempt within ten minutes can', async () => {
+  it('D2-07: is stored if a retry within ten minutes succeeds', async () => {
     await refuse('XX000');
     const id = await ask('/refused');
     await settled();
@@ -104,7 +104,7 @@ describe('a record that the table refuses while it takes others', () => {
     expect([await written(id), inFile([id]), await lost()]).toEqual([1, [], 0]);
   });
 
-  it('D2-07: is one of a whole batch of them, and what comes after is written', async () => {
+  it('D2-07: does not block later records even when its whole batch is rejected', async () => {
     await refuse('XX000');
     await Promise.all(Array.from({ length: 40 }, () => ask('/refused')));
     await settled();
@@ -114,8 +114,8 @@ describe('a record that the table refuses while it takes others', () => {
   });
 });
 
-describe('an outage', () => {
-  it('D2-07: throws nothing out: what the table takes in no case waits, however long', async () => {
+describe('a database outage', () => {
+  it('D2-07: discards nothing: while the database rejects every record, records wait however long it lasts', async () => {
     await refuse('XX000');
     const early = await ask('/refused');
     await settled();

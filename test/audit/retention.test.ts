@@ -46,7 +46,7 @@ function retentionTests(open: () => Promise<Opened>): void {
       retentionDays: 90,
     }).keep();
 
-  it('D2-07: records of a month go into its partition, those that came before it was made too', async () => {
+  it('D2-07: records go into the partition of their month, earlier ones when it is created', async () => {
     const early = await record('2024-11-20T00:00:00Z');
     await keepAt(NOON);
     const [late, next, far] = [
@@ -70,7 +70,7 @@ function retentionTests(open: () => Promise<Opened>): void {
     ]);
   });
 
-  it('D2-07: what is older than its days goes: whole months at once, the rest by itself', async () => {
+  it('D2-07: records past the retention are deleted: whole months by dropping the partition, others row by row', async () => {
     await door().run((k) => k.deleteFrom('audit_records'));
     const times = ['2024-11-01T00:00:00Z', '2024-12-31T00:00:00Z', '2025-01-09T11:59:59Z', '2025-01-09T12:00:00Z'];
     const ids = [];
@@ -85,7 +85,7 @@ function retentionTests(open: () => Promise<Opened>): void {
     ).toEqual([{ gone: true }]);
   });
 
-  it('the events of each node go from the oldest on, and those of the last days stay', async () => {
+  it('the oldest events of each node are deleted, and recent ones are kept', async () => {
     const [nodeId, other] = [randomUUID(), randomUUID()];
     await door().run((k) => k.insertInto('nodes').values([nodeId, other].map((id) => ({ id, name: id }))));
     for (const [node, times] of [
@@ -120,7 +120,7 @@ describe('retention on the embedded database', () => retentionTests(embeddedData
 describeReal('postgres', 'retention on PostgreSQL', () => {
   retentionTests(realDatabase);
 
-  it('of several processes at once one makes the partitions, and none fails', async () => {
+  it('of several concurrent processes one creates the partitions, and none fails', async () => {
     await using database = await realDatabase();
     const seals = sealsIn(database.db);
     const retention = () => new AuditRetention({ db: database.db, seals, nowMs: () => NOON, retentionDays: 90 });

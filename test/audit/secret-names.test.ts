@@ -44,7 +44,7 @@ it('D1-18: docs/secret-names.md lists the names that are masked', () => {
 });
 
 describe('a listed name', () => {
-  it.each(NAMES)('D1-18: %s is masked in every spelling, in every form of a body, and in a head', (name) => {
+  it.each(NAMES)('D1-18: %s is masked in every spelling, in every kind of body, and in a request head', (name) => {
     for (const one of SPELLINGS.map((spell) => spell(name))) {
       const json = JSON.stringify({ a: [{ [one]: SECRET }], text: JSON.stringify({ [one]: SECRET }) });
       const shown = [
@@ -63,7 +63,7 @@ describe('a listed name', () => {
     }
   });
 
-  it('D1-18: masks any value but booleans and null, and seed as text alone', () => {
+  it('D1-18: any value except booleans and null is masked; the value of seed only if it is text', () => {
     expect(mask('{"pin":true,"otp":null,"mnemonic":false,"password":null}')).toBe(
       '{"pin":true,"otp":null,"mnemonic":false,"password":null}',
     );
@@ -77,12 +77,12 @@ describe('a listed name', () => {
     }
   });
 
-  it('D1-18: is the same in full-width letters', () => {
+  it('D1-18: is recognized in full-width letters', () => {
     expect(mask('{"ｐａｓｓｗｏｒｄ":"ZQ","Ｐin":1}')).toBe('{"ｐａｓｓｗｏｒｄ":"***","Ｐin":"***"}');
     expect(mask(`${encodeURIComponent('ｏｔｐ')}=ZQ`, FORM)).not.toContain('ZQ');
   });
 
-  it('D1-18: is masked in a folded header, and neither field nor file name of a multipart body is stored', () => {
+  it('D1-18: is masked in a folded header, and no field name or file name of a multipart body is stored', () => {
     expect(JSON.stringify(maskHeaders({ 'x-any': 'a,\r\n password: ZQ' }))).not.toContain('ZQ');
     const head = "Content-Disposition: form-data; name*=UTF-8''pass%77ord; filename*=UTF-8''ZQ";
     const body = `--b\r\n${head}\r\n\r\nZQ\r\n--b--`;
@@ -92,19 +92,19 @@ describe('a listed name', () => {
   });
 
   it.each(['text/plain', FORM, 'text/event-stream', 'application/x-ndjson'])(
-    'D1-18: in UTF-16 is not recorded as %s',
+    'D1-18: in a UTF-16 body, the body is not recorded as %s',
     (type) => {
       const text = type === 'text/event-stream' ? 'data: otp=ZQ\n\n' : 'a=1&otp=ZQ';
       expect(maskBody(type, Buffer.from(text, 'utf16le'), { maxBytes: LIMIT, truncated: false })).toBeNull();
     },
   );
 
-  it('D1-18: is masked in a key file of PuTTY with all its lines', () => {
+  it('D1-18: a PuTTY key file is masked with all its lines', () => {
     const file = 'PuTTY-User-Key-File-3: ssh-rsa\r\nPrivate-Lines: 1\r\nZQZQ\r\nPrivate-MAC: ZQ';
     expect(mask(JSON.stringify({ note: file, in: JSON.stringify({ file }), end: 1 }))).not.toContain('ZQ');
   });
 
-  it('D1-18: no false friend is masked, nor a body that has only these', () => {
+  it('D1-18: names that only resemble secret names are not masked', () => {
     const names = Object.keys(FALSE_FRIENDS).flatMap((all) => all.split(', '));
     expect(names.filter((name) => SECRETS.isSecretKey(name))).toEqual([]);
     const body = JSON.stringify(Object.fromEntries(names.map((name) => [name, 'kept'])));
@@ -116,8 +116,8 @@ describe('a listed name', () => {
 const CONFIGURED = ['taxid', 'contraseña', 'ключ', 'code'];
 const GAPS = ['_', '-', ' ', '.', '#', '\n', '\b', '__--', '\\', '\u00ad', ' '.repeat(50)];
 
-describe('a body in which no name of a secret was found', () => {
-  it.each([...NAMES, ...CONFIGURED])('D1-18: is shown as if it had been searched in full: %s', (listed) => {
+describe('the fast search for secret names', () => {
+  it.each([...NAMES, ...CONFIGURED])('D1-18: gives the same result as the full search: %s', (listed) => {
     const secrets = new SecretNames({ mask: CONFIGURED });
     const letters = [...listed.replaceAll('_', '')];
     for (const ending of ['', 's', 'S', '_']) {
@@ -133,7 +133,7 @@ describe('a body in which no name of a secret was found', () => {
     }
   });
 
-  it('D1-18: has no plural of a secret either, but lists of assets', () => {
+  it('D1-18: matches plurals of secret names, except tokens and passwords', () => {
     for (const name of Object.keys(SECRET_ENDINGS).map((ending) => `${ending}s`)) {
       expect([name, SECRETS.isSecretKey(name)]).toEqual([name, name !== 'tokens' && name !== 'passwords']);
     }
@@ -158,7 +158,7 @@ describe('a string of a JSON body', () => {
     ['Basic dTpaUVpR', 'Basic ***'],
     ['jwk {"d":"ZQ","kty":"EC"}', 'jwk {***'],
     ["x {'kty':'OKP','d':'ZQ'}", 'x {***'],
-  ])('D1-18: is masked like free text: %s', (text, expected) => {
+  ])('D1-18: is masked as free text is: %s', (text, expected) => {
     expect(JSON.parse(mask(JSON.stringify({ text }))).text).toBe(expected);
     expect(JSON.parse(mask(JSON.stringify({ text, token: 1 }))).text).toBe(expected);
   });
@@ -173,7 +173,7 @@ describe('a string of a JSON body', () => {
     'token_type=Bearer',
     'total tokens: 5',
     'see https://h/a?page=2#x=y',
-  ])('D1-18: stays where no secret follows: %s', (text) => {
+  ])('D1-18: is unchanged if no secret follows the name: %s', (text) => {
     const body = JSON.stringify({ text, otp: null });
     expect(mask(body)).toBe(body);
     expect(maskHeaders({ 'x-any': 'Visual Basic 6.0' })).toEqual({ 'x-any': 'Visual Basic 6.0' });
@@ -182,21 +182,18 @@ describe('a string of a JSON body', () => {
 });
 
 describe('the private members of a JWK', () => {
-  it.each(Object.keys(JWK_MEMBERS))(
-    'D1-18: %s is masked beside kty, whichever comes first, and nowhere else',
-    (name) => {
-      const value = JSON.stringify(SECRET);
-      expect(mask(`{"kty":"RSA","n":"x","${name}":${value}}`)).toBe(`{"kty":"RSA","n":"x","${name}":"***"}`);
-      expect(mask(`{"a":[{"${name}":${value},"kty":"RSA"}]}`)).toBe(`{"a":[{"${name}":"***","kty":"RSA"}]}`);
-      expect(mask(`{"k\\u0074y":"RSA","${name}":${value}}`)).not.toContain('ZQ');
-      expect(mask(`{"${name}":"shown","in":{"kty":"EC"}}`)).toBe(`{"${name}":"shown","in":{"kty":"EC"}}`);
-      expect(mask(`{"text":${JSON.stringify(`{"${name}":${value},"kty":"x"}`)}}`)).not.toContain('ZQ');
-      expect(mask(`{"Kty":"RSA","${name.toUpperCase()}":${value}}`)).not.toContain('ZQ');
-      // Its kty may have been cut off.
-      expect(mask(`{"in":{"${name}":${value},"x":"`, undefined, true)).toBe(`{"in":{"${name}":"***","x":"`);
-      expect(mask(`jwk[kty]=oct&jwk[${name}]=${SECRET}`, FORM)).toBe(`jwk[kty]=oct&jwk[${name}]=***`);
-    },
-  );
+  it.each(Object.keys(JWK_MEMBERS))('D1-18: %s is masked next to kty, in either order, and nowhere else', (name) => {
+    const value = JSON.stringify(SECRET);
+    expect(mask(`{"kty":"RSA","n":"x","${name}":${value}}`)).toBe(`{"kty":"RSA","n":"x","${name}":"***"}`);
+    expect(mask(`{"a":[{"${name}":${value},"kty":"RSA"}]}`)).toBe(`{"a":[{"${name}":"***","kty":"RSA"}]}`);
+    expect(mask(`{"k\\u0074y":"RSA","${name}":${value}}`)).not.toContain('ZQ');
+    expect(mask(`{"${name}":"shown","in":{"kty":"EC"}}`)).toBe(`{"${name}":"shown","in":{"kty":"EC"}}`);
+    expect(mask(`{"text":${JSON.stringify(`{"${name}":${value},"kty":"x"}`)}}`)).not.toContain('ZQ');
+    expect(mask(`{"Kty":"RSA","${name.toUpperCase()}":${value}}`)).not.toContain('ZQ');
+    // Its kty may have been cut off.
+    expect(mask(`{"in":{"${name}":${value},"x":"`, undefined, true)).toBe(`{"in":{"${name}":"***","x":"`);
+    expect(mask(`jwk[kty]=oct&jwk[${name}]=${SECRET}`, FORM)).toBe(`jwk[kty]=oct&jwk[${name}]=***`);
+  });
 });
 
 const LINES = ['-----BEGIN EC PRIVATE KEY-----', 'ZQZQZQZQZQZQZQZQZQZQ', 'ZQZQ', '-----END EC PRIVATE KEY-----'];
@@ -224,8 +221,8 @@ const VALUES = {
   'a key file of PuTTY': 'PuTTY-User-Key-File-3: ssh-ed25519 ZQZQ',
 };
 
-describe('a value that can be nothing else', () => {
-  it.each(Object.entries(VALUES))('D1-18: %s is masked under any name, in every form', (_what, value) => {
+describe('a value with the format of a secret', () => {
+  it.each(Object.entries(VALUES))('D1-18: %s is masked under any name, in every kind of body', (_what, value) => {
     const json = JSON.stringify({ note: `see ${value}`, list: [value], text: JSON.stringify({ a: value }), end: 1 });
     const shown = [
       mask(json),
@@ -247,7 +244,7 @@ describe('a value that can be nothing else', () => {
     expect(JSON.parse(shown[0] ?? '')).toMatchObject({ end: 1 });
   });
 
-  it('D1-18: wherever a body is cut, no part of a key is shown', () => {
+  it('D1-18: no part of a key is recorded, wherever a body is cut', () => {
     const body = JSON.stringify({ a: 'x'.repeat(100), key: VALUES['a PEM'], lines: LINES, x: XPRV });
     for (let at = 0; at <= body.length; at += 1) {
       expect(mask(body.slice(0, at), undefined, true).replace(/xprv9s21(?:ZQ){0,4}$/, '')).not.toContain('ZQ');
@@ -255,7 +252,7 @@ describe('a value that can be nothing else', () => {
   });
 });
 
-describe('a URL in a head', () => {
+describe('a URL in a request head', () => {
   it.each([
     'http://alice:ZQZQ@h/p?a=1',
     'http://alice:Z/Q?ZQ@h/p',
@@ -269,7 +266,7 @@ describe('a URL in a head', () => {
     '/p?next=https://alice:ZQZQ@h/',
     `http://alice:${'ZQ'.repeat(9_000)}@h/p`,
     `/p?next=http://alice:${'ZQ'.repeat(9_000)}`,
-  ])('D1-18: has no user and no password, as a target or in a header: %.60s', (url) => {
+  ])('D1-18: is recorded without user and password, as a target or in a header: %.60s', (url) => {
     expect(JSON.stringify(maskHeaders({ host: url.replace(/^\/p.*/, '') }))).not.toMatch(/ZQ|Z\/Q|alice/);
     const headers = /^a/.test(url)
       ? {}
@@ -282,7 +279,7 @@ describe('a target', () => {
   const query = `query={changeOwnPassword(current:"${SECRET}",new:"${SECRET}")}&variables={"a":"${SECRET}"}`;
 
   it.each(['/graphql', '/v2/graphql', '/x/graphql/', '/v2/Gr%61phql', 'http://h/api/graphql'])(
-    'D1-18: of GraphQL shows nothing of an operation, nor does a referer: %s',
+    'D1-18: of GraphQL records nothing of an operation, and neither does a referer: %s',
     (path) => {
       expect(recordedTarget(`${path}?${query}`).query).toBe('query=***&variables=***');
       expect(
@@ -291,7 +288,7 @@ describe('a target', () => {
     },
   );
 
-  it('D1-18: that no endpoint has is masked like one of GraphQL', () => {
+  it('D1-18: of an unknown endpoint is masked as one of GraphQL is', () => {
     expect(recordedTarget(`/nowhere?${query}&page=2`, { isUnknown: true }).query).toBe(
       'query=***&variables=***&page=2',
     );
@@ -311,7 +308,7 @@ describe('a form', () => {
     'a%3D1%26pin%3DZQ',
     'next=/cb?otp=ZQ',
     'filter=%2Fcb%3Fv%3D%7B%22pin%22%3A%22ZQ%22%7D',
-  ])('D1-18: hides a secret however its pair is escaped: %s', (form) => {
+  ])('D1-18: a secret is masked however its pair is escaped: %s', (form) => {
     expect(mask(form, FORM)).not.toContain('ZQ');
     expect(recordedTarget(`/p?${form}`).query).not.toContain('ZQ');
   });
@@ -324,12 +321,12 @@ describe('a GraphQL document in a JSON body', () => {
     ['query Q($pin: String = "ZQ") { a }', 'query Q($pin:***'],
     ['# privateKey: "ZQ"\n{ a }', '# privateKey:***'],
     ['query { a }', undefined],
-  ])('D1-18: shows no literal of a secret argument: %s', (query, expected = query) => {
+  ])('D1-18: the literal of a secret argument is masked: %s', (query, expected = query) => {
     expect(JSON.parse(mask(JSON.stringify({ query }))).query).toBe(expected);
   });
 });
 
-it('D1-18: a response of a known schema shows whether a change of a password succeeded, but no secret in it', () => {
+it('D1-18: a response records whether a password change succeeded, but no secret', () => {
   const body = (secret: string) =>
     `{"data":{"changeOwnPassword":{"code":"WEAK"},"rotateClientSecret":{"clientSecret":"${secret}"},"newApiKeys":[{"pin":"${secret}"}],"recoveryCodes":"${secret}"}}`;
   for (const type of ['application/json', 'application/x-ndjson']) {
@@ -339,12 +336,12 @@ it('D1-18: a response of a known schema shows whether a change of a password suc
   }
 });
 
-it('D1-18: a name of many combining marks is compared in time that grows with its length', () => {
+it('D1-18: the time to compare a name of many combining marks is linear in its length', () => {
   expect(mask(`{"a${'\u0327\u0301'.repeat(30_000)}":1,"otp":"ZQ"}`)).not.toContain('ZQ');
 }, 5_000);
 
-describe('names of a configuration', () => {
-  it('D1-18: are added in every spelling, and taken back', () => {
+describe('configured secret names', () => {
+  it('D1-18: are masked in every spelling, and can be removed from the masked names', () => {
     const secrets = new SecretNames({ mask: ['account_pin'] }).with({ mask: ['Iban'], unmask: ['page_token'] });
     const body = '{"accountPin":"ZQ","IBAN":"ZQ","page_token":"shown","pageToken":"shown","token":"ZQ"}';
     const shown = mask(body, undefined, false, secrets);
@@ -364,8 +361,8 @@ describe('names of a configuration', () => {
   });
 });
 
-describe('for any secret', () => {
-  it('D1-18: no spelling of its name and no nesting shows it, and all else stays', () => {
+describe('any secret', () => {
+  it('D1-18: is masked in any spelling of its name at any depth, and nothing else is', () => {
     const property = fc.property(spelled, fc.nat(3), fc.constantFrom('', 'x', 'é', ' '), (name, depth, around) => {
       const inner = (value: unknown): unknown =>
         [...Array(depth).keys()].reduce<unknown>((all, at) => (at % 2 ? [all] : { a: all }), value);
@@ -429,7 +426,7 @@ const HOSTILE = [
 
 describe('hostile text', () => {
   it.each(HOSTILE)(
-    'D1-18: of 64 KiB is masked in time that grows with its length: %j',
+    'D1-18: of 64 KiB is masked in linear time: %j',
     (piece) => {
       const text = piece.repeat(Math.ceil(LIMIT / piece.length));
       for (const type of ['application/json', 'text/plain', FORM, 'text/event-stream']) {

@@ -74,7 +74,7 @@ describe('user and password of a URL', () => {
     'https://h.example/@name',
     'C:\\\\users\\\\a@b',
     'urn:a:b@c',
-  ])('D1-18: are not seen where there are none: %s', (url) => {
+  ])('D1-18: are not detected where there are none: %s', (url) => {
     const body = JSON.stringify({ url, next: [url, 'x@y'] });
     expect(mask(body)).toBe(body);
     expect(mask(`{"otp":1,${body.slice(1)}`)).toBe(`{"otp":"***",${body.slice(1)}`);
@@ -82,16 +82,16 @@ describe('user and password of a URL', () => {
     if (url.startsWith('http')) expect(maskHeaders({ referer: url })).toEqual({ referer: url });
   });
 
-  it('D1-18: stay hidden where the body is cut within them', () => {
+  it('D1-18: are masked if the body is cut within them', () => {
     const body = JSON.stringify({ a: 1, url: 'https://alice:ZQ/Z#Q?Z@h.example/' });
     for (let at = 0; at <= body.length; at += 1) expect(mask(body.slice(0, at), undefined, true)).not.toMatch(/ZQ|Z#/);
   });
 });
 
-describe('a name and its value in members of their own', () => {
+describe('a secret as a pair of name and value members', () => {
   const LABELS = ['name', 'key', 'Name', 'KEY', 'field'];
 
-  it.each(LABELS)('D1-18: the value beside a secret %s is masked, whichever comes first', (label) => {
+  it.each(LABELS)('D1-18: the value next to a secret %s is masked, in either order', (label) => {
     expect(mask(`{"headers":[{"${label}":"password","value":"ZQ"},{"value":["ZQ"],"${label}":"X-Api-Key"}]}`)).toBe(
       `{"headers":[{"${label}":"password","value":"***"},{"value":"***","${label}":"X-Api-Key"}]}`,
     );
@@ -119,7 +119,7 @@ describe('a name and its value in members of their own', () => {
     '{"required":["password","token"],"grant_types":["password","refresh_token","a"]}',
     '[["a","password"],["password"],["password","b","c"]]',
     '{"rules":[{"fact":"amount","operator":"gt","value":"5"}]}',
-  ])('D1-18: all else stays: %s', (body) => {
+  ])('D1-18: other pairs are unchanged: %s', (body) => {
     expect(mask(body)).toBe(body);
     expect(mask(`[{"otp":1},${body}]`)).toBe(`[{"otp":"***"},${body}]`);
   });
@@ -139,7 +139,7 @@ describe('a path of names', () => {
     '#otp',
     'a/pin',
     'pin.a',
-  ])('D1-18: is secret where one of them is: %s', (name) => {
+  ])('D1-18: is secret if one of its names is: %s', (name) => {
     const body = (value: string) => JSON.stringify({ a: 1, [name]: value });
     expect(mask(body('ZQ'))).toBe(body('***'));
     expect(mask(`{"otp":1,${body('ZQ').slice(1)}`)).toBe(`{"otp":"***",${body('***').slice(1)}`);
@@ -148,7 +148,7 @@ describe('a path of names', () => {
   });
 
   it.each(['user.shipping', 'a[pinned]', 'token.type', 'a.token_id', 'shop.in', 'api.version'])(
-    'D1-18: shows its value where none is: %s',
+    'D1-18: is recorded with its value if none of its names is secret: %s',
     (name) => {
       const body = JSON.stringify({ [name]: 'a' });
       expect(mask(body)).toBe(body);
@@ -157,7 +157,7 @@ describe('a path of names', () => {
   );
 });
 
-describe('a name with other words', () => {
+describe('a secret name combined with other words', () => {
   it.each([
     'emailOtp',
     'sms_otp',
@@ -236,7 +236,7 @@ describe('a name with other words', () => {
     'wifi',
     'publicKeyHex',
     'tokenIdHex',
-  ])('D1-18: is no secret where it means something else: %s', (name) => {
+  ])('D1-18: is not secret where it has another meaning: %s', (name) => {
     const body = JSON.stringify({ [name]: 'a', list: [{ [name]: 1 }] });
     expect(mask(body)).toBe(body);
     expect(mask(`{"otp":1,${body.slice(1)}`)).toBe(`{"otp":"***",${body.slice(1)}`);
@@ -245,7 +245,7 @@ describe('a name with other words', () => {
   });
 });
 
-describe('a body whose type does not tell what it is', () => {
+describe('a body whose type is unknown', () => {
   const PARTS = '--b\r\nX-A: 1\r\nContent-Disposition: form-data; name="a"\r\n\r\nZQ\r\n--b--\r\n';
   it.each([
     ['XML', '<a><password>ZQ</password></a>'],
@@ -283,7 +283,7 @@ it('D1-18: the private member of an algorithm key pair is masked', () => {
   expect(mask('{"kty":"AKP","pub":"x","priv":"ZQ"}')).toBe('{"kty":"AKP","pub":"x","priv":"***"}');
 });
 
-describe('a form or a query, whose values are all text', () => {
+describe('a form or a query, in which all values are text', () => {
   it.each([
     'seed=5',
     'seed=-1.5',
@@ -295,7 +295,7 @@ describe('a form or a query, whose values are all text', () => {
     'a=1;pin=true',
     'user[pin]=false',
     'seed=5&a=%20',
-  ])('D1-18: shows what is a boolean, or a number that is no seed: %s', (pairs) => {
+  ])('D1-18: records booleans, null and short numbers under seed or entropy: %s', (pairs) => {
     expect(mask(pairs, FORM)).toBe(pairs);
     expect(recordedTarget(`/p?${pairs}`).query).toBe(pairs);
     expect(maskHeaders({ referer: `https://h/p?${pairs}` })).toEqual({ referer: `https://h/p?${pairs}` });
@@ -310,7 +310,7 @@ describe('a form or a query, whose values are all text', () => {
     'seed=12345678901234567890123456789012',
     'otp=000000',
     'pin=true;ZQ',
-  ])('D1-18: masks every other value: %s', (pair) => {
+  ])('D1-18: has any other value masked: %s', (pair) => {
     const [name] = pair.split('=');
     expect(mask(`a=1&${pair}`, FORM)).toBe(`a=1&${name}=***`);
     expect(recordedTarget(`/p?${pair}`).query).toBe(`${name}=***`);
@@ -321,7 +321,7 @@ describe('a hostile form or head', () => {
   const many = (piece: string, count: number) => piece.repeat(count);
   const compared = (text: string) => text.split('a=').length - 1;
 
-  it('D1-18 D2-24: is compared up to a number of pairs, and masked from there on', () => {
+  it('D1-18 D2-24: is compared up to a number of pairs, and masked after them', () => {
     const form = mask(`otp=ZQ&${many('a=%61&', 3_000)}b=ZQ`, FORM);
     expect([compared(form), form.slice(0, 16), form.slice(-10)]).toEqual([1_023, 'otp=***&a=%61&a=', 'a=%61&&***']);
     const semicolons = mask(`a=1${many(';a=%61', 3_000)}&otp=ZQ`, FORM);
@@ -333,7 +333,7 @@ describe('a hostile form or head', () => {
     }
   });
 
-  it('D1-18 D2-24: is not divided at all where it hides nothing', () => {
+  it('D1-18 D2-24: is unchanged if it contains no secret', () => {
     for (const piece of ['?a=%61#', ';%61', '&a=%3A']) {
       const text = `/p?${many(piece, 500)}`;
       expect(maskHeaders({ referer: text })).toEqual({ referer: text });

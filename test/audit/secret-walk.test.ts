@@ -295,8 +295,8 @@ afterAll(async () => {
   await collector?.[Symbol.asyncDispose]();
 });
 
-describe('a secret that an input declares', () => {
-  it('D1-18: is sent where it belongs, in every way', async () => {
+describe('a secret of a declared input', () => {
+  it('D1-18: is sent in its place, in every way', async () => {
     const members = await inputMembers();
     const secret = members.filter(({ schema }) => isSecretInput(schema)).map(({ at }) => at);
     expect(Object.keys(WAYS).sort()).toEqual([...new Set(secret)].sort());
@@ -322,7 +322,7 @@ describe('a secret that an input declares', () => {
     }
   });
 
-  it('D1-18: is sent to GraphQL as every argument that is one, by every transport', async () => {
+  it('D1-18: is sent to GraphQL as every secret argument, by every transport', async () => {
     expect(Object.keys(OPERATIONS_OF).sort()).toEqual(
       secretArguments(buildSchema())
         .filter((at) => !at.endsWith('.search'))
@@ -333,7 +333,7 @@ describe('a secret that an input declares', () => {
     }
   });
 
-  it('D1-18: is sent to agents as an argument of every tool', async () => {
+  it('D1-18: is sent as an argument of every MCP tool', async () => {
     const list = await post(p, agent, { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
     const tools: { name: string }[] = list.json.result.tools;
     expect(tools.length).toBeGreaterThan(5);
@@ -343,7 +343,7 @@ describe('a secret that an input declares', () => {
     }
   });
 
-  it('D1-18: is read from the standard input by the commands that were walked alone', () => {
+  it('D1-18: is read from standard input only by the commands that this suite covers', () => {
     const sources = globSync('src/cli/commands/**/*.ts', { cwd: ROOT }).map((file) =>
       readFileSync(join(ROOT, file), 'utf8'),
     );
@@ -351,7 +351,7 @@ describe('a secret that an input declares', () => {
     expect(sources.join('').match(/await givenPassword\(/g)).toHaveLength(2);
   });
 
-  it('D1-18 D2-08 D2-21: leaves no trace in records, log, kept responses, spool, traces, metrics and what commands print', async () => {
+  it('D1-18 D2-08 D2-21: appears in no record, log line, stored response, spool, trace, metric or command output', async () => {
     const folder = join(p.dataDir, 'audit');
     const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect(files.join('').length).toBeGreaterThan(100_000);

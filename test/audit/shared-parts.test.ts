@@ -19,7 +19,7 @@ const pieces = fc.array(
   { maxLength: 20 },
 );
 
-it('D2-24: whichever pieces of a stream are shared, its record has what was sent, up to 256 KiB, and its length', () => {
+it('D2-24: whichever chunks of a stream are shared, its record has the sent bytes, up to 256 KiB, and their length', () => {
   fc.assert(
     fc.property(pieces, fc.boolean(), (written, endsShared) => {
       const { res, capture } = stream();
@@ -38,7 +38,7 @@ it('D2-24: whichever pieces of a stream are shared, its record has what was sent
   );
 });
 
-it('D2-24: a thousand streams that were sent the same keep no copies of it', () => {
+it('D2-24: a thousand streams with the same content keep no copies of it', () => {
   const shared = Buffer.alloc(64 * 1024);
   const before = process.memoryUsage().arrayBuffers;
   const captures = Array.from({ length: 1_000 }, () => new Capture(new IncomingMessage(new Socket()), silent()));

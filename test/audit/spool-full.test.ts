@@ -9,7 +9,7 @@ import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { scrape } from '../support/observability/scrape.ts';
 
-it('D8-01: a full spool is ready again below 80 %, and not with the first batch', async () => {
+it('D8-01: a full spool accepts requests again below 80 %, not after the first batch', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'spool-'));
   const spool = AuditSpool.open({ dir, maxBytes: 3_200, segmentBytes: 100 });
   const line = 'x'.repeat(90);
@@ -40,7 +40,7 @@ describe('a process whose spool is full', () => {
     return ['refused', 'served'].map((outcome) => told.value(METRIC, { outcome }) ?? 0);
   };
 
-  it('D8-01: answers 503 to health checks and to /readyz, naming the spool, until it is not full any more', async () => {
+  it('D8-01: answers 503 to health checks and /readyz, naming the spool, until the spool is no longer full', async () => {
     const full = vi.spyOn(p.service.context.spool, 'isFull', 'get').mockReturnValue(true);
     const health = await p.call('GET', '/health');
     const ready = await fetch(`${p.service.adminUrl}/readyz`);
@@ -53,7 +53,7 @@ describe('a process whose spool is full', () => {
     expect((await fetch(`${p.service.adminUrl}/readyz`)).status).toBe(200);
   });
 
-  it('D2-07 D8-01: refuses requests, counts them as refused and not as lost, and leaves the rest of the spool to those before', async () => {
+  it('D2-07 D8-01: rejects requests, counts them as refused and not as lost, and keeps the remaining space for earlier requests', async () => {
     const { spool } = p.service.context;
     const token = await p.clientToken();
     const socket = await openSocket(p, token);

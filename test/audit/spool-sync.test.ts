@@ -74,7 +74,7 @@ async function drained(): Promise<string[]> {
   return lines;
 }
 
-it('D1-18: one sync is for all lines that wait, and the first of a segment also for its name', async () => {
+it('D1-18: one sync covers all waiting lines, and the first sync of a segment also its directory entry', async () => {
   const told: string[] = [];
   append('a', told);
   await turn();
@@ -85,7 +85,7 @@ it('D1-18: one sync is for all lines that wait, and the first of a segment also 
   expect(disk.syncs).toEqual([]);
 });
 
-it('D1-18: a segment that is left for the next one is closed after its sync', async () => {
+it('D1-18: a full segment is closed after its sync', async () => {
   const told: string[] = [];
   for (const line of ['x'.repeat(40), 'y'.repeat(40)]) append(line, told);
   const order = [await ended(), await ended(), await ended()];
@@ -97,7 +97,7 @@ it('D1-18: a segment that is left for the next one is closed after its sync', as
   expect([...disk.opened.values()].filter((path) => path.endsWith('.seg'))).toEqual([]);
 });
 
-it('D1-18: after a failed sync the spool is full, no line is added to that segment, and no other sync of it counts', async () => {
+it('D1-18: after a failed sync the spool is full, takes no line for that segment, and ignores its later syncs', async () => {
   const told: string[] = [];
   append('a', told);
   await turn();
@@ -118,7 +118,7 @@ it('D1-18: after a failed sync the spool is full, no line is added to that segme
   expect(readdirSync(dir).filter((name) => name.endsWith('.seg'))).toEqual([]);
 });
 
-it('D1-18: nobody is told before the sync of its record has returned; after an error the record counts as lost first', async () => {
+it('D1-18: a response is sent only after the sync of its record; on a failed sync the record counts as lost first', async () => {
   const told: string[] = [];
   const onUnsynced = (error: unknown, { fixed }: UnchainedRecord) => void told.push(`${fixed} ${String(error)}`);
   const chain = new AuditChain('chain', spool, { sync: () => spool.sync(), onUnsynced });

@@ -21,7 +21,7 @@ function stand() {
   return { told, turn: { add, commit: () => chain.commit() } };
 }
 
-it('D2-07: lines of one turn of the event loop are kept by one write, and then those who wait are told', async () => {
+it('D2-07: lines of one iteration of the event loop are stored with one write, and then their callbacks run', async () => {
   const { told, turn } = stand();
   turn.add('a', () => told.push('kept a'));
   queueMicrotask(() => turn.add('b', () => told.push('kept b')));
@@ -34,7 +34,7 @@ it('D2-07: lines of one turn of the event loop are kept by one write, and then t
   expect(told.slice(3)).toEqual(['append d']);
 });
 
-it('D2-07: a commit keeps at once, and the end of the turn keeps nothing twice', async () => {
+it('D2-07: a commit writes at once, and the end of the iteration writes nothing twice', async () => {
   const { told, turn } = stand();
   turn.add('a', () => told.push('kept a'));
   turn.commit();
@@ -44,7 +44,7 @@ it('D2-07: a commit keeps at once, and the end of the turn keeps nothing twice',
   expect(told).toEqual(['append a', 'kept a']);
 });
 
-it('D2-07: a line that cannot be kept takes no other with it, and nobody waits for it', async () => {
+it('D2-07: a line that cannot be stored does not affect others, and its callback runs too', async () => {
   const { told, turn } = stand();
   for (const line of ['a', 'bad', 'c']) turn.add(line, () => told.push(`answered ${line}`));
   await turnOfLoop();
@@ -60,7 +60,7 @@ it('D2-07: a line that cannot be kept takes no other with it, and nobody waits f
   ]);
 });
 
-it('D2-07: a turn that brings much is written in pieces, in order', async () => {
+it('D2-07: many lines of one iteration are written in several writes, in order', async () => {
   const { told, turn } = stand();
   for (let line = 0; line < 25; line += 1) turn.add('x'.repeat(100_000));
   expect(told).toEqual(['append 11', 'append 11']);
@@ -68,7 +68,7 @@ it('D2-07: a turn that brings much is written in pieces, in order', async () => 
   expect(told.map((text) => text.slice(0, 10))).toEqual(['append 11', 'append 11', 'append xxx']);
 });
 
-it('D2-07: one who throws when told that its line is kept keeps no other from being told', () => {
+it('D2-07: a callback that throws does not keep the others from running', () => {
   const { told, turn } = stand();
   turn.add('a', () => {
     throw new Error('cannot answer');

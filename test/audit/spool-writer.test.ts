@@ -52,7 +52,7 @@ function store() {
 }
 
 describe('the audit writer', () => {
-  it('D2-07: writes what is in the spool at its start, and later lines after the interval', async () => {
+  it('D2-07: writes the lines of the spool at its start, and later lines after the interval', async () => {
     spool.append('a');
     start();
     await vi.advanceTimersByTimeAsync(0);
@@ -65,7 +65,7 @@ describe('the audit writer', () => {
     expect(batches).toEqual([['a'], ['b', 'c']]);
   });
 
-  it('D2-07: a full batch does not wait', async () => {
+  it('D2-07: a full batch is written without waiting', async () => {
     start();
     await vi.advanceTimersByTimeAsync(0);
     for (const line of ['a', 'b', 'c']) spool.append(line);
@@ -73,7 +73,7 @@ describe('the audit writer', () => {
     expect(batches).toEqual([['a', 'b', 'c']]);
   });
 
-  it('D2-07: an outage is told once, retried with growing pauses, and loses nothing', async () => {
+  it('D2-07: an outage is logged once, retried with growing pauses, and loses nothing', async () => {
     const down = store();
     // The pauses take real time.
     vi.useRealTimers();
@@ -93,7 +93,7 @@ describe('the audit writer', () => {
     await vi.waitFor(() => expect(errors).toHaveLength(2), PATIENT);
   });
 
-  it('D2-07: what another process left is looked for at intervals', async () => {
+  it('D2-07: lines that another process left are looked for at intervals', async () => {
     const other = AuditSpool.open({ dir });
     other.append('left');
     start({ adoptIntervalMs: 1_000 });
@@ -104,7 +104,7 @@ describe('the audit writer', () => {
     expect(batches).toEqual([['left']]);
   });
 
-  it('D2-07: stop writes what is pending and takes nothing afterwards', async () => {
+  it('D2-07: stop writes pending lines and none afterwards', async () => {
     const writer = start();
     await vi.advanceTimersByTimeAsync(0);
     spool.append('a');

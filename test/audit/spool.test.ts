@@ -214,7 +214,7 @@ describe('a spool', () => {
     expect(statSync(join(dir, segment)).mode & 0o777).toBe(0o600);
   });
 
-  it('of a process that could not settle is settled by the one that can, though it has no lines', async () => {
+  it('an unsettled spool is settled by the next process that can, even if it has no lines', async () => {
     const settled: string[] = [];
     const first = open();
     first.close(false);
@@ -228,7 +228,7 @@ describe('a spool', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  it('D2-07: lines that come during a drain are given after those before them', async () => {
+  it('D2-07: lines appended during a drain are delivered after earlier ones', async () => {
     const spool = open({ memoryBytes: 90 });
     const seen: string[] = [];
     spool.append('0');
@@ -242,14 +242,14 @@ describe('a spool', () => {
     expect(seen).toEqual(['0', '1a', '1b', '3a', '3b', '5a', '5b', '7a', '7b', '9a', '9b']);
   });
 
-  it('D2-07: two drains at once give no line twice', async () => {
+  it('D2-07: two concurrent drains deliver no line twice', async () => {
     const spool = open();
     const lines = Array.from({ length: 10 }, (_, at) => `{"id":${at}}`);
     for (const line of lines) spool.append(line);
     expect((await Promise.all([drained(spool), drained(spool)])).flat()).toEqual(lines);
   });
 
-  it('D2-07: over maxBytes a line is refused; it is full before, so that admitted requests still append', async () => {
+  it('D2-07: a line over maxBytes is rejected; the spool counts as full earlier, so that admitted requests still fit', async () => {
     const spool = open({ maxBytes: 3_200, segmentBytes: 1_000 });
     const line = 'x'.repeat(90);
     while (!spool.isFull) spool.append(line);
@@ -263,7 +263,7 @@ describe('a spool', () => {
     spool.append(line);
   });
 
-  it('D2-07: takes no line with a line feed, and none once it is closed', () => {
+  it('D2-07: rejects a line with a line feed, and any line after it is closed', () => {
     const spool = open();
     expect(() => spool.append('a\nb')).toThrow(TypeError);
     spool.close();
@@ -272,7 +272,7 @@ describe('a spool', () => {
 });
 
 describe('a spool on a full disk', () => {
-  it('D2-07: stays full over drains as long as the disk has no room, and leaves no file by looking', async () => {
+  it('D2-07: stays full over drains while the disk has no room, and its checks leave no file', async () => {
     const spool = open();
     disk.room = 21;
     expect([append(spool, ['line 1 kept']), append(spool, ['line 2 lost'])]).toEqual([true, false]);
@@ -283,7 +283,7 @@ describe('a spool on a full disk', () => {
     expect([spool.isFull, segments()]).toEqual([true, []]);
   });
 
-  it('D2-07: the writer finds out by itself that there is room again, with nothing to write', async () => {
+  it('D2-07: the writer detects without new lines that there is room again', async () => {
     vi.useFakeTimers();
     const spool = open();
     const writer = new AuditWriter({ spool, insert: async () => {}, onError: () => {} });
@@ -302,7 +302,7 @@ describe('a spool on a full disk', () => {
   });
 });
 
-it('D2-07: any order of appends, failures, full disks, restarts and cut segments loses no other line, keeps their order and leaves no file', async () => {
+it('D2-07: no order of appends, failures, full disks, restarts and cut segments loses or reorders other lines', async () => {
   const sizes = fc.record({ segmentBytes: fc.integer({ min: 1, max: 300 }), memoryBytes: fc.nat({ max: 300 }) });
   const steps = fc.array(fc.oneof({ weight: 4, arbitrary: appendStep }, drainStep, diskStep, cutStep), {
     maxLength: 60,
@@ -319,7 +319,7 @@ it('D2-07: any order of appends, failures, full disks, restarts and cut segments
 });
 
 describe('a spool after a crash', () => {
-  it('D2-07: lines of a killed process are given to the next one on the folder, before its own', async () => {
+  it('D2-07: lines of a killed process go to the next process of the folder, before its own', async () => {
     await kill(await startProcess('dead', 20));
     const spool = open({ segmentBytes: 100 });
     spool.append('own');
@@ -328,7 +328,7 @@ describe('a spool after a crash', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  it('D2-07: a living process keeps its lines; they are taken over once it is dead', async () => {
+  it('D2-07: a running process keeps its lines; another one takes them over after its death', async () => {
     const child = await startProcess('other', 20);
     const files = segments();
     const spool = open({ segmentBytes: 100 });
@@ -341,7 +341,7 @@ describe('a spool after a crash', () => {
     expect(await drained(spool)).toEqual(named('other', 20));
   });
 
-  it('D2-07: of two processes that come after, one takes the leftovers, and the other after its end', async () => {
+  it('D2-07: of two later processes one takes the leftover lines, and the other takes them once the first has stopped', async () => {
     await kill(await startProcess('dead', 5));
     const first = open({ segmentBytes: 100 });
     const second = open({ segmentBytes: 100 });
@@ -351,7 +351,7 @@ describe('a spool after a crash', () => {
     expect(await drained(second)).toEqual(named('dead', 5));
   });
 
-  it('D2-07: two spools of one process keep apart', async () => {
+  it('D2-07: two spools of one process do not share lines', async () => {
     const first = open({ segmentBytes: 100 });
     const second = open({ segmentBytes: 100 });
     first.append('first');
@@ -360,7 +360,7 @@ describe('a spool after a crash', () => {
     expect([await drained(second), await drained(first)]).toEqual([['second'], ['first']]);
   });
 
-  it('D2-07: leftovers count for the limit', async () => {
+  it('D2-07: leftover lines count toward the limit', async () => {
     await kill(await startProcess('dead', 20));
     const spool = open({ maxBytes: 300 });
     expect(spool.isFull).toBe(true);
@@ -374,15 +374,18 @@ describe('a spool after a crash', () => {
     ['zeros of a power cut', (file: string) => appendFileSync(file, Buffer.alloc(4096)), 20, 1],
     ['a byte that has changed', (file: string) => writeFileSync(file, changed(readFileSync(file))), 19, 1],
     ['noise', (file: string) => writeFileSync(file, 'x\n\n\u00ff\n'), 18, 3],
-  ])('D2-07: %s at the end is skipped and counted, the rest is given', async (_, damage, whole, damaged) => {
-    await kill(await startProcess('dead', 20));
-    const last = segments().at(-1) ?? '';
-    damage(last);
-    const spool = open({ segmentBytes: 100 });
-    expect(await drained(spool)).toEqual(named('dead', whole));
-    expect(spool.damagedLines).toBe(damaged);
-    expect(segments()).toEqual([]);
-  });
+  ])(
+    'D2-07: %s at the end is skipped and counted, and other lines are delivered',
+    async (_, damage, whole, damaged) => {
+      await kill(await startProcess('dead', 20));
+      const last = segments().at(-1) ?? '';
+      damage(last);
+      const spool = open({ segmentBytes: 100 });
+      expect(await drained(spool)).toEqual(named('dead', whole));
+      expect(spool.damagedLines).toBe(damaged);
+      expect(segments()).toEqual([]);
+    },
+  );
 
   it.each<[string, (file: string) => void]>([
     ['is cut to nothing', (file) => truncateSync(file, 0)],
@@ -396,7 +399,7 @@ describe('a spool after a crash', () => {
     expect([segments(), spool.bytesOnDisk, spool.damagedLines]).toEqual([[], 0, 1]);
   });
 
-  it('D2-07: segments whose lock was deleted are adopted all the same', async () => {
+  it('D2-07: segments whose lock file was deleted are adopted', async () => {
     await kill(await startProcess('dead', 3));
     for (const name of readdirSync(dir).filter((file) => file.endsWith('.lock'))) rmSync(join(dir, name));
     expect(await drained(open({ segmentBytes: 100 }))).toEqual(named('dead', 3));

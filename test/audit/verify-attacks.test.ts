@@ -22,7 +22,7 @@ import { emptyFolder } from '../support/start/folders.ts';
 const DAY_MS = 24 * 3_600_000;
 const { privateKey: FOREIGN_KEY } = generateKeyPairSync('ed25519');
 
-describeReal('postgres', 'audit verify sees through', () => {
+describeReal('postgres', 'audit verify reports', () => {
   let database: RealDatabase;
   let folder: Awaited<ReturnType<typeof emptyFolder>>;
   /**
@@ -82,7 +82,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     await raw('insert into audit_seals select * from built_seals');
   });
 
-  /** Lets a process of the service write records, which takes over what dead ones have left, and stop. */
+  /** Lets a process of the service take over the records of dead processes, write more, and stop. */
   async function write(...records: AuditRecord[]): Promise<void> {
     const process = auditProcess(database.db, folder.path);
     process.spool(records);
@@ -90,7 +90,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     await process.stop();
   }
 
-  it('nothing, where nothing is wrong', async () => {
+  it('nothing for unaltered records and seals', async () => {
     expect(await verified(database.db)).toMatchObject({ records: 43, chains: 2, findings: [] });
   });
 
@@ -128,7 +128,7 @@ describeReal('postgres', 'audit verify sees through', () => {
       return values.map((value): [string, string] => [column, value]);
     });
 
-  it.each([...Object.entries(OTHER_VALUES), ...changes])('%s, changed to %s', async (column, value) => {
+  it.each([...Object.entries(OTHER_VALUES), ...changes])('%s changed to %s', async (column, value) => {
     await raw(`update audit_records set ${column} = ${value} where ${at(8)}`);
     const { findings } = await verified(database.db);
     const kind = column.startsWith('chain_') && value !== '-8' ? 'missing' : 'changed';
@@ -136,13 +136,13 @@ describeReal('postgres', 'audit verify sees through', () => {
     expect(findings.map(({ message }) => message).join('\n')).toMatch(/records? (8|-8) /);
   });
 
-  it('the salt of a column that is null', async () => {
+  it('a changed salt of a null column', async () => {
     await write(auditRecord({ query: null }));
     await raw(`update audit_records set salts = overlay(salts placing '\\x00000000' from 1) where query is null`);
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
   });
 
-  it.each(["'null'", "'5'", "'[]'"])('headers of which there are none, changed to %s', async (value) => {
+  it.each(["'null'", "'5'", "'[]'"])('empty headers changed to %s', async (value) => {
     await write(auditRecord({ headers: {} }));
     await raw(`update audit_records set headers = ${value} where headers = '{}'`);
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
@@ -174,32 +174,32 @@ describeReal('postgres', 'audit verify sees through', () => {
     )[0]?.hash ?? NO_HASH;
 
   it.each([
-    ['among those that the retention has dropped', 2],
-    ['at the end of those', 4],
-    ['in the place of a refused one', 10],
-    ['behind the end of a closed chain', 20],
-    ['before the beginning', -1],
-  ])('a record that is forged %s', async (_name, index) => {
+    ['among records that the retention deleted', 2],
+    ['as the last of the records that the retention deleted', 4],
+    ['at the index of a record that the database rejected', 10],
+    ['after the end of a closed chain', 20],
+    ['before the first record', -1],
+  ])('a forged record %s', async (_name, index) => {
     await forgeAt(closed.chain, index, await hashAt(closed.chain, index - 1));
     const { findings } = await verified(database.db);
     expect(findings.length).toBeGreaterThan(0);
     expect(findings.map(({ message }) => message).join('\n')).toContain(`record ${index} of chain`);
   });
 
-  it('a record that is forged in the place of one that a machine has lost', async () => {
+  it('a record forged at the index of a lost one', async () => {
     await sealsIn(database.db).add({ kind: 'gap', chain: running.chain, from: 30, to: 34, reason: 'lost' });
     await forgeAt(running.chain, 32, NO_HASH);
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'forged' }]);
   });
 
-  it('records of a time that no period ends with', async () => {
+  it('records whose time is infinity', async () => {
     await forgeAt(running.chain, 8, NO_HASH, { at: 'infinity' });
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'twice' }]);
     await raw("update audit_records set chain_id = null where at = 'infinity'");
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'unchained' }]);
   });
 
-  it('no refused record that comes later, unless it is another one', async () => {
+  it('nothing for a rejected record that is stored later, but another record in its place', async () => {
     await closed.retry();
     expect(await verified(database.db)).toMatchObject({ records: 45, findings: [] });
     await raw(`delete from audit_records where ${at(11)}`);
@@ -208,7 +208,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     expect(first).toMatchObject({ kind: 'forged', message: expect.stringMatching(/^record 11 of/) });
   });
 
-  it('a record of a greater index and no hash, which stops nobody from writing', async () => {
+  it('a record with a greater index and no hash, and does not stop later writes', async () => {
     const killed = auditProcess(database.db, folder.path);
     killed.spool(3);
     await killed.drain();
@@ -228,7 +228,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     ['headers', "headers = jsonb_build_object('x', repeat('x', 20000000))"],
     ['noted users', 'noted_users = (select array_agg(id) from audit_records, generate_series(1, 2500))'],
     ['digests', "digests = array_fill(repeat('x', 1000000), array[20])"],
-  ])('a record with more than a service writes, without reading it: %s', async (_what, change) => {
+  ])('a record longer than a service writes, without reading it: %s', async (_what, change) => {
     await raw(`update audit_records set ${change} where ${at(8)}`);
     const { records, findings } = await verified(database.db);
     expect(records).toBe(42);
@@ -238,7 +238,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     });
   });
 
-  it('what is deleted before the next process closes the chain, if a seal has seen it', async () => {
+  it('records deleted before the next process closes the chain, if a seal covers them', async () => {
     const killed = auditProcess(database.db, folder.path);
     killed.spool(10);
     await killed.drain();
@@ -253,14 +253,14 @@ describeReal('postgres', 'audit verify sees through', () => {
 
   const erasedPlace = 'chain_index = 14 and digests is not null';
 
-  it('an erased record that gets a body again', async () => {
+  it('an erased record that has a body again', async () => {
     await raw(`update audit_records set request_body = 'x' where ${erasedPlace}`);
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
     await raw(`update audit_records set request_body = null, salts = '\\x00' where ${erasedPlace}`);
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
   });
 
-  it('D7-10: a record that is erased though no seal says that one of its users was', async () => {
+  it('D7-10: a record erased without a seal that erases one of its users', async () => {
     await raw(`select ${eraseCall(user)}`);
     const { findings } = await verified(database.db);
     expect(findings).toMatchObject([
@@ -268,7 +268,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     ]);
   });
 
-  it('D7-10: of erased records, digests that are exchanged', async () => {
+  it('D7-10: exchanged digests of erased records', async () => {
     expect(await eraseNoted(database.db, user)).toBe(1);
     expect((await verified(database.db)).findings).toEqual([]);
     await raw(`
@@ -300,18 +300,21 @@ describeReal('postgres', 'audit verify sees through', () => {
       ['no key', null, 'has no signature, although'],
     ];
 
-    it.each(KEYS)('somebody has added with %s, though a service has sealed since', async (_name, key, fault) => {
-      await raw(`delete from audit_records where ${at(8)}`);
-      const position = await addSeal({ kind: 'gap', chain: closed.chain, from: 8, to: 8, reason: 'lost' }, key);
-      await write(auditRecord());
-      const { findings } = await verified(database.db);
-      expect(findings[0]).toMatchObject({
-        kind: 'forged',
-        message: expect.stringMatching(new RegExp(`^seal ${position} ${fault}`)),
-      });
-    });
+    it.each(KEYS)(
+      'added by somebody else with %s, even if a service added seals afterwards',
+      async (_name, key, fault) => {
+        await raw(`delete from audit_records where ${at(8)}`);
+        const position = await addSeal({ kind: 'gap', chain: closed.chain, from: 8, to: 8, reason: 'lost' }, key);
+        await write(auditRecord());
+        const { findings } = await verified(database.db);
+        expect(findings[0]).toMatchObject({
+          kind: 'forged',
+          message: expect.stringMatching(new RegExp(`^seal ${position} ${fault}`)),
+        });
+      },
+    );
 
-    it.each([0, -1])('somebody has added at the position %d, and what they state', async (position) => {
+    it.each([0, -1])('added at position %d, and the erasure that they claim', async (position) => {
       await raw(`select ${eraseCall(user)}`);
       await addSeal({ kind: 'erasure', user }, null, { position });
       const { findings } = await verified(database.db);
@@ -326,7 +329,7 @@ describeReal('postgres', 'audit verify sees through', () => {
       ['records that a checkpoint has not seen yet', 29, -9],
       ['a chain younger than the cutoff', 14, -9],
       ['records by a cutoff in the future', 29, 9],
-    ])('drop %s', async (_name, to, days) => {
+    ])('that claim to drop %s', async (_name, to, days) => {
       await raw(`delete from audit_records where chain_id = '${running.chain}'`);
       const before = new Date(Date.now() + days * DAY_MS).toISOString();
       const ranges = [{ chain: running.chain, from: 0, to }];
@@ -340,7 +343,7 @@ describeReal('postgres', 'audit verify sees through', () => {
     });
 
     it.each(['"x"', '{"spooled":"many"}', '{"spooled":1e300}', 'no JSON', 'null'])(
-      'that are the junk %s stop nobody from writing',
+      'with the content %s, and still closes the chain',
       async (body) => {
         const killed = auditProcess(database.db, folder.path);
         killed.spool(3);
@@ -357,23 +360,26 @@ describeReal('postgres', 'audit verify sees through', () => {
       },
     );
 
-    it.each(KEYS)('name a greater index, added with %s, and hide no record that is replaced', async (_name, key) => {
-      const process = auditProcess(database.db, folder.path);
-      process.spool(3);
-      await process.drain();
-      const { chain } = process;
-      await addSeal({ kind: 'checkpoint', chain, index: 2 ** 40, spooled: 2 ** 40, hash: 'a'.repeat(64) }, key);
-      await process.checkpoint();
-      await raw(`delete from audit_records where chain_id = '${chain}' and chain_index = 2`);
-      await forgeAt(chain, 2, await hashAt(chain, 1));
-      const { findings } = await verified(database.db);
-      expect(findings.map(({ message }) => message)).toContainEqual(
-        expect.stringMatching(/^one of records 0 to 2 of .* was replaced/),
-      );
-      await process.stop();
-    });
+    it.each(KEYS)(
+      'with a greater index, added with %s, and the replaced record that they would hide',
+      async (_name, key) => {
+        const process = auditProcess(database.db, folder.path);
+        process.spool(3);
+        await process.drain();
+        const { chain } = process;
+        await addSeal({ kind: 'checkpoint', chain, index: 2 ** 40, spooled: 2 ** 40, hash: 'a'.repeat(64) }, key);
+        await process.checkpoint();
+        await raw(`delete from audit_records where chain_id = '${chain}' and chain_index = 2`);
+        await forgeAt(chain, 2, await hashAt(chain, 1));
+        const { findings } = await verified(database.db);
+        expect(findings.map(({ message }) => message)).toContainEqual(
+          expect.stringMatching(/^one of records 0 to 2 of .* was replaced/),
+        );
+        await process.stop();
+      },
+    );
 
-    it('are junk, and verifies every other seal and record all the same', async () => {
+    it('of unknown kinds, and still verifies every other seal and record', async () => {
       await addSeal({ kind: 'unheard-of' }, null, { raw: '{"kind":"unheard-of"}' });
       await write(auditRecord(), auditRecord());
       await raw(`delete from audit_records where ${at(8)}`);
@@ -382,13 +388,10 @@ describeReal('postgres', 'audit verify sees through', () => {
       expect(findings.map(({ kind }) => kind).sort()).toEqual(['changed', 'missing']);
     });
 
-    it.each(['null', '"x"', '[]', '{"', '['.repeat(50_000), '{}'])(
-      'with a body that is no seal: %.20s',
-      async (text) => {
-        await addSeal({}, null, { raw: text });
-        expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
-      },
-    );
+    it.each(['null', '"x"', '[]', '{"', '['.repeat(50_000), '{}'])('with a malformed body: %.20s', async (text) => {
+      await addSeal({}, null, { raw: text });
+      expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
+    });
 
     const GARBAGE: [string, object][] = [
       ['dropped', {}],
@@ -407,7 +410,7 @@ describeReal('postgres', 'audit verify sees through', () => {
       ['opened', { key: {} }],
     ];
 
-    it.each(GARBAGE)('which say %s %j', async (kind, more) => {
+    it.each(GARBAGE)('of the kind %s with the malformed content %j', async (kind, more) => {
       const position = await addSeal(
         { kind, ...(kind === 'dropped' || kind === 'erasure' ? {} : { chain: closed.chain }), ...more },
         null,
@@ -419,7 +422,7 @@ describeReal('postgres', 'audit verify sees through', () => {
       }
     });
 
-    it('of which the first says a time that is none', async () => {
+    it('of which the first has an invalid time', async () => {
       await raw('truncate audit_seals');
       await addSeal({ kind: 'opened', chain: closed.chain, at: 'x' }, null);
       const { findings } = await verified(database.db);
@@ -430,7 +433,7 @@ describeReal('postgres', 'audit verify sees through', () => {
 
     it.each([
       [
-        'the signatures of two are exchanged',
+        'the signatures of two seals are exchanged',
         'update audit_seals a set signature = (select signature from audit_seals b where b.position = 7 - a.position) where position in (3, 4)',
       ],
       ['a signature is empty', `update audit_seals set signature = '\\x' where position = 4`],
@@ -439,7 +442,7 @@ describeReal('postgres', 'audit verify sees through', () => {
         'one is far behind',
         `insert into audit_seals select 9223372036854775807, chain_id, kind, body, signature ${fourth}`,
       ],
-    ])('of which %s', async (_name, change) => {
+    ])('when %s', async (_name, change) => {
       await raw(change);
       for (const keys of [[SEAL_KEY], []]) {
         expect((await verified(database.db, { keys })).findings.length).toBeGreaterThan(0);

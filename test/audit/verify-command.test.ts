@@ -12,7 +12,7 @@ import { runCli, type Variables } from '../support/start/process.ts';
 
 const verify = (env: Variables, ...flags: string[]) => portcullis(['audit', 'verify', ...flags], env);
 
-it('audit verify holds for an embedded run once it has stopped, and says what to do while it runs', async () => {
+it('audit verify succeeds on a stopped embedded instance, and says to stop a running one', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   {
@@ -46,7 +46,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'audit verify on servers', () => {
     return user;
   }
 
-  it('holds with what a file and a topic have kept of a gateway, an erasure by command and one by GraphQL', async () => {
+  it('succeeds with seals exported to a file and a topic, after an erasure by command and one by GraphQL', async () => {
     await using folder = await emptyFolder();
     await using p = await startOnRealServers({ env: { AUDIT_SIGNING_KEY, AUDIT_CHECKPOINTS: 'kafka:audit.seals' } });
     const kept = join(folder.path, 'seals.ndjson');

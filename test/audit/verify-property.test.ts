@@ -8,7 +8,7 @@ import { describeReal } from '../support/services/real.ts';
 const RUNS = inject('isThorough') ? 400 : 6;
 
 describeReal('postgres', 'audit verify', () => {
-  it('finds nothing in any history, and something in each that was tampered with', async () => {
+  it('reports nothing for any history, and something for each altered one', async () => {
     await using database = await realDatabase();
     const raw = (statement: string) => database.db.unscoped('test').raw((sql) => sql<object>`${sql.raw(statement)}`);
     await fc.assert(

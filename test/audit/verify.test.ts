@@ -57,14 +57,14 @@ describeReal('postgres', 'audit verify', () => {
     await next.stop();
   }
 
-  describe('holds', () => {
+  describe('succeeds', () => {
     it.each([
-      ['before any of its records is in the database', []],
-      ['when some are', ['drain', 'spool']],
-      ['when all are', ['drain']],
+      ['before any of its records is stored', []],
+      ['when some of its records are stored', ['drain', 'spool']],
+      ['when all of its records are stored', ['drain']],
       ['after a checkpoint', ['drain', 'checkpoint']],
-      ['behind a checkpoint', ['drain', 'checkpoint', 'spool']],
-    ] as const)('for a process that is killed %s: the next one closes its chain', async (_name, steps) => {
+      ['with records after a checkpoint', ['drain', 'checkpoint', 'spool']],
+    ] as const)('for a process killed %s, whose chain the next process closes', async (_name, steps) => {
       const killed = auditProcess(database.db, folder.path);
       killed.spool(10);
       for (const step of steps) await (step === 'spool' ? killed.spool(10) : killed[step]());
@@ -81,30 +81,27 @@ describeReal('postgres', 'audit verify', () => {
     it.each([
       ['in the middle of a line', 25],
       ['in its first line', 3],
-    ])(
-      'for a spool that a machine has lost the end of, cut %s: what is known to be lost is a gap',
-      async (_name, kept) => {
-        const killed = auditProcess(database.db, folder.path);
-        killed.spool(5);
-        await killed.drain();
-        killed.spool(10);
-        await killed.checkpoint();
-        killed.kill();
-        const [name = ''] = segments();
-        const bytes = readFileSync(join(folder.path, name));
-        const cut = kept === 3 ? 100 : bytes.indexOf(10, Math.floor(bytes.length / 2)) + kept;
-        truncateSync(join(folder.path, name), cut);
-        await takeOver();
-        const { records, findings } = await verified(database.db);
-        expect(findings).toEqual([]);
-        expect(records).toBeLessThan(15);
-        expect(await sealed()).toContainEqual(
-          expect.objectContaining({ kind: 'gap', reason: 'lost', chain: killed.chain, from: records, to: 14 }),
-        );
-      },
-    );
+    ])('for a spool that lost its end, cut %s: the lost records are a gap', async (_name, kept) => {
+      const killed = auditProcess(database.db, folder.path);
+      killed.spool(5);
+      await killed.drain();
+      killed.spool(10);
+      await killed.checkpoint();
+      killed.kill();
+      const [name = ''] = segments();
+      const bytes = readFileSync(join(folder.path, name));
+      const cut = kept === 3 ? 100 : bytes.indexOf(10, Math.floor(bytes.length / 2)) + kept;
+      truncateSync(join(folder.path, name), cut);
+      await takeOver();
+      const { records, findings } = await verified(database.db);
+      expect(findings).toEqual([]);
+      expect(records).toBeLessThan(15);
+      expect(await sealed()).toContainEqual(
+        expect.objectContaining({ kind: 'gap', reason: 'lost', chain: killed.chain, from: records, to: 14 }),
+      );
+    });
 
-    it('for damage within a spool: what is unreadable is a gap', async () => {
+    it('for a damaged spool: the unreadable records are a gap', async () => {
       const killed = auditProcess(database.db, folder.path);
       killed.spool(9);
       killed.kill();
@@ -119,7 +116,7 @@ describeReal('postgres', 'audit verify', () => {
       expect(await sealed()).toContainEqual(expect.objectContaining({ kind: 'gap', from: 4, to: 4, reason: 'lost' }));
     });
 
-    it('D7-10: for an erasure, which leaves the digests of bodies and query and no salt, and nothing else blank', async () => {
+    it('D7-10: after an erasure, which keeps the digests of bodies and query, deletes their salts and blanks nothing else', async () => {
       const [user, other] = [await addUser(database.db), await addUser(database.db)];
       const process = auditProcess(database.db, folder.path);
       const noted = [[user], [other, user], [other], null].map((noted_users) => auditRecord({ noted_users }));
@@ -140,7 +137,7 @@ describeReal('postgres', 'audit verify', () => {
       expect(findings.filter(({ kind }) => kind === 'erased')).toHaveLength(3);
     });
 
-    it('D7-10: for users that several processes erase at once, of records that have noted all of them', async () => {
+    it('D7-10: after several processes concurrently erased users noted in the same records', async () => {
       const users = await Promise.all(Array.from({ length: 4 }, () => addUser(database.db)));
       const process = auditProcess(database.db, folder.path);
       process.spool(Array.from({ length: 120 }, () => auditRecord({ noted_users: users })));
@@ -150,7 +147,7 @@ describeReal('postgres', 'audit verify', () => {
       expect(await verified(database.db)).toMatchObject({ records: 120, findings: [] });
     });
 
-    it('and each seal is in the database, and the lock of seals free, before the place outside it gets one', async () => {
+    it('if each seal is in the database, and the lock of seals is free, before the seal is exported', async () => {
       await using other = await openDatabase({ url: database.url });
       const seen: string[] = [];
       const sink = async ({ body }: Seal) => {
@@ -180,7 +177,7 @@ describeReal('postgres', 'audit verify', () => {
       expect(seen).toEqual(['opened', 'checkpoint', 'dropped', 'dropped', 'closed']);
     });
 
-    it('for a part of the time, in which a record of its edges is not missing', async () => {
+    it('for a time range, and does not report records at its edges as missing', async () => {
       const process = auditProcess(database.db, folder.path);
       const at = (minute: number) => auditRecord({ at: `2026-11-24T10:${String(minute).padStart(2, '0')}:00.000Z` });
       process.spool([0, 2, 1, 4, 3, 6, 5, 8, 7, 9].map(at));
@@ -199,7 +196,7 @@ describeReal('postgres', 'audit verify', () => {
       expect((await verified(database.db, times(0, 3))).findings).toEqual([]);
     });
 
-    it('only with every seal that was kept elsewhere, and no other between them', async () => {
+    it('only with every exported seal, and no other seal between them', async () => {
       const kept: Seal[] = [];
       const sink = async (seal: Seal) => void kept.push(seal);
       const process = auditProcess(database.db, folder.path, sealsIn(database.db, { sink }));
@@ -230,7 +227,7 @@ describeReal('postgres', 'audit verify', () => {
     });
   });
 
-  describe('of 20 records and three seals,', () => {
+  describe('with 20 records and three seals', () => {
     let chained: AuditProcess;
 
     beforeEach(async () => {
@@ -259,13 +256,13 @@ describeReal('postgres', 'audit verify', () => {
 
     it.each([
       ['a record is deleted', deleted(place(7)), 'missing', /^record 7 of/],
-      ['records are deleted', deleted('chain_index between 3 and 12'), 'missing', /^records 3 to 12 of/],
+      ['several records are deleted', deleted('chain_index between 3 and 12'), 'missing', /^records 3 to 12 of/],
       ['the last record is deleted', deleted(place(19)), 'cut off', /^record 19 of/],
       ['all records are deleted', 'truncate audit_records', 'cut off', /^records 0 to 19 of/],
-      ['the contents of two are exchanged', swap(COLUMNS, 4, 9), 'changed', /^record 4 of/],
-      ['the places of two are exchanged', swap(CHAINED, 4, 9), 'changed', /^record 4 of/],
-      ['one is copied', copyOf(4, 'gen_random_uuid()', 'at'), 'twice', /^record 4 of/],
-      ['one is copied to another time', copyOf(4, 'id', "at + interval '1 day'"), 'twice', /^record 4 of/],
+      ['the contents of two records are exchanged', swap(COLUMNS, 4, 9), 'changed', /^record 4 of/],
+      ['the chain positions of two records are exchanged', swap(CHAINED, 4, 9), 'changed', /^record 4 of/],
+      ['a record is copied', copyOf(4, 'gen_random_uuid()', 'at'), 'twice', /^record 4 of/],
+      ['a record is copied to another time', copyOf(4, 'id', "at + interval '1 day'"), 'twice', /^record 4 of/],
       ['a chain is renamed', `update audit_records set chain_id = '${OTHER_CHAIN}'`, 'changed', /^record 0 of/],
       ['a seal is deleted', 'delete from audit_seals where position = 2', 'missing', /^seal 2 is missing/],
       ['the first seal is deleted', 'delete from audit_seals where position = 1', 'missing', /^seal 1 is missing/],
@@ -276,21 +273,21 @@ describeReal('postgres', 'audit verify', () => {
         /^record 19 of .* belongs to a chain that no valid seal/,
       ],
       [
-        'a body is changed',
+        'the body of a seal is changed',
         seal(`body = replace(body, '"index":9', '"index":8')`),
         'forged',
         /^seal 2 has an invalid sig/,
       ],
-      ['a signature is removed', seal('signature = null'), 'forged', /^seal 2 has/],
-      ["a seal's row says something else", seal("kind = 'gap'"), 'changed', /^seal 2 was altered/],
-      ['a seal is no JSON', seal("body = 'x'"), 'changed', /^seal 2 was altered/],
-    ])('when %s, names it', async (_name, change, kind, message) => {
+      ['the signature of a seal is removed', seal('signature = null'), 'forged', /^seal 2 has/],
+      ['the row of a seal contradicts its body', seal("kind = 'gap'"), 'changed', /^seal 2 was altered/],
+      ['a seal is not JSON', seal("body = 'x'"), 'changed', /^seal 2 was altered/],
+    ])('reports when %s', async (_name, change, kind, message) => {
       await raw(change);
       const { findings } = await verified(database.db);
       expect(findings[0]).toMatchObject({ kind, message: expect.stringMatching(message) });
     });
 
-    it('finds nothing where the last seal is deleted with its records, as nobody can know of them', async () => {
+    it('reports nothing when the last seal is deleted with its records, which nothing else proves', async () => {
       await raw('delete from audit_seals where position = 3; delete from audit_records where chain_index > 12');
       expect((await verified(database.db)).findings).toEqual([]);
     });
@@ -321,13 +318,16 @@ describeReal('postgres', 'audit verify', () => {
     it.each([
       [3, /^one of records 0 to 9 of .* seal 2/],
       [19, /^one of records 10 to 19/],
-    ])('names the records between seals of which hashes were made anew, from record %d on', async (from, message) => {
-      await forge(from, 'status_code = 500');
-      const { findings } = await verified(database.db);
-      expect(findings[0]).toMatchObject({ kind: 'forged', message: expect.stringMatching(message) });
-    });
+    ])(
+      'reports the records between two seals whose hashes were recomputed from record %d on',
+      async (from, message) => {
+        await forge(from, 'status_code = 500');
+        const { findings } = await verified(database.db);
+        expect(findings[0]).toMatchObject({ kind: 'forged', message: expect.stringMatching(message) });
+      },
+    );
 
-    it('knows a chain of somebody else', async () => {
+    it('reports a chain that no valid seal opened', async () => {
       await raw(`${copyOf(0, 'gen_random_uuid()', 'at')}; update audit_records set chain_id = '${OTHER_CHAIN}'
         where id = (select id from audit_records where chain_index = 0 order by ctid desc limit 1)`);
       await forge(0, 'status_code = 200', OTHER_CHAIN);
@@ -339,7 +339,7 @@ describeReal('postgres', 'audit verify', () => {
     describe('seals', () => {
       const { privateKey: other } = generateKeyPairSync('ed25519');
 
-      it('of a former key hold by that key alone: a later one says nothing of those before', async () => {
+      it('signed with a former key verify only with that key, and those of a later key only with the later one', async () => {
         const next = auditProcess(database.db, folder.path, sealsIn(database.db, { key: other }));
         next.spool(3);
         await next.stop();
@@ -353,7 +353,7 @@ describeReal('postgres', 'audit verify', () => {
         }
       });
 
-      it('from before the first key hold by their hashes, and are counted', async () => {
+      it('from before the first key verify by their hashes, and are counted as unsigned', async () => {
         await raw('truncate audit_records, audit_seals');
         const unsigned = auditProcess(database.db, folder.path, sealsIn(database.db, { key: null }));
         unsigned.spool(3);
@@ -364,7 +364,7 @@ describeReal('postgres', 'audit verify', () => {
         expect(await verified(database.db)).toMatchObject({ records: 6, seals: 4, unsigned: 2, findings: [] });
       });
 
-      it('without any key hold by their hashes alone, where no key is known', async () => {
+      it('verify by their hashes alone if no key is given', async () => {
         expect(await verified(database.db, { keys: [] })).toMatchObject({ records: RECORDS, findings: [] });
       });
     });
