@@ -19,11 +19,11 @@ export function cacheContract(open: () => Promise<Cache>, empty: (cache: Cache) 
   });
   afterAll(() => cache.stop());
 
-  it('it is healthy', async () => {
+  it('is healthy', async () => {
     await expect(cache.checkHealth()).resolves.toBeUndefined();
   });
 
-  it('D3-28: emptied at any time, it counts on from nothing, and asks for the use of the month', async () => {
+  it('D3-28: an emptied cache counts from zero, and asks for the monthly usage again', async () => {
     const run = fc.tuple(calls, fc.nat({ max: 20 }));
     await fc.assert(
       fc.asyncProperty(run, async ([requests, emptiedAt]) => {

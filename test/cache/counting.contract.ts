@@ -36,7 +36,7 @@ export function countingContract(open: () => Promise<Cache>): void {
     ['hour', { perHour: 2 }, 3_600_000],
   ];
 
-  it.each(windows)('8-05 D3-15: a limit holds until the %s of the clock ends', async (_name, limit, lengthMs) => {
+  it.each(windows)('8-05 D3-15: a limit applies until the %s of the clock ends', async (_name, limit, lengthMs) => {
     const last = NOON + lengthMs - 1;
     expect((await count(limit, last)).outcome).toBe('counted');
     expect((await count(limit, last)).outcome).toBe('counted');
@@ -44,7 +44,7 @@ export function countingContract(open: () => Promise<Cache>): void {
     expect((await count(limit, NOON + lengthMs)).outcome).toBe('counted');
   });
 
-  it('8-06 D3-15: the quota holds until the calendar month ends, UTC', async () => {
+  it('8-06 D3-15: the quota applies until the calendar month ends in UTC', async () => {
     const quota = { perMonth: 2 };
     const last = Date.UTC(2026, 11, 1) - 1;
     expect(await count(quota, last, 1)).toMatchObject({ outcome: 'counted', month: 2 });
@@ -53,7 +53,7 @@ export function countingContract(open: () => Promise<Cache>): void {
     expect(await count(quota, last + 1, 0)).toMatchObject({ outcome: 'counted', month: 1 });
   });
 
-  it('D3-15: what is refused in one limit uses up nothing in the others', async () => {
+  it('D3-15: a request rejected by one limit does not count against the others', async () => {
     const limits = { perSecond: 1, perMinute: 5, perHour: 50, perMonth: 500 };
     await count(limits, NOON, 0);
     for (let i = 0; i < 3; i += 1) {
@@ -62,18 +62,18 @@ export function countingContract(open: () => Promise<Cache>): void {
     expect(await count(limits, NOON + 1_000)).toMatchObject({ outcome: 'counted', second: 1, minute: 2, month: 2 });
   });
 
-  it('D3-15: of 200 requests at once on a limit of 50 exactly 50 are counted', async () => {
+  it('D3-15: of 200 concurrent requests with a limit of 50 exactly 50 are counted', async () => {
     for (const limits of [{ perHour: 50 }, { perMonth: 50 }]) {
       const answers = await Promise.all(Array.from({ length: 200 }, () => count(limits, NOON, 0)));
       expect(answers.filter(({ outcome }) => outcome === 'counted')).toHaveLength(50);
     }
   });
 
-  it('D3-08: a limit that is absent holds nobody up', async () => {
+  it('D3-08: a client without limits is never rejected', async () => {
     for (let i = 0; i < 100; i += 1) expect((await count(NO_LIMITS)).outcome).toBe('counted');
   });
 
-  it('D3-28: a month without a count is unknown and counts nothing; the larger of seed and count goes on', async () => {
+  it('D3-28: an unknown monthly count counts nothing; then the larger of seed and count is used', async () => {
     const limits = { perSecond: 9, perMonth: 10 };
     expect((await count(limits)).outcome).toBe('unknown');
     expect(await count(limits, NOON, 4)).toMatchObject({ outcome: 'counted', second: 1, month: 5 });
@@ -81,12 +81,12 @@ export function countingContract(open: () => Promise<Cache>): void {
     expect(await count(limits, NOON, 8)).toMatchObject({ second: 3, month: 9 });
   });
 
-  it('D3-28: a seed that uses up the quota is kept, though nothing is counted', async () => {
+  it('D3-28: a seed that uses up the quota is stored even if nothing is counted', async () => {
     expect((await count({ perMonth: 5 }, NOON, 5)).outcome).toBe('refused');
     expect(await count({ perMonth: 5 })).toMatchObject({ outcome: 'refused', month: 5 });
   });
 
-  it('D3-15: a clock that is behind counts in the window that is there', async () => {
+  it('D3-15: a clock that is behind counts in the current window', async () => {
     const limits = { perSecond: 2, perMonth: 9 };
     const december = Date.UTC(2026, 11, 1);
     await count(limits, december, 3);
@@ -95,7 +95,7 @@ export function countingContract(open: () => Promise<Cache>): void {
     expect((await count(limits, december - 1)).outcome).toBe('refused');
   });
 
-  it('D3-15: it counts any run of requests as the rules do', async () => {
+  it('D3-15: the cache counts any sequence of requests as the counting rules do', async () => {
     await fc.assert(
       fc.asyncProperty(calls, async (run) => {
         const id = randomUUID();
@@ -110,7 +110,7 @@ export function countingContract(open: () => Promise<Cache>): void {
     );
   });
 
-  it('D3-15: requests that come at once are told what they would be told one after another', async () => {
+  it('D3-15: concurrent requests get the answers that sequential ones would get', async () => {
     await fc.assert(
       fc.asyncProperty(calls, async ([first, ...others]) => {
         if (!first) return;

@@ -5,20 +5,20 @@ import { countingContract } from './counting.contract.ts';
 
 const LIMITS = { perSecond: 1, perMinute: 0, perHour: 0, perMonth: 9 };
 
-describe('the cache of one process', () => {
+describe('the cache of a single process', () => {
   cacheContract(
     async () => new MemoryCache(),
     async () => new MemoryCache(),
   );
   countingContract(async () => new MemoryCache());
 
-  it('answers at once', () => {
+  it('answers synchronously', () => {
     const cache = new MemoryCache();
     expect(cache.countRequest('client', LIMITS, 0, 0)).toMatchObject({ outcome: 'counted' });
     expect(cache.countFailure('key', 0)).toMatchObject({ count: 1 });
   });
 
-  it('forgets the clients that it has known longest rather than grow for ever', () => {
+  it('evicts the oldest clients instead of growing without bound', () => {
     const counts = new MemoryRequestCounts(2);
     for (const client of ['a', 'b', 'c']) counts.count(client, LIMITS, 0, 0);
     expect(counts.count('a', LIMITS, 0, undefined).outcome).toBe('unknown');
@@ -26,7 +26,7 @@ describe('the cache of one process', () => {
     expect(counts.count('c', LIMITS, 0, undefined).outcome).toBe('refused');
   });
 
-  it('D3-18: forgets the failures that began first rather than grow for ever', () => {
+  it('D3-18: evicts the oldest failure counts instead of growing without bound', () => {
     const failures = new MemoryFailureCounts(2);
     for (const key of ['a', 'b', 'c']) failures.count(key, 0);
     expect(failures.count('c', 1)).toMatchObject({ count: 2 });

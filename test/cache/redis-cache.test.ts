@@ -8,7 +8,7 @@ import { describeReal } from '../support/services/real.ts';
 import { cacheContract } from './cache.contract.ts';
 import { countingContract } from './counting.contract.ts';
 
-describeReal('redis', 'the cache that replicas share', () => {
+describeReal('redis', 'the shared cache', () => {
   let redis: FreshRedis;
   beforeAll(async () => {
     redis = await freshRedis();
@@ -36,7 +36,7 @@ describeReal('redis', 'the cache that replicas share', () => {
     return { client, cache, [Symbol.asyncDispose]: close };
   }
 
-  it('keeps what a client has used in one key with its id as the hash tag, which ends by itself', async () => {
+  it('stores the usage of a client under one key, with its id as the hash tag and a time to live', async () => {
     await using both = await openBoth();
     const { client, cache } = both;
     const [rated, limited] = [randomUUID(), randomUUID()];
@@ -50,7 +50,7 @@ describeReal('redis', 'the cache that replicas share', () => {
     expect(await client.pTTL('failures:{guesser}')).toBeGreaterThan(0);
   });
 
-  it('D3-28: works on without its scripts', async () => {
+  it('D3-28: keeps working after its scripts were flushed', async () => {
     await using both = await openBoth();
     const { client, cache } = both;
     const { count } = await cache.countFailure('guesser', 0);

@@ -50,7 +50,7 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
   const answerOf = (node: string) => countOf(node).catch((error) => error);
   const counts = (node: string) => expect.poll(() => answerOf(node)).toBeTypeOf('number');
 
-  it('D3-28: a server that comes later is found to be of a cluster then', async () => {
+  it('D3-28: a server that is unreachable at the start is recognized as a cluster member when it answers', async () => {
     const [first, second] = await start();
     const [here, there] = await Promise.all([nodeAt(first), nodeAt(second)]);
     await first.kill();
@@ -64,7 +64,7 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
-  it('D3-28: while one master is dead its slots are refused, the others go on; it comes back empty', async () => {
+  it('D3-28: while one master is down its slots are unavailable and the others work; it returns empty', async () => {
     const [first, second] = await start();
     // The server that the URL names, and one that it does not.
     for (const dead of [first, second]) {
@@ -85,7 +85,7 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     }
   });
 
-  it('D3-28: a process that starts while a master is dead counts alone until its replica has taken over', async () => {
+  it('D3-28: a process that starts while a master is down gets errors until its replica has taken over', async () => {
     const [first, second] = await start({ replicas: 1 });
     const [lost, other] = await Promise.all([nodeAt(first), nodeAt(second)]);
     await first.kill();
@@ -98,7 +98,7 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
-  it('D3-28: a frozen master is given up soon, the others go on, and it is taken back when it goes on', async () => {
+  it('D3-28: a frozen master is soon abandoned while the others work, and is used again when it responds', async () => {
     const [first, second] = await start();
     await openAt(first);
     const [lost, kept] = await Promise.all([nodeAt(second), nodeAt(first)]);
@@ -112,7 +112,7 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
-  it('D8-01 D3-28: while one master refuses writes the cluster is not well, and the others count', async () => {
+  it('D8-01 D3-28: while one master rejects writes the cluster is unhealthy, and the others count', async () => {
     const [first, second] = await start();
     await openAt(first);
     const [here, there] = await Promise.all([nodeAt(first), nodeAt(second)]);
@@ -125,7 +125,7 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     expect(await countOf(there)).toBe(1);
   });
 
-  it('D3-28: a replica that takes over counts on from what it had', async () => {
+  it('D3-28: a replica that takes over continues with the counts that it received', async () => {
     const [first, second] = await start({ replicas: 1 });
     const [replica] = cluster.replicas;
     if (!replica) throw new Error('a replica');

@@ -11,7 +11,7 @@ import { countingContract } from './counting.contract.ts';
 
 const LIMITS = { perSecond: 0, perMinute: 0, perHour: 50, perMonth: 0 };
 
-describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => {
+describeReal('redis', 'the shared cache on a Redis Cluster', () => {
   const cluster = beforeTests(startRedisCluster);
 
   const urlOf = (index: number) => cluster.masters[index]?.url ?? '';
@@ -35,7 +35,7 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
     countingContract(() => openAt(1));
   });
 
-  it('finds every key at the master that has it, by whichever it was told of', async () => {
+  it('finds every key at its master, whichever server the URL names', async () => {
     const [one, other] = await Promise.all([openAt(0), openAt(2)]);
     const nodes = Array.from({ length: 60 }, () => randomUUID());
     const at = new Set<ClusterMember>();
@@ -48,7 +48,7 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
     await Promise.all([one.stop(), other.stop()]);
   });
 
-  it('keeps counts while their slots move, and after', async () => {
+  it('keeps counts while their slots move and afterwards', async () => {
     const cache = await openWhole({ url: urlOf(0) });
     const node = randomUUID();
     const count = () => cache.countRequest(node, LIMITS, 0, undefined);
@@ -65,13 +65,13 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
     await cache.stop();
   });
 
-  it('is refused a start with the number of a database, told what to change', async () => {
+  it('rejects a database number at the start and says what to change', async () => {
     const opening = RedisCache.open({ url: `${urlOf(0)}/3` });
     await expect(opening).rejects.toThrow(ConfigError);
     await expect(opening).rejects.toThrow('REDIS_URL: a Redis Cluster has only database 0; remove /3 at the end');
   });
 
-  it('is not healthy while slots have no master', async () => {
+  it('is unhealthy while slots have no master', async () => {
     const cache = await openWhole({ url: urlOf(0) });
     const key = randomUUID();
     const slot = `${await cluster.slotOf(key)}`;

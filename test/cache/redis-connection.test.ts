@@ -8,7 +8,7 @@ import { describeReal, serviceAddress } from '../support/services/real.ts';
 const LOADING = '-LOADING Redis is loading the dataset in memory\r\n';
 const ECHO = luaScript('return ARGV[1]');
 
-describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
+describeReal('redis', 'a connection to a server that is not Redis, or not ready', () => {
   const sockets: Socket[] = [];
   let serve: (socket: Socket) => void;
   let pings: number;
@@ -61,20 +61,23 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     ['says nothing', ''],
     ['speaks SSH', 'SSH-2.0-OpenSSH_10.0\r\n'],
     ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
-  ])('D3-28: one that %s and stays is given up, and Redis in its place is found', async (_name, banner) => {
-    serve = (socket) => void socket.write(banner);
-    redis = await RedisConnection.open({ url, onOutage });
-    await expect(redis.run(ECHO, ['key'], [])).rejects.toThrow('unavailable');
-    serve = passes();
-    await expect.poll(() => echoed('found')).toBe('found');
-    expect(onOutage).toHaveBeenCalledTimes(1);
-  });
+  ])(
+    'D3-28: a server that %s and keeps the connection open is abandoned, and Redis is found once it listens there',
+    async (_name, banner) => {
+      serve = (socket) => void socket.write(banner);
+      redis = await RedisConnection.open({ url, onOutage });
+      await expect(redis.run(ECHO, ['key'], [])).rejects.toThrow('unavailable');
+      serve = passes();
+      await expect.poll(() => echoed('found')).toBe('found');
+      expect(onOutage).toHaveBeenCalledTimes(1);
+    },
+  );
 
   it.each([
     ['freezes after each handshake', ''],
     ['loads its data', LOADING],
   ])(
-    'D3-28: while it %s it is one outage, however often it is connected to; the next one is told again',
+    'D3-28: while the server %s, one outage is reported despite reconnects; a later outage is reported again',
     async (...row) => {
       const [, pong] = row;
       serve = passes(pong);
@@ -92,7 +95,7 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     },
   );
 
-  it('D3-28: an answer to nothing ends a connection, on which later ones would be those to other commands', async () => {
+  it('D3-28: an unexpected reply closes the connection, since later replies would be matched to wrong commands', async () => {
     serve = passes();
     redis = await RedisConnection.open({ url, onOutage });
     sockets[0]?.write('+nobody has asked\r\n');

@@ -16,7 +16,7 @@ import { freeze } from '../support/services/freeze.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type RedisServer, startRedis } from '../support/services/redis.ts';
 
-describeReal('redis', 'faults of the cache that replicas share', () => {
+describeReal('redis', 'faults of the shared cache', () => {
   let dataDir: string;
   let server: RedisServer;
   let cache: RedisCache;
@@ -44,7 +44,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
       )
       .toBe('counted');
 
-  it('D3-28: it starts while Redis is down, refuses at once and serves once Redis is there', async () => {
+  it('D3-28: a cache that starts while Redis is down rejects at once, and works once Redis is up', async () => {
     await server.stop();
     cache = await RedisCache.open({ url: server.url, onOutage });
     await expect(count()).rejects.toThrow(CacheUnavailableError);
@@ -54,7 +54,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
-  it('D3-28: when Redis dies it refuses, and counts on an emptied one', async () => {
+  it('D3-28: after Redis dies the cache rejects, and counts on the restarted, empty one', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     await server.stop();
     await expect.poll(() => count().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
@@ -66,28 +66,31 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
   it.each([
     ['idle', 0],
     ['under load', 20],
-  ])('D3-28: frozen while %s, Redis is given up soon and taken back when it goes on', async (_, everyMs) => {
-    cache = await RedisCache.open({ url: server.url, onOutage });
-    const load = everyMs > 0 ? setInterval(() => count().catch(() => undefined), everyMs) : undefined;
+  ])(
+    'D3-28: if Redis freezes while %s, the cache soon rejects, and works again when Redis responds',
+    async (_, everyMs) => {
+      cache = await RedisCache.open({ url: server.url, onOutage });
+      const load = everyMs > 0 ? setInterval(() => count().catch(() => undefined), everyMs) : undefined;
+      await freeze(server.pid);
+      await expect(count()).rejects.toThrow(CacheUnavailableError);
+      await expect(count()).rejects.toThrow(CacheUnavailableError);
+      clearInterval(load);
+      process.kill(server.pid, 'SIGCONT');
+      await serves();
+      expect(onOutage).toHaveBeenCalledTimes(1);
+    },
+  );
+
+  it('D3-28: if Redis is frozen at the start, the cache waits briefly, rejects, and works when Redis responds', async () => {
     await freeze(server.pid);
+    cache = await RedisCache.open({ url: server.url, onOutage });
     await expect(count()).rejects.toThrow(CacheUnavailableError);
-    await expect(count()).rejects.toThrow(CacheUnavailableError);
-    clearInterval(load);
     process.kill(server.pid, 'SIGCONT');
     await serves();
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
-  it('D3-28: frozen at the start, it is waited for a little, refused, and served when it goes on', async () => {
-    await freeze(server.pid);
-    cache = await RedisCache.open({ url: server.url, onOutage });
-    await expect(count()).rejects.toThrow(CacheUnavailableError);
-    process.kill(server.pid, 'SIGCONT');
-    await serves();
-    expect(onOutage).toHaveBeenCalledTimes(1);
-  });
-
-  it('D3-28: a process that stood still for longer than that itself keeps its connection', async () => {
+  it('D3-28: a process that was itself suspended longer than the timeout keeps its connection', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     const client = await createClient({ url: server.url }).connect();
     const connections = async () => /total_connections_received:(\d+)/.exec(await client.info('stats'))?.[1];
@@ -102,7 +105,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     expect(onOutage).not.toHaveBeenCalled();
   });
 
-  describe('that refuses', () => {
+  describe('of a Redis that rejects commands', () => {
     const at: TroubledRedis = {
       redis: { address: () => server.url, become: () => undefined, proxy: undefined as never },
       folder: (name) => join(dataDir, name),
@@ -112,7 +115,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     const health = () => cache.checkHealth().then(() => 'ok', String);
 
     it.each(inTurn(refusing, 3, 1).map((state) => [state.name, state] as const))(
-      'D8-01 D3-36: Redis that %s is not well, until it does no more',
+      'D8-01 D3-36: the cache is unhealthy while Redis %s, and healthy afterwards',
       async (_name, state) => {
         cache = await RedisCache.open({ url: server.url, onOutage });
         await cache.checkHealth();
@@ -126,7 +129,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
       },
     );
 
-    it('D3-28: one that refuses PING with the writes (MISCONF) keeps its connection, and serves reads', async () => {
+    it('D3-28: a Redis that rejects PING and writes (MISCONF) keeps its connection and serves reads', async () => {
       cache = await RedisCache.open({ url: server.url, onOutage });
       const [state] = REDIS_STATES;
       await state?.begin(at);
@@ -140,7 +143,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
       await state?.end(at);
     });
 
-    it('D3-28: one that has become a replica is left twice a second at most', async () => {
+    it('D3-28: the connection to a Redis that became a replica is replaced at most twice a second', async () => {
       cache = await RedisCache.open({ url: server.url, onOutage });
       await redisCommand(server.url, 'REPLICAOF', '127.0.0.1', '1');
       const client = await createClient({ url: server.url }).connect();
@@ -159,7 +162,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     });
   });
 
-  it('D3-15: asks for three windows and the quota in one command, for all requests that come at once', async () => {
+  it('D3-15: sends three windows and the quota in one command, for all concurrent requests', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     const limits = { perSecond: 9, perMinute: 9, perHour: 9, perMonth: 9 };
     await cache.countRequest('c', limits, 0, 0);
@@ -176,24 +179,30 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
   it.each([
     ['answers', 'SIGCONT'],
     ['is silent', 'SIGSTOP'],
-  ] as const)('stopped while it connects anew to one that %s, it leaves no connection', async (_name, signal) => {
-    cache = await RedisCache.open({ url: server.url, onOutage });
-    const client = await createClient({ url: server.url }).connect();
-    const begun = Promise.withResolvers<{ socket: Socket; goOn: () => void }>();
-    const { connect } = Socket.prototype;
-    const held = vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: unknown[]) {
-      begun.resolve({ socket: this, goOn: () => Reflect.apply(connect, this, args) });
-      return this;
-    });
-    await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal']);
-    const { socket, goOn } = await begun.promise;
-    held.mockRestore();
-    await cache.stop();
-    const closed = once(socket, 'close');
-    process.kill(server.pid, signal);
-    goOn();
-    await closed;
-    process.kill(server.pid, 'SIGCONT');
-    await client.close();
-  });
+  ] as const)(
+    'a cache stopped while it reconnects to a server that %s leaves no connection open',
+    async (_name, signal) => {
+      cache = await RedisCache.open({ url: server.url, onOutage });
+      const client = await createClient({ url: server.url }).connect();
+      const begun = Promise.withResolvers<{ socket: Socket; goOn: () => void }>();
+      const { connect } = Socket.prototype;
+      const held = vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (
+        this: Socket,
+        ...args: unknown[]
+      ) {
+        begun.resolve({ socket: this, goOn: () => Reflect.apply(connect, this, args) });
+        return this;
+      });
+      await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal']);
+      const { socket, goOn } = await begun.promise;
+      held.mockRestore();
+      await cache.stop();
+      const closed = once(socket, 'close');
+      process.kill(server.pid, signal);
+      goOn();
+      await closed;
+      process.kill(server.pid, 'SIGCONT');
+      await client.close();
+    },
+  );
 });

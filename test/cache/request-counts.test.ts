@@ -18,7 +18,7 @@ const WINDOWS = [
 ] as const;
 
 describe('the rules of counting', () => {
-  it('D3-15: in no window of a forward clock more requests are counted than are allowed, and none is held up else', () => {
+  it('D3-15: with a clock that moves forward no window counts more than its limit, and no other request is rejected', () => {
     fc.assert(
       fc.property(calls, (run) => {
         let stored: RequestCounts = NOTHING_COUNTED;
@@ -36,7 +36,7 @@ describe('the rules of counting', () => {
     );
   });
 
-  it('D3-15: what is not counted changes no count', () => {
+  it('D3-15: a request that is not counted changes no count', () => {
     fc.assert(
       fc.property(calls, (run) => {
         let stored: RequestCounts = NOTHING_COUNTED;
@@ -52,7 +52,7 @@ describe('the rules of counting', () => {
     );
   });
 
-  it('D3-28: the quota used is never less than any seed or count of its month', () => {
+  it('D3-28: the quota used is at least every seed and count of its month', () => {
     fc.assert(
       fc.property(calls, (run) => {
         let stored: RequestCounts = NOTHING_COUNTED;
