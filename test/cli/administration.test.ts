@@ -17,7 +17,7 @@ const client = (nodeId: string, ...more: string[]) => [
   ...['--scopes', 'accounts:read,wallets:read', ...more],
 ];
 
-describeReal('postgres', 'commands on a database beside its server', () => {
+describeReal('postgres', 'commands on the database of a running server', () => {
   let p: Portcullis;
   let env: Record<string, string>;
   beforeAll(async () => {
@@ -52,7 +52,7 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     expect(desk).not.toHaveProperty('client_secret');
   });
 
-  it('D1-12 D3-06 D3-07: clients are created, listed, rotated and disabled; their secrets are shown once; what ends, ends in the server', async () => {
+  it('D1-12 D3-06 D3-07: clients are created, listed, rotated and disabled; secrets are shown once; revocations reach the server', async () => {
     const nodeId = await newNode();
     const plain = await run(...client(nodeId));
     expect(plain).toMatchObject({ code: 0, err: '' });
@@ -126,7 +126,7 @@ describeReal('postgres', 'commands on a database beside its server', () => {
     await expect(tokenBy(third)).rejects.toThrow('401');
   });
 
-  it('D1-12 D3-17: a supervisor has the password that was piped in, or one that is made and shown once; unlocking is at once, and another password ends sessions', async () => {
+  it('D1-12 D3-17: supervisors get a piped or a generated password; unlocking is immediate; a new password ends their sessions', async () => {
     const nodeId = await newNode();
     const create = ['supervisor', 'create', '--node', nodeId, '--role', 'viewer', '--username'];
     const piped = await runCli([...create, 'Ada', '--json'], env, `${PASSWORD}\nnot this\n`);
@@ -182,7 +182,7 @@ describeReal('postgres', 'commands on a database beside its server', () => {
 /** What a command says while a server has its database: the operation that does the same, and its variables. */
 const TWIN = /, with a token of the tenant\n\n(?<query>[\s\S]+)\n\nVariables:\n\n(?<variables>\{[\s\S]*\})\n$/;
 
-describe('commands on an embedded database, before its server starts and while it has it', () => {
+describe('commands on an embedded database, before its server starts and while it runs', () => {
   let folder: TestFolder;
   let server: Portcullis;
   // Without the PORT of the server: a command runs in another shell.
@@ -201,13 +201,13 @@ describe('commands on an embedded database, before its server starts and while i
     await folder?.[Symbol.asyncDispose]();
   });
 
-  it('D1-12: a supervisor that is created by --name as by --username is there when the server starts', async () => {
+  it('D1-12: a supervisor created with --name can log in with that name once the server starts', async () => {
     expect(JSON.parse(made.out)).toMatchObject({ username: 'Ada', role: 'viewer' });
     const json = { grant_type: 'password', ...server.demo.client, username: 'ada', password: PASSWORD };
     expect((await server.call('POST', '/v2/oauth/token', { json })).status).toBe(200);
   });
 
-  it('D1-12: while a server has DATA_DIR, each command shows the operation that does the same there, to be pasted', async () => {
+  it('D1-12: while a server uses DATA_DIR, each command prints the equivalent GraphQL operation for that server', async () => {
     const token = await server.clientToken();
     const node = server.demo.node_id;
     const said = async (args: string[], line?: string) => {

@@ -43,7 +43,7 @@ async function scriptOf(): Promise<string> {
   return out;
 }
 
-it('D1-12: completion completes commands and their flags in a real bash, and leaves the rest to its files', async () => {
+it('D1-12: completes commands and flags in a real bash, and leaves other words to file completion', async () => {
   const asked = OFFERED.map(([line]) => `ask ${JSON.stringify(line)}`);
   const program = `${await scriptOf()}
 ask() {
@@ -71,7 +71,7 @@ exit 0`;
   }
 });
 
-it('D1-12: completion with --json has the script as a member', async () => {
+it('D1-12: completion --json prints the script as a member', async () => {
   const { out } = await portcullis(['completion', '--json']);
   expect(JSON.parse(out)).toEqual({ script: await scriptOf() });
 });

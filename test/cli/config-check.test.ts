@@ -7,7 +7,7 @@ import { temporaryFile } from '../support/harness/temporary-file.ts';
 const SECRET = 'this one must never be shown to anyone';
 const SIGNING = Buffer.from(SECRET).toString('base64');
 
-it('D1-12: config check shows every variable in force and where it is from', async () => {
+it('D1-12: config check prints every variable, its value in force, and whether it is set', async () => {
   const { code, out, err } = await portcullis(['config', 'check'], { PORT: '8080', HOST: '' });
   expect({ code, err }).toEqual({ code: 0, err: '' });
   for (const name of envSchema.keyof().options) expect(out).toMatch(new RegExp(`^[* ] ${name} `, 'm'));
@@ -16,7 +16,7 @@ it('D1-12: config check shows every variable in force and where it is from', asy
   expect(out).toMatch(/^ {2}PUBLIC_URL +http:\/\/127\.0\.0\.1:8080$/m);
 });
 
-it('config check masks secrets, those in addresses too', async () => {
+it('config check masks secrets, also inside addresses', async () => {
   const env = {
     JWT_SECRET_USER: SECRET,
     WEBHOOK_PASSWORD: SECRET,
@@ -48,12 +48,12 @@ it('config check masks secrets, those in addresses too', async () => {
 it.each([
   [{}, 'none: the embedded database has one role'],
   [{ DATABASE_URL: 'postgres://db/rows' }, 'DATABASE_URL'],
-])('config check says whose address migrates: %j', async (env, value) => {
+])('config check prints which address runs migrations: %j', async (env, value) => {
   const { out } = await portcullis(['config', 'check', '--json'], env);
   expect(JSON.parse(out).variables).toContainEqual({ name: 'MIGRATE_DATABASE_URL', value, source: 'default' });
 });
 
-it('D1-12: config check masks a secret from a file, says that it is from one, and warns of a misspelt name', async () => {
+it('D1-12: config check masks a secret read from a file, names its source, and warns of a misspelt variable', async () => {
   await using file = await temporaryFile('password', SECRET);
   const env = { WEBHOOK_PASSWORD_FILE: file.path, Redis_Url: `redis://:${SECRET}@cache` };
   const warning = 'Redis_Url is unknown: did you mean REDIS_URL?';
@@ -75,7 +75,7 @@ it('config check masks a secret that could be read as an address', async () => {
 });
 
 it.each([false, true])(
-  'D1-12, D1-04: config check on a fault ends with 1 and names every one (json: %s)',
+  'D1-12, D1-04: config check on an invalid configuration exits with 1 and names every error (json: %s)',
   async (json) => {
     const env = { NODE_ENV: 'production', PORT: 'http', GATEWAY_CONFIG: '/absent/gateway.yaml' };
     const { code, out, err } = await portcullis(['config', 'check', ...(json ? ['--json'] : [])], env);
@@ -88,7 +88,7 @@ it.each([false, true])(
   },
 );
 
-it('D6-20, D1-12: config check names the variable that transactions_lookup needs, where the role does', async () => {
+it('D6-20, D1-12: config check names the missing variable that transactions_lookup requires, if the role uses it', async () => {
   const lookup = { url: 'http://127.0.0.1:1', bearer_env: 'OWNER_TOKEN' };
   await using file = await gatewayFile({}, [], { transactions_lookup: lookup });
   const env = { GATEWAY_CONFIG: file.path };
@@ -112,7 +112,7 @@ it('D6-20, D1-12: config check names the variable that transactions_lookup needs
   expect(both).toBe('OWNER_TOKEN and OWNER_TOKEN_FILE are both set: set only one\n');
 });
 
-it('DG-11, D1-12: config check names each persisted operation that cannot run on the schema', async () => {
+it('DG-11, D1-12: config check names each persisted operation that is invalid on the schema', async () => {
   await using file = await temporaryFile('operations.json', {
     fine: '{ me { nodeId } }',
     old: '{ me { nodeIdentifier } }',
@@ -135,13 +135,13 @@ it.each([
   ],
   [{ GRAPHQL_PERSISTED_FILE: 'x.json' }, /^GRAPHQL_PERSISTED_FILE needs GRAPHQL_PERSISTED to be allow or only$/m],
   [{ GRAPHQL_PERSISTED: 'yes' }, /^GRAPHQL_PERSISTED must be off, allow or only$/m],
-])('DG-11, D1-12: config check refuses %o', async (env, message) => {
+])('DG-11, D1-12: config check rejects %o', async (env, message) => {
   const { code, err } = await portcullis(['config', 'check'], env);
   expect(code).toBe(1);
   expect(err).toMatch(message);
 });
 
-it('D1-04 D1-12: config check names at once what is wrong with variables, gateway.yaml and between them', async () => {
+it('D1-04 D1-12: config check reports errors in variables, in gateway.yaml and between them together', async () => {
   const source = 'services: {a: local}\nendpoints:\n  - {methods: [GET], path: /a, services: [ghost], typo: 1}\n';
   await using file = await temporaryFile('gateway.yaml', source);
   const { code, err } = await portcullis(['config', 'check'], {
@@ -161,7 +161,7 @@ it('D1-04 D1-12: config check names at once what is wrong with variables, gatewa
   }
 });
 
-it('D1-12: config check names an upstream of discovers whose path gateway.yaml has already', async () => {
+it('D1-12: config check reports an upstream for discovers whose path gateway.yaml already has', async () => {
   const more = { methods: ['GET'], path: '/v1/discovers/**', tokens: ['discover'] };
   await using file = await gatewayFile({}, [more]);
   const env = { GATEWAY_CONFIG: file.path, DISCOVERS_UPSTREAM_URL: 'http://host' };
@@ -169,7 +169,7 @@ it('D1-12: config check names an upstream of discovers whose path gateway.yaml h
   expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('DISCOVERS_UPSTREAM_URL: gateway.yaml has') });
 });
 
-it('D1-18: config check names what an endpoint takes back from the masked names, and refuses documented ones', async () => {
+it('D1-18: config check lists the names that an endpoint unmasks, and rejects them for documented endpoints', async () => {
   const endpoint = { methods: ['GET'], path: '/v1/pages', services: ['accounts'] };
   const remote = { accounts: 'http://127.0.0.1:1' };
   await using good = await gatewayFile(remote, [{ ...endpoint, unmask: ['page_token'] }]);

@@ -24,7 +24,7 @@ const SECRETS = {
   WEBHOOK_PASSWORD: 'the password of the chain',
 };
 
-it('D1-12: while a server has DATA_DIR, migrate and seed say so and end with 1', async () => {
+it('D1-12: while a server uses DATA_DIR, migrate and seed say so and exit with 1', async () => {
   await using folder = await startedFolder();
   await using server = await startPortcullis({ dataDir: folder.path });
   for (const command of ['migrate', 'seed']) {
@@ -36,7 +36,7 @@ it('D1-12: while a server has DATA_DIR, migrate and seed say so and end with 1',
   expect((await server.call('GET', '/health')).status).toBe(200);
 });
 
-it('D1-12: seed on an embedded database is what the first start does', async () => {
+it('D1-12: seed on an embedded database does what the first start does', async () => {
   await using folder = await migratedFolder();
   const env = { DATA_DIR: folder.path };
   expect(await portcullis(['seed'], env)).toMatchObject({ code: 0, err: '' });
@@ -51,7 +51,7 @@ it('D1-12: seed on an embedded database is what the first start does', async () 
   expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(demo);
 });
 
-it('D1-12: a command whose server is not there ends with 1 and one sentence', async () => {
+it('D1-12: a command whose database does not respond exits with 1 and one sentence', async () => {
   await using folder = await emptyFolder();
   const [port] = await freePorts(1);
   const env = { DATA_DIR: folder.path, DATABASE_URL: `postgres://me:hidden@127.0.0.1:${port}/rows` };
@@ -86,7 +86,7 @@ async function serverWithTls(answer: 'N' | 'S') {
 }
 
 it.each(['?sslmode=verify-full', '?ssl=true', '?sslmode=no-verify'])(
-  'D1-12: with %s nothing is sent to a server without TLS, and one sentence says so',
+  'D1-12: with %s nothing is sent to a server without TLS, and one sentence says why',
   async (query) => {
     using server = await serverWithTls('N');
     const { code, err } = await portcullis(['migrate'], {
@@ -100,7 +100,7 @@ it.each(['?sslmode=verify-full', '?ssl=true', '?sslmode=no-verify'])(
   },
 );
 
-it('D1-12: with sslmode the handshake of TLS is the first that a server gets', async () => {
+it('D1-12: with sslmode the TLS handshake is the first thing sent to a server', async () => {
   using server = await serverWithTls('S');
   const url = `postgres://me:hidden@${server.host}/rows?sslmode=verify-full`;
   const { code, err } = await portcullis(['migrate'], { DATABASE_URL: url });
@@ -113,7 +113,7 @@ it('D1-12: with sslmode the handshake of TLS is the first that a server gets', a
   });
 });
 
-it('D1-12: a certificate that DATABASE_URL names and that is not there is named', async () => {
+it('D1-12: a missing certificate file is named with DATABASE_URL', async () => {
   const url = 'postgres://me:hidden@127.0.0.1:1/rows?sslmode=verify-full&sslrootcert=/absent/ca.pem';
   const { code, err } = await portcullis(['migrate'], { DATABASE_URL: url });
   expect({ code, err }).toEqual({
@@ -123,7 +123,7 @@ it('D1-12: a certificate that DATABASE_URL names and that is not there is named'
 });
 
 describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
-  it('D1-12: what is asked for in DATABASE_URL holds, and times stay in UTC', async () => {
+  it('D1-12: options in DATABASE_URL apply, and times stay in UTC', async () => {
     await using fresh = await freshDatabase();
     const url = new URL(fresh.url);
     url.searchParams.set('options', '-c timezone=Asia/Tokyo -c statement_timeout=12345');
@@ -137,7 +137,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
     expect(settings).toEqual([{ zone: 'UTC', timeout: '12345ms', name: 'a test' }]);
   });
 
-  it('D1-11: production refuses an older schema and missing topics until portcullis migrate has run', async () => {
+  it('D1-11: production rejects an older schema and missing topics until portcullis migrate has run', async () => {
     await using folder = await emptyFolder();
     await using database = await freshDatabase();
     await using redis = await freshRedis();
@@ -181,7 +181,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
     expect(ended.stdout).not.toMatch(/\\n\s+at /);
   });
 
-  it('D1-12: seed puts the demo on real servers, once, and refuses an older schema', async () => {
+  it('D1-12: seed loads the demo data on real servers once, and rejects an older schema', async () => {
     await using folder = await emptyFolder();
     await using older = await freshDatabase();
     const early = await portcullis(['seed'], { DATA_DIR: folder.path, DATABASE_URL: older.url });

@@ -18,7 +18,7 @@ function argumentsOf(line: string): string[] {
 }
 
 it.each(COMMANDS.map((command) => [command.name, command] as const))(
-  'D1-12: every example of %s is one that it takes',
+  'D1-12: every example of %s is valid',
   (name, command) => {
     expect(command.examples.length).toBeGreaterThan(0);
     for (const example of command.examples) {
@@ -30,20 +30,20 @@ it.each(COMMANDS.map((command) => [command.name, command] as const))(
   },
 );
 
-it('D1-12: each command is found by the name that it has', () => {
+it('D1-12: each command is found by its name', () => {
   expect(COMMANDS.map(({ name }) => name)).toEqual(COMMAND_NAMES);
 });
 
-it('D1-12: every example of the program is a command that there is', () => {
+it('D1-12: every example of the program is an existing command', () => {
   for (const example of PROGRAM_EXAMPLES) expect(findCommand(COMMAND_NAMES, argumentsOf(example))).toBeDefined();
 });
 
-it('D1-12: every flag of a command has its meaning', () => {
+it('D1-12: every flag of a command has a description', () => {
   for (const { name, flags = {} } of COMMANDS) {
     for (const { help } of Object.values(flags)) expect([name, help]).toEqual([name, expect.stringMatching(/./)]);
   }
 });
 
-it('D1-12: docs/cli.md is what npm run schema makes of the commands', () => {
+it('D1-12: docs/cli.md matches the output of npm run schema', () => {
   expect(readFileSync(join(ROOT, 'docs/cli.md'), 'utf8')).toBe(manualPage(COMMANDS));
 });

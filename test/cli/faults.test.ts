@@ -9,7 +9,7 @@ import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 const NODE = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
 const ABSENT = '0190b8a4-6a54-7c3e-9d2f-000000000000';
 
-describeReal('postgres', 'the faults of a command', () => {
+describeReal('postgres', 'errors of a command', () => {
   let folder: TestFolder;
   let database: RealDatabase;
   const file = (name: string) => join(folder.path, name);
@@ -56,7 +56,7 @@ describeReal('postgres', 'the faults of a command', () => {
   ];
 
   it.each(rows)(
-    'D1-12: %s: faults are on the standard error, what it answers on the output; with --json one document, or nothing',
+    'D1-12: %s: errors go to standard error, results to standard output, and with --json one document or nothing',
     async (command, fault, answer) => {
       const words = command.split(' ').map((word) => (word.startsWith('@') ? file(word.slice(1)) : word));
       const { code, out, err } = await portcullis(words, envOf(command));

@@ -15,12 +15,12 @@ it.each([
   expect(await firstLine(Readable.from(chunks.map((chunk) => Buffer.from(chunk))))).toBe(line);
 });
 
-it('a character may come in two pieces', async () => {
+it('a character may arrive in two chunks', async () => {
   const bytes = Buffer.from('caf\u00e9\n');
   expect(await firstLine(Readable.from([bytes.subarray(0, 4), bytes.subarray(4)]))).toBe('caf\u00e9');
 });
 
-it('nothing is read at a terminal, and nothing after the first line', async () => {
+it('nothing is read from a terminal, and nothing after the first line', async () => {
   const terminal = Object.assign(Readable.from([Buffer.from('typed\n')]), { isTTY: true });
   expect(await firstLine(terminal)).toBeUndefined();
   const open = new Readable({ read: () => undefined });
@@ -30,7 +30,7 @@ it('nothing is read at a terminal, and nothing after the first line', async () =
 });
 
 it.each([Buffer.alloc(70_000, 'x'), Buffer.from([0x63, 0xe9, 0x0a])])(
-  'bytes that are no line of text',
+  'bytes that are not a line of text are rejected',
   async (bytes) => {
     await expect(firstLine(Readable.from([bytes]))).rejects.toThrow(UsageError);
   },

@@ -30,7 +30,7 @@ function loadedBy(command: string): { packages: string[]; own: number } {
 
 // What completes every command has loaded them all, as the help of each does with its own.
 it.each(['completion', 'start'])(
-  'D1-12 D1-14: %s, refused or answered at once, waits for no store and no server',
+  'D1-12 D1-14: %s loads no store, server or GraphQL package before it is rejected or answered',
   (command) => {
     const { packages } = loadedBy(command);
     for (const heavy of ['@mikro-orm/core', 'kysely', 'express', 'graphql', 'undici', 'kafkajs'])
@@ -38,14 +38,14 @@ it.each(['completion', 'start'])(
   },
 );
 
-it.each(['--version', '--help', 'client --help', 'strat'])('D1-12: %s loads no package, and little else', (command) => {
+it.each(['--version', '--help', 'client --help', 'strat'])('D1-12: %s loads no package and few modules', (command) => {
   const { packages, own } = loadedBy(command);
   expect(packages).toEqual([]);
   expect(own).toBeGreaterThan(3);
   expect(own).toBeLessThan(12);
 });
 
-it('D1-12: a command on the database waits for the database alone', () => {
+it('D1-12: a database command loads no server or GraphQL package', () => {
   const { packages } = loadedBy('client list');
   for (const heavy of ['express', 'graphql', 'undici']) expect(packages).not.toContain(heavy);
 });

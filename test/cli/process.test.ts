@@ -7,21 +7,21 @@ import { ROOT, runCli, spawnCli } from '../support/start/process.ts';
 
 const PROGRAM = `"${process.execPath}" --disable-warning=ExperimentalWarning src/cli/portcullis.ts`;
 
-it('D1-12: whoever stops reading ends a command without a complaint', () => {
+it('D1-12: a command whose reader closes the pipe exits without an error', () => {
   // The reader has gone long before the first byte.
   const script = `{ ${PROGRAM} completion; echo "code $?" >&2; } | true`;
   const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: ROOT, encoding: 'utf8' });
   expect({ stdout, stderr }).toEqual({ stdout: '', stderr: 'code 0\n' });
 });
 
-it('D1-12: a command that nothing colours writes no escape sequence, whatever the terminal', async () => {
+it('D1-12: a command writes no escape sequence, even with FORCE_COLOR', async () => {
   const { code, stdout, stderr } = await spawnCli(['--help'], { FORCE_COLOR: '3' }).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).not.toContain('\u001b');
 });
 
 it.each(['--help', 'completion', 'config check --json'])(
-  'D1-12: %s into a disk that is full ends with 1 and one sentence',
+  'D1-12: %s writing to a full disk exits with 1 and one sentence',
   (command) => {
     const { status, stderr } = spawnSync('bash', ['-c', `${PROGRAM} ${command} >/dev/full`], {
       cwd: ROOT,
@@ -34,13 +34,13 @@ it.each(['--help', 'completion', 'config check --json'])(
   },
 );
 
-it('D1-12: a standard error that cannot be written hides no exit code', () => {
+it('D1-12: an unwritable standard error does not change the exit code', () => {
   const { status, stdout } = spawnSync('bash', ['-c', `${PROGRAM} nope 2>/dev/full`], { cwd: ROOT, encoding: 'utf8' });
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
 });
 
 describeReal('postgres', 'a command on a database', () => {
-  it('D1-12: a file that cannot be read to its end is named in one sentence', async () => {
+  it('D1-12: a file with a read error is named in one sentence', async () => {
     await using folder = await emptyFolder();
     await using database = await realDatabase();
     const env = { DATA_DIR: folder.path, DATABASE_URL: database.url };

@@ -215,11 +215,11 @@ async function importedUser(location: Parameters<typeof openDatabase>[0]): Promi
   return rows[0]?.id ?? '';
 }
 
-it('D1-12: (every command has such a run, a new one too)', () => {
+it('D1-12: (every command is run here or needs a running instance)', () => {
   expect([...Object.keys(STEPS), ...OF_A_RUNNING_INSTANCE].sort()).toEqual([...COMMAND_NAMES].sort());
 });
 
-it('D1-12: the program prints its help and its version wherever it is started', async () => {
+it('D1-12: the program prints its help and its version from any working directory', async () => {
   const run = promisify(execFile);
   expect((await run(PROGRAM, ['--version'], { cwd: '/' })).stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
   expect((await run(PROGRAM, ['--help'], { cwd: '/' })).stdout).toContain('recover');

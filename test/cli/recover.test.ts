@@ -22,7 +22,7 @@ describe('recover on the embedded database', () => {
   });
   afterAll(() => folder?.[Symbol.asyncDispose]());
 
-  it('D6-18: needs to move no group, whose offsets are in the database, and says what else it did', async () => {
+  it('D6-18: moves no consumer groups, whose offsets are in the database, and reports what it did', async () => {
     const env = { DATA_DIR: folder.path };
     const { code, out, err } = await portcullis(['recover', '--since', new Date(0).toISOString()], env);
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -59,7 +59,7 @@ describeReal(['postgres', 'kafka'], 'recover on real servers', () => {
 
   const recover = (...flags: string[]) => portcullis(['recover', '--json', ...flags], env);
 
-  it('D6-18: while a consumer runs nothing is changed; then what came since is read again, and numbers leap', async () => {
+  it('D6-18: changes nothing while a consumer runs; then events are read again and sequence numbers jump', async () => {
     const nodeId = randomUUID();
     await using opened = await openDatabase({ url: database.url });
     const db = opened.db.unscoped('test');

@@ -7,7 +7,7 @@ import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 import { eventsOf, migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 
-describeReal('postgres', 'rename, beside a running server', () => {
+describeReal('postgres', 'rename, while a server runs', () => {
   let p: Portcullis;
   let token: string;
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describeReal('postgres', 'rename, beside a running server', () => {
   const signIn = (username: string, password = PASSWORD) =>
     grantStatus(p, { grant_type: 'password', ...p.demo.client, username, password });
 
-  it('D3-35 D3-17: a supervisor has the new username at once: sessions end, the password stays, and lockouts do not follow', async () => {
+  it('D3-35 D3-17: a renamed supervisor has no sessions, keeps the password, and does not inherit lockouts', async () => {
     const [former, next] = [`ada ${randomUUID()}`, `ΑΔΑΣ ${randomUUID()}`];
     const { id } = await createdSupervisor(p, token, { username: former });
     const { access_token } = await login(p, former);
@@ -39,7 +39,7 @@ describeReal('postgres', 'rename, beside a running server', () => {
     expect(await signIn(former)).toBe(401);
   });
 
-  it('D3-17: failed logins that named a username before anyone had it count for it', async () => {
+  it('D3-17: failed logins with a username that nobody had yet count for it', async () => {
     const next = `grace ${randomUUID()}`;
     const { id } = await createdSupervisor(p, token, { username: `hopper ${randomUUID()}` });
     for (let attempt = 0; attempt < 5; attempt += 1) expect(await signIn(next, 'wrong')).toBe(401);
@@ -49,7 +49,7 @@ describeReal('postgres', 'rename, beside a running server', () => {
     expect(await signIn(next)).toBe(200);
   });
 
-  it('D7-11: a user keeps all but the email, no event is published, and the former email is free', async () => {
+  it('D7-11: a renamed user keeps everything but the email, no event is published, and the former email is free', async () => {
     const rest = await migrationsOf(p, token);
     const sent = newUser({ external_id: randomUUID(), kyc_sent: true });
     const { id } = (await rest.one(sent)).json;
@@ -66,7 +66,7 @@ describeReal('postgres', 'rename, beside a running server', () => {
     expect((await rest.one(newUser({ email: sent.email }))).status).toBe(201);
   });
 
-  it('D7-11 D7-10: an erasure finds what the former email left, and an erased user gets no email', async () => {
+  it('D7-11 D7-10: an erasure covers data of the former email, and an erased user cannot be given an email', async () => {
     const rest = await migrationsOf(p, token);
     const { email } = newUser();
     const query =

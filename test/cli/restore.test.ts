@@ -57,8 +57,8 @@ async function remembered(url: string, prefix: string): Promise<number> {
   }
 }
 
-describeReal(['postgres', 'redis', 'kafka'], 'a backup that is restored by the page alone', () => {
-  it('D6-18 D3-23 D7-09: lets nobody in again who lost access after it, and a start without recover warns', async () => {
+describeReal(['postgres', 'redis', 'kafka'], 'a backup restored by following the documentation', () => {
+  it('D6-18 D3-23 D7-09: revoked access stays revoked, and a start without recover warns', async () => {
     await using stack = new AsyncDisposableStack();
     const folder = stack.use(await emptyFolder()).path;
     const database = stack.use(await realDatabase());

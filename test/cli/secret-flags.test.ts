@@ -8,7 +8,7 @@ const COMMANDS = await loadCommands();
 const SECRET = 'hunter2-and-more';
 
 it.each(COMMANDS.map(({ name }) => name))(
-  'D1-12: %s takes no secret as a flag, says where to put it, and does not repeat it',
+  'D1-12: %s rejects a secret in a flag, says where to put it, and does not repeat it',
   async (name) => {
     for (const flag of ['--password', '--client-secret', '--token', '--database-url', '-p']) {
       for (const given of [[flag, SECRET], [flag.startsWith('--') ? `${flag}=${SECRET}` : `${flag}${SECRET}`]]) {
@@ -22,7 +22,7 @@ it.each(COMMANDS.map(({ name }) => name))(
 );
 
 it.each([`--password=${SECRET}`, `--token=${SECRET}\nof two lines`, `-p${SECRET}`, `-p=${SECRET}`])(
-  'D1-12: %s before any command is told where to put it, and is not repeated',
+  'D1-12: %s before any command is rejected with where to put it, and is not repeated',
   async (given) => {
     const { code, out, err } = await portcullis([given, 'client', 'list']);
     expect({ code, out }).toEqual({ code: 2, out: '' });
@@ -44,6 +44,6 @@ it.each([
   ['passing', false],
   ['token-duration', false],
   ['', false],
-])('--%s is one for a secret: %s', (name, expected) => {
+])('--%s is a flag for a secret: %s', (name, expected) => {
   expect(isSecretFlag(name)).toBe(expected);
 });

@@ -28,7 +28,7 @@ async function statusOf(id: string): Promise<string | null | undefined> {
   return json.data.transaction?.status;
 }
 
-it('D1-12: posts the statuses in order to the webhook, and says how each was answered', async () => {
+it('D1-12: posts the statuses in order to the webhook, and prints each response', async () => {
   const simulated = await portcullis(SIMULATE, env);
   const id = p.demo.transactions.token_transactions;
   const steps = ['Started', 'InProgress', 'PendingReceipt', 'Done'].map((status) => `notify ${status}: 200\n`);
@@ -36,7 +36,7 @@ it('D1-12: posts the statuses in order to the webhook, and says how each was ans
   await vi.waitFor(async () => expect(await statusOf(id)).toBe('DONE'));
 });
 
-it('D1-12: registers a new transaction if asked', async () => {
+it('D1-12: registers a new transaction with --register', async () => {
   const args = ['--register', 'otc_transactions', '--path', '1,4', '--json'];
   const { code, out } = await portcullis([...SIMULATE, ...args], env);
   const { id, steps } = JSON.parse(out);
@@ -62,7 +62,7 @@ it.each<[string, string[], object]>([
   ['a status that does not exist', ['--path', '1,6'], { code: 2, err: expect.stringContaining('--path has "6"') }],
   ['no status', ['--path', ''], { code: 2, err: expect.stringContaining('--path has no status') }],
   ['a collection that does not exist', ['--register', 'x'], { code: 2, err: expect.stringContaining('--register') }],
-])('D1-12: refuses %s', async (_what, args, result) => {
+])('D1-12: rejects %s', async (_what, args, result) => {
   expect(await portcullis([...SIMULATE, ...args], env)).toMatchObject({ out: '', ...result });
 });
 
@@ -73,7 +73,7 @@ it('D1-12: posts nothing in production', async () => {
   expect(err).toMatch(/production/);
 });
 
-it('D1-12: says that no instance answers', async () => {
+it('D1-12: says so if no instance answers', async () => {
   await using folder = await emptyFolder();
   const { code, err } = await portcullis(SIMULATE, { DATA_DIR: folder.path });
   expect([code, err]).toEqual([1, expect.stringContaining('demo.json is missing')]);

@@ -12,7 +12,7 @@ import { spawnCli } from '../support/start/process.ts';
 const LETTERS = 20_000;
 const DLQ = ['transactions', 'replay', '--dlq', '--topic', TOPICS.admin];
 
-describeReal('postgres', 'transactions replay, ended half-way', () => {
+describeReal('postgres', 'transactions replay, interrupted', () => {
   const database = beforeEachTest(realDatabase);
   let env: Record<string, string>;
   beforeEach(async () => {
@@ -37,7 +37,7 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
 
   const begun = () => expect.poll(async () => (await published()).messages, { interval: 5 }).toBeGreaterThan(0);
 
-  it('D6-18: interrupted, it ends its batch, says how far it is and how to go on; all is published once', async () => {
+  it('D6-18: an interrupted run finishes its batch and prints its progress and how to continue; all is published once', async () => {
     const spawned = spawnCli(DLQ, env);
     await begun();
     const { code, stderr } = await spawned.kill('SIGINT');
@@ -50,7 +50,7 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
     expect(await published()).toEqual({ messages: LETTERS, keys: LETTERS });
   });
 
-  it('D6-18: interrupted in a time without end, it names the end: with that it takes nothing that it has published itself', async () => {
+  it('D6-18: an interrupted run without --to prints the end to continue with, which excludes what it published itself', async () => {
     await database.db.unscoped('test').raw(
       (text) => text`
         insert into bus_messages (topic, key, value, headers)
@@ -67,7 +67,7 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
     expect(JSON.parse(out).replayed).toBe(LETTERS);
   });
 
-  it('D6-18: killed, the next run publishes the rest, and repeats a batch at most', async () => {
+  it('D6-18: after a kill the next run publishes the rest, and repeats at most one batch', async () => {
     const spawned = spawnCli(DLQ, env);
     await begun();
     expect((await spawned.kill('SIGKILL')).signal).toBe('SIGKILL');
@@ -78,7 +78,7 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
     expect(JSON.parse((await portcullis([...DLQ, '--json'], env)).out).replayed).toBe(0);
   });
 
-  it('D1-12: without a broker it ends with 1 and one sentence', async () => {
+  it('D1-12: without a broker it exits with 1 and one sentence', async () => {
     const [port] = await freePorts(1);
     const { code, err } = await portcullis(DLQ, { ...env, KAFKA_BROKERS: `127.0.0.1:${port}` });
     expect(code).toBe(1);

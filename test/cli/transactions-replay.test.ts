@@ -35,7 +35,7 @@ interface Place {
 }
 
 function cliContract(place: () => Place): void {
-  it('D6-18: dead letters of every topic of transactions are published again, once', async () => {
+  it('D6-18: dead letters of every transactions topic are published again once', async () => {
     const { env, publish, keys } = place();
     await publish([
       message('transactions.admin.dlq', 'admin-1'),
@@ -69,7 +69,7 @@ function cliContract(place: () => Place): void {
     expect(await keys('transactions.registered', 1)).toEqual(['registered-1']);
   });
 
-  it('D1-10 D6-18: of reference data it says how many letters are dead again; they are of the next run', async () => {
+  it('D1-10 D6-18: for reference data it prints how many letters failed again; the next run takes those', async () => {
     const { env, publish } = place();
     const [topic, args] = ['reference.nodes', [...REPLAY, '--dlq', '--topic', 'reference.nodes']];
     await publish([node(randomUUID()), node('no id')]);
@@ -85,7 +85,7 @@ function cliContract(place: () => Place): void {
     });
   });
 
-  it('D6-18: a time is published again to its own topics', async () => {
+  it('D6-18: a time range is published again to its own topics', async () => {
     const { env, publish, keys } = place();
     const [from, topic] = [new Date().toISOString(), 'transactions.user'];
     await publish([message(topic, 'timed-1'), message(topic, 'timed-2'), message('transactions.admin', 'timed-3')]);
@@ -133,7 +133,7 @@ describeReal('postgres', 'transactions replay on the embedded bus', () => {
   }));
 });
 
-it('D1-12 D6-18: on an embedded database it replays, and while a server has DATA_DIR it says so and ends with 1', async () => {
+it('D1-12 D6-18: it replays on an embedded database; while a server uses DATA_DIR it says so and exits with 1', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   {
@@ -166,7 +166,7 @@ describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () =>
     TOPIC_PREFIX: prefix,
   });
 
-  it('D1-12: without its topics, or with an older schema, it says to migrate and ends with 1', async () => {
+  it('D1-12: without its topics, or with an older schema, it says to migrate and exits with 1', async () => {
     const missing = await portcullis([...REPLAY, '--dlq'], env());
     expect(missing).toMatchObject({ code: 1, out: '' });
     expect(missing.err).toMatch(/Kafka lacks transactions\.admin, .*: run portcullis migrate first\n$/);

@@ -56,12 +56,12 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 };
 
 // In a quick run the next one runs the same program; npx finds it by the same line of package.json.
-it.runIf(inject('isThorough'))('D1-12: npx portcullis runs from the repository', async () => {
+it.runIf(inject('isThorough'))('D1-12: npx portcullis runs in the repository', async () => {
   const { stdout } = await promisify(execFile)('npx', ['portcullis', '--version'], { cwd: ROOT });
   expect(stdout).toBe(`${manifest.version}\n`);
 });
 
-it('D1-12: the command line runs on the Node of its packages, wherever it is linked to and whichever is first on the PATH', async () => {
+it('D1-12: the command line uses the bundled Node, wherever it is linked to and whatever is on the PATH', async () => {
   await using folder = await emptyFolder();
   await writeFile(join(folder.path, 'node'), '#!/bin/sh\necho another Node >&2\nexit 9\n', { mode: 0o755 });
   await symlink(join(ROOT, manifest.bin.portcullis), join(folder.path, 'portcullis'));
@@ -77,7 +77,7 @@ it('D1-12: --help lists every command, and --version tells the version', async (
   expect(await portcullis(['--version'])).toEqual({ code: 0, out: `${manifest.version}\n`, err: '' });
 });
 
-it.each(NAMES)('D1-12: %s --help shows its flags and examples, and does nothing else', async (command) => {
+it.each(NAMES)('D1-12: %s --help prints its flags and examples, and does nothing else', async (command) => {
   const { code, out, err } = await portcullis([...command.split(' '), '--help'], { NODE_ENV: 'production' });
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toContain(`Usage: portcullis ${command} `);
@@ -87,7 +87,7 @@ it.each(NAMES)('D1-12: %s --help shows its flags and examples, and does nothing 
   expect(out.split('\n').filter((line) => line.length > 100)).toEqual([]);
 });
 
-it.each(['--help', '-h'])('D1-12: a first word alone with %s shows the commands that begin with it', async (flag) => {
+it.each(['--help', '-h'])('D1-12: a command group with %s lists its commands', async (flag) => {
   const { code, out, err } = await portcullis(['client', flag]);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const shown = NAMES.filter((name) => new RegExp(`^  ${name} +\\w`, 'm').test(out));
@@ -167,7 +167,7 @@ it.each([
   [['supervisor', 'set-password', 'ada'], 'ID must be a UUID'],
   [['supervisor', 'disable', 'ada'], 'ID must be a UUID'],
   [['supervisor', 'unlock', 'ada'], 'ID must be a UUID'],
-])('D1-12: %j is wrong usage and ends with 2', async (args, says) => {
+])('D1-12: %j is wrong usage and exits with 2', async (args, says) => {
   const { code, out, err } = await portcullis(args);
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toContain(says);
@@ -178,7 +178,7 @@ it.each([
   ['', 'begins with an empty line'],
   ['short', 'the password must have 8 to 1024 characters'],
   ['a\u0000b and twelve more', 'the password must not contain U+0000'],
-])('D1-12: the password %j that is piped in is wrong usage', async (line, says) => {
+])('D1-12: the piped password %j is wrong usage', async (line, says) => {
   for (const args of [
     ['supervisor', 'set-password', ID],
     ['supervisor', 'create', '--node', ID, '--username', 'ada', '--role', 'admin'],

@@ -6,7 +6,7 @@ import { describeReal } from '../support/services/real.ts';
 import { emptyFolder } from '../support/start/folders.ts';
 
 describeReal('postgres', 'users erase', () => {
-  it('D7-09 D1-12: blanks a user, again and again, and names one who is not there', async () => {
+  it('D7-09 D1-12: blanks a user, repeatedly without effect, and names an unknown user', async () => {
     await using folder = await emptyFolder();
     await using database = await realDatabase();
     const env = { DATA_DIR: folder.path, DATABASE_URL: database.url };

@@ -34,7 +34,7 @@ describeReal('postgres', 'users import', () => {
     await database?.[Symbol.asyncDispose]();
   });
 
-  it('D7-09 D1-12: migrates a file, tells the counters and names the invalid lines, and ends with 1 for them', async () => {
+  it('D7-09 D1-12: migrates a file, prints the counters, names the invalid lines, and exits with 1 for them', async () => {
     const file = await fileWith(
       folder,
       csvOf(20, { 7: '0x7,g@x.y,,,x', 9: '0x1,again@x.y,,', 12: `${'x'.repeat(200)},l@x.y,,` }),
@@ -91,13 +91,13 @@ describeReal('postgres', 'users import', () => {
       'wallet_address,email\r0x1,a@x.y\r',
       'ends its lines with a single CR: save it with LF or CRLF line endings',
     ],
-  ])('D7-12 D1-12: refuses %s with the cause and what to do', async (_name, content, cause) => {
+  ])('D7-12 D1-12: rejects %s with the cause and what to do', async (_name, content, cause) => {
     const file = await fileWith(folder, content);
     const { code, err } = await portcullis(['users', 'import', file, '--node', node], env);
     expect({ code, err }).toEqual({ code: 1, err: `portcullis: the file ${cause}\n` });
   });
 
-  it('D7-15 D1-12: --dry-run says what an import would do, and creates no user', async () => {
+  it('D7-15 D1-12: --dry-run prints what an import would do, and creates no user', async () => {
     const { nodeId } = await newNode(database.db);
     const dryRun = async (content: string) => {
       const { code, out } = await portcullis(
@@ -185,7 +185,7 @@ describeReal('postgres', 'users import', () => {
     });
   });
 
-  it('D7-12 D1-12: counts neither blank records nor empty lines of a spreadsheet', async () => {
+  it('D7-12 D1-12: ignores blank records and empty lines of a spreadsheet', async () => {
     const file = await fileWith(
       folder,
       `wallet_address,email,\r\n0xs1,s1@x.y,\r\n${',,\r\n'.repeat(700)}0xs2,a,b,c\r\n`,
@@ -195,7 +195,7 @@ describeReal('postgres', 'users import', () => {
     expect(err).toBe('line 2: has a value in column 3, which has no name in the header\n');
   });
 
-  it('D7-09 D1-12: ends with 1 for a file whose failed rows would take too much room, and tells what it has kept', async () => {
+  it('D7-09 D1-12: exits with 1 if the failed rows would exceed their storage, and prints what it stored', async () => {
     const file = await fileWith(folder, `wallet_address,email\n0xkept,kept@x.y\n${'a,b,c\n'.repeat(30_000)}`);
     const { code, out, err } = await portcullis(['users', 'import', file, '--node', node], env);
     expect(code).toBe(1);
@@ -208,7 +208,7 @@ describeReal('postgres', 'users import', () => {
   });
 });
 
-it('D7-09 D1-12: it migrates a file into an embedded database', async () => {
+it('D7-09 D1-12: migrates a file into an embedded database', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   const { node_id: node } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
@@ -287,7 +287,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     expect([users.length, events.length, chunks.length, migrations.length]).toEqual([ROWS, ROWS, 0, 1]);
   });
 
-  it('D7-09: interrupted while it reads a pipe, whose writer ends with it, it keeps nothing', async () => {
+  it('D7-09: an import interrupted while it reads a pipe stores nothing', async () => {
     const { nodeId } = await newNode(database.db);
     const pipe = new PassThrough();
     const spawned = spawnCli(['users', 'import', '-', '--node', nodeId], env, pipe);
