@@ -93,7 +93,7 @@ describe('the client package', () => {
     expect(requests.filter(({ url }) => url.endsWith('/token'))).toHaveLength(1);
   });
 
-  it('keeps every digit of a decimal, and rejects a text that is none', async () => {
+  it('keeps every digit of a decimal, and rejects text that is not a decimal', async () => {
     const { client } = demoClient();
     const amount = '12345678901234567890.123456789';
     const { id } = await client.createWalletRule(p.demo.wallet_id, rule(amount));
@@ -101,7 +101,7 @@ describe('the client package', () => {
     await expect(client.createWalletRule(p.demo.wallet_id, rule('1,5'))).rejects.toThrow(/amount must be a decimal/);
   });
 
-  it('names the members of a variable whose scalars are invalid', async () => {
+  it('names the invalid members of a variable', async () => {
     const { client } = demoClient();
     const PREVIEW = 'query ($input: PreviewWalletRuleInput!) { previewWalletRule(input: $input) { fires } }';
     const invalid = {
@@ -131,7 +131,7 @@ describe('the client package', () => {
     expect(await client.graphql(START, { file })).toEqual({ startUserMigration: { total: 1 } });
   });
 
-  it('requests one token for all callers, and another one once after a 401', async () => {
+  it('requests one token for all callers, and one more after a 401', async () => {
     const { client, requests } = demoClient();
     const page = () => client.getAsset(p.demo.asset_id);
     await Promise.all([page(), page(), page()]);
@@ -146,7 +146,7 @@ describe('the client package', () => {
     expect(tokens()).toBe(2);
   });
 
-  it('D3-33: requests a token with fewer permissions', async () => {
+  it('D3-33: requests a token with fewer permissions if scope is set', async () => {
     const { client } = demoClient({ scope: 'tokens:read' });
     expect(await client.graphql('{ me { permissions } }')).toEqual({ me: { permissions: ['tokens:read'] } });
     await expect(client.listAccounts().next()).rejects.toMatchObject({ status: 403, permission: 'accounts:read' });
@@ -177,7 +177,7 @@ describe('the client package', () => {
     expect(() => new Client({ baseUrl: p.url })).toThrow(/either clientId and clientSecret, or token/);
   });
 
-  it('sends the secret only to its base URL, which need not be the public address of the gateway', async () => {
+  it('sends the secret only to its base URL, which may differ from the public address of the gateway', async () => {
     const baseUrl = p.url.replace('127.0.0.1', 'localhost');
     const { client, requests } = demoClient({ baseUrl });
     await client.getGasFees();
@@ -195,7 +195,7 @@ describe('the client package', () => {
     expect(sent.every((url) => url.startsWith(baseUrl))).toBe(true);
   });
 
-  it('follows updates over expired tokens without a gap, and resumes after a cursor', async () => {
+  it('follows updates across expired tokens without a gap, and resumes after a cursor', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), {
       grantTypes: ['CLIENT_CREDENTIALS'],
       scopes: ['transactions:read'],
@@ -227,7 +227,7 @@ describe('the client package', () => {
     }
   });
 
-  it('D6-19: yields each update once to a reader whose stream was closed because it was too slow', async () => {
+  it('D6-19: yields each update once to a reader whose stream was closed for being too slow', async () => {
     const { client, requests } = demoClient();
     const { streams, transactions } = p.service.context;
     const after = (await logged(p)).at(-1) ?? '0';

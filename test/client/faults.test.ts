@@ -74,7 +74,7 @@ describe('a request of the client package', () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  it('waits as long as Retry-After says, and not for a quota of days', async () => {
+  it('waits as long as Retry-After says, but not for a quota that resets in days', async () => {
     await using gateway = await scripted(
       refused(429, 'rate_limit_exceeded', { 'retry-after': '2' }),
       migrated,
@@ -88,7 +88,7 @@ describe('a request of the client package', () => {
     expect(error).toMatchObject({ code: 'monthly_limit_exceeded', retryAfter: 90_000 });
   });
 
-  it('has errors with every issue, the missing permission and the correlation id, without retries if those are off', async () => {
+  it('its error has every issue, the missing permission and the correlation id; without retries it is not repeated', async () => {
     const extensions = { code: 'FORBIDDEN', permission: 'users:migrate', correlationId: 'c' };
     const invalid = (path: string) => ({
       message: `Variable "$input" has invalid value at ${path}: no`,
@@ -121,18 +121,15 @@ describe('a request of the client package', () => {
         { path: ['a', '0'], message: 'x' },
       ],
     ],
-  ])(
-    'has errors whose issues all have a path and a message, whatever a server sends: %j',
-    async (body, told, issues) => {
-      await using gateway = await scripted(json(400, body));
-      const error = await gateway.client.graphql('{ a }').catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(PortcullisError);
-      expect(error).toMatchObject({ message: told, status: 400 });
-      expect((error as PortcullisError).issues).toEqual(issues);
-    },
-  );
+  ])('its error has issues with a path and a message, whatever a server sends: %j', async (body, told, issues) => {
+    await using gateway = await scripted(json(400, body));
+    const error = await gateway.client.graphql('{ a }').catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(PortcullisError);
+    expect(error).toMatchObject({ message: told, status: 400 });
+    expect((error as PortcullisError).issues).toEqual(issues);
+  });
 
-  it('is sent once if a repetition could fail or act twice', async () => {
+  it('is sent once if a retry could fail or act twice', async () => {
     await using gateway = await scripted(dropped, dropped);
     const rule = { name: 'x', type: 'auto_transfer' as const, network_id: 'n', network_currency_id: 'c' };
     const lost = { code: 'no_response', mayHaveBeenApplied: true, cause: expect.any(TypeError) };
@@ -142,7 +139,7 @@ describe('a request of the client package', () => {
     expect(gateway.seen).toHaveLength(2);
   });
 
-  describe('that fails says whether it may have been applied', () => {
+  describe('that fails states whether it may have been applied', () => {
     const never: Respond = () => undefined;
     const failed = refused(500, 'internal_error');
     const write = (client: Portcullis, signal?: AbortSignal) =>
@@ -177,7 +174,7 @@ describe('a request of the client package', () => {
       ['a mutation was rejected', [ofGraphql('FORBIDDEN')], mutation, { status: 200, mayHaveBeenApplied: false }],
     ];
 
-    it.each(cases)('%s', async (_, script, act, expected) => {
+    it.each(cases)('if %s', async (_, script, act, expected) => {
       await using gateway = await scripted(...script, ...script.slice(-1), ...script.slice(-1));
       const client = new Portcullis({ baseUrl: gateway.baseUrl, token: async () => 'token', retries: 1 });
       const error = await act(client).catch((reason: unknown) => reason);
@@ -186,7 +183,7 @@ describe('a request of the client package', () => {
       expect(error instanceof NoResponseError).toBe((error as PortcullisError).status === 0);
     });
 
-    it('nothing listens there, or no address has the name', async () => {
+    it('if nothing listens there, or the host name is unknown', async () => {
       const { baseUrl } = await (async () => {
         await using closed = await scripted();
         return closed;
@@ -200,7 +197,7 @@ describe('a request of the client package', () => {
       }
     });
 
-    it('its signal aborts: after it was sent with the reason as cause, before that with the reason', async () => {
+    it('if its signal aborts: after sending with the reason as cause, before sending with the reason', async () => {
       await using gateway = await scripted(never, dropped);
       const { client } = gateway;
       const timeout = { name: 'TimeoutError' };
@@ -212,7 +209,7 @@ describe('a request of the client package', () => {
       expect(gateway.seen).toHaveLength(2);
     });
 
-    it('nothing comes in time', async () => {
+    it('if no response arrives in time', async () => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       const fetch = () => new Promise<Response>(() => {});
       const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', fetch, retries: 0 });
@@ -263,7 +260,7 @@ describe('a request of the client package', () => {
     expect((error as PortcullisError).retryAfter).toEqual(seconds);
   });
 
-  it('waits until the date that Retry-After names, and not for one that is far', async () => {
+  it('waits until the date in Retry-After, but not for a distant one', async () => {
     const dateIn = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
     await using gateway = await scripted(
       refused(429, 'rate_limit_exceeded', { 'retry-after': dateIn(2), date: dateIn(0) }),
@@ -290,7 +287,7 @@ describe('a request of the client package', () => {
   });
 
   it.each(['', '<html>', 'null', '[]', '{"data": null}', '{"errors": [null]}', '{"errors": {}}'])(
-    'is an error with the status if the response is %s',
+    'throws an error with the status if the body is %s',
     async (body) => {
       const unexpected = { name: 'PortcullisError', status: 200, code: 'unexpected_response' };
       await using gateway = await scripted((res) => res.end(body), stream([`event: next\ndata: ${body}\n\n`]));
@@ -299,7 +296,7 @@ describe('a request of the client package', () => {
     },
   );
 
-  it('discovers the token endpoint again after a response of something else', async () => {
+  it('discovers the token endpoint again after a malformed metadata response', async () => {
     const metadata = { issuer: 'http://gateway', token_endpoint: 'http://gateway/token' };
     const bodies = ['<html>', JSON.stringify(metadata), '{"access_token": "token", "expires_in": 60}', '{"id": "a"}'];
     const respond = async () => new Response(bodies.shift());
@@ -312,20 +309,20 @@ describe('a request of the client package', () => {
     ['a token', { token: () => new Promise<string>(() => {}) }],
     ['a response', { fetch: () => new Promise<Response>(() => {}) }],
     ['a body', { fetch: async () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) })) }],
-  ])('ends with the reason of its signal when %s never comes', async (_, options) => {
+  ])('rejects with the reason of its signal if %s never arrives', async (_, options) => {
     const client = new Portcullis({ baseUrl: 'http://gateway', token: async () => 'token', ...options });
     await expect(client.getAsset('a', { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
     await expect(client.updates({ signal: AbortSignal.timeout(50) }).next()).rejects.toThrow(/timeout/);
   });
 
-  it('leaves no rejection unhandled when its signal has aborted', async () => {
+  it('leaves no unhandled rejection if its signal has already aborted', async () => {
     const token = () => Promise.reject(new Error('no token'));
     const client = new Portcullis({ baseUrl: 'http://127.0.0.1:1', token });
     const reason = new Error('stop');
     await expect(client.getAsset('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
-  it('ends with the reason of its signal, also between attempts', async () => {
+  it('rejects with the reason of its signal, also between attempts', async () => {
     await using gateway = await scripted(refused(503, 'service_unavailable', { 'retry-after': '30' }));
     const signal = AbortSignal.timeout(200);
     await expect(gateway.client.getAsset('a', { signal })).rejects.toThrow(/timeout/);
@@ -335,7 +332,7 @@ describe('a request of the client package', () => {
 });
 
 describe('updates of the client package', () => {
-  it('resume after the last cursor when the stream is cut, the gateway restarts or the reader was too slow', async () => {
+  it('resume after the last cursor if the stream breaks, the gateway restarts or the reader was too slow', async () => {
     const [head = '', tail = ''] = [update('2').slice(0, 30), update('2').slice(30)];
     await using gateway = await scripted(
       stream([':\n\n', update('1'), head]),
@@ -352,7 +349,7 @@ describe('updates of the client package', () => {
     expect(cursors).toEqual(['0', '1', '1', '1', '1', '2', '2']);
   });
 
-  it('are read with any line ends and in chunks of any size, in linear time', async () => {
+  it('are parsed with any line ending and in chunks of any size, in linear time', async () => {
     const long = '0'.repeat(1_000_000);
     const lineEnds = [update('1'), update('2').replaceAll('\n', '\r'), update('3').replaceAll('\n', '\r\n')];
     const complete = 'event: complete\ndata:\n\n';
@@ -374,7 +371,7 @@ describe('updates of the client package', () => {
     }
   });
 
-  it('connect again when the stream falls silent', async () => {
+  it('reconnect when the stream falls silent', async () => {
     await using gateway = await scripted(stream([update('1')], true), stream([update('2')], true));
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const updates = gateway.client.updates({ after: '0' });
@@ -403,7 +400,7 @@ describe('updates of the client package', () => {
     expect(gateway.seen).toHaveLength(1);
   });
 
-  it('wait while no token is issued, and end with any other error of the token source', async () => {
+  it('wait while no token is issued, and end with other errors of the token source', async () => {
     await using gateway = await scripted(stream([update('1'), 'event: complete\ndata:\n\n']));
     const down = new PortcullisError('down', { status: 503, code: 'service_unavailable' });
     const outcomes: (string | Error)[] = [down, new TypeError('fetch failed'), 'token', new Error('signed out')];
@@ -417,7 +414,7 @@ describe('updates of the client package', () => {
     await expect(client.updates({ after: '0' }).next()).rejects.toThrow('signed out');
   });
 
-  it('are live within two seconds after an outage of any length, or when the gateway says', async () => {
+  it('are live within two seconds after any outage, or when Retry-After says', async () => {
     const waits: number[] = [];
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     const responses: (() => Promise<Response>)[] = [
@@ -441,7 +438,7 @@ describe('updates of the client package', () => {
     expect(new Set(waits).size).toBeGreaterThan(10);
   });
 
-  it('get a token with short pauses, too', async () => {
+  it('retry the token with short pauses too', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     let isUp = false;
     const bodies = [
@@ -463,7 +460,7 @@ describe('updates of the client package', () => {
     expect(Date.now() - before).toBeLessThan(2_200);
   });
 
-  it('connect at once when a browser is online again', async () => {
+  it('reconnect at once when a browser is online again', async () => {
     const browser = new EventTarget();
     vi.stubGlobal('addEventListener', browser.addEventListener.bind(browser));
     vi.stubGlobal('removeEventListener', browser.removeEventListener.bind(browser));
@@ -487,7 +484,7 @@ describe('updates of the client package', () => {
     vi.unstubAllGlobals();
   });
 
-  it('close the connection when the reader stops, and end with the reason of the signal', async () => {
+  it('close the connection when the reader stops, and reject with the reason of the signal', async () => {
     const closed = Promise.withResolvers<void>();
     const open: Respond = (res, req) => {
       res.on('close', closed.resolve);

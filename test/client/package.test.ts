@@ -59,14 +59,14 @@ afterAll(async () => {
 });
 
 describe('the packed client', () => {
-  it('installs into an empty project, without dependencies', () => {
+  it('installs into an empty project without dependencies', () => {
     const { dependencies, peerDependencies } = JSON.parse(
       readFileSync(join(project, 'node_modules/@portcullis/client/package.json'), 'utf8'),
     );
     expect([dependencies, peerDependencies]).toEqual([undefined, undefined]);
   });
 
-  it('has no fault that publint finds', async () => {
+  it('publint reports no error', async () => {
     const publint = join(ROOT, 'node_modules/publint/src/cli.js');
     const folder = join(project, 'node_modules/@portcullis/client');
     const { stdout } = await run(process.execPath, [publint, 'run', folder, '--strict', '--pack', 'false']);
@@ -99,7 +99,7 @@ describe('the packed client', () => {
 });
 
 describeReal(['chromium'], 'the packed client in a browser', () => {
-  it('lists accounts with a token of the page, and follows a transaction', async () => {
+  it('lists accounts with a token from the page, and follows a transaction', async () => {
     const files = join(project, 'node_modules/@portcullis/client/dist');
     const server = createServer(({ url = '' }, res) => {
       if (url.startsWith('/lost')) return res.destroy();
