@@ -13,7 +13,7 @@ function pathsOf(given: object, schema: typeof clientInput | typeof rotationInpu
 }
 
 describe('the input of a client', () => {
-  it('2.2-01, D3-08: what is absent takes its default: tokens of an hour, no limit', () => {
+  it('2.2-01, D3-08: absent members take their defaults: tokens of an hour, no limits', () => {
     expect(camelInput(clientInput).parse(LEAST)).toEqual({
       name: 'Trader',
       grant_types: ['client_credentials'],
@@ -27,7 +27,7 @@ describe('the input of a client', () => {
     });
   });
 
-  it('D3-08: null and empty count as absent', () => {
+  it('D3-08: null and empty members count as absent', () => {
     const nothing = { tokenExpiry: null, requireCertificate: null, monthlyLimit: null, refreshReuseDetection: null };
     const empty = { allowedIps: [], rateLimit: { requestsPerSecond: null }, certFingerprint: null };
     expect(camelInput(clientInput).parse({ ...LEAST, ...nothing, ...empty })).toEqual(
@@ -84,7 +84,7 @@ describe('the input of a client', () => {
     ['a fingerprint that is not hexadecimal', { certFingerprint: 'xyz' }, ['certFingerprint']],
     ['half a byte of a fingerprint', { certFingerprint: 'a'.repeat(41) }, ['certFingerprint']],
     ['two faults', { name: '', monthlyLimit: 0 }, ['name', 'monthlyLimit']],
-  ])('DG-03, DG-07: %s is an issue at its place', (_name, given, paths) => {
+  ])('DG-03, DG-07: %s is an issue with its path', (_name, given, paths) => {
     expect(pathsOf({ ...LEAST, ...given })).toEqual(paths);
   });
 
@@ -95,7 +95,7 @@ describe('the input of a client', () => {
       expect(pathsOf({ ...LEAST, certFingerprint: byte.repeat(bytes).replace(/:$/, '') })).toEqual([]);
   });
 
-  it('2.2-01: accepts an empty fingerprint, and rejects one that is no digest of SHA-1, SHA-256, SHA-384 or SHA-512', () => {
+  it('2.2-01: accepts an empty fingerprint, and rejects one that is not a SHA-1, SHA-256, SHA-384 or SHA-512 digest', () => {
     for (let bytes = 0; bytes <= 130; bytes += 1) {
       const isDigest = bytes === 0 || DIGEST_BYTES.includes(bytes);
       for (const certFingerprint of ['ab'.repeat(bytes), 'AB:'.repeat(bytes).slice(0, -1)])
@@ -141,7 +141,7 @@ describe('the input of a client', () => {
     '::/0',
     '::ffff:192.0.2.1',
     '::ffff:192.0.2.0/120',
-  ])('2.2-01: %s is an address or a network', (entry) => {
+  ])('2.2-01: %s is a valid address or network', (entry) => {
     expect(pathsOf({ ...LEAST, allowedIps: [entry] })).toEqual([]);
   });
 
@@ -160,13 +160,13 @@ describe('the input of a client', () => {
     '2001:db8::g',
     'fe80::1%eth0',
     '*',
-  ])('2.2-01: %j is neither address nor network', (entry) => {
+  ])('2.2-01: %j is not a valid address or network', (entry) => {
     expect(pathsOf({ ...LEAST, allowedIps: ['192.0.2.1', entry] })).toEqual(['allowedIps.1']);
   });
 });
 
 describe('the overlap of a rotation', () => {
-  it('D3-06: is none by default', () => {
+  it('D3-06: is zero by default', () => {
     expect(camelInput(rotationInput).parse({ overlapSeconds: undefined })).toEqual({ overlap_seconds: 0 });
     expect(camelInput(rotationInput).parse({ overlapSeconds: null })).toEqual({ overlap_seconds: 0 });
   });
@@ -176,7 +176,7 @@ describe('the overlap of a rotation', () => {
     [0, []],
     [2_592_000, []],
     [2_592_001, ['overlapSeconds']],
-  ])('D3-06: %i seconds: %j', (overlapSeconds, paths) => {
+  ])('D3-06: %i seconds gives the issues %j', (overlapSeconds, paths) => {
     expect(pathsOf({ overlapSeconds }, rotationInput)).toEqual(paths);
   });
 });
