@@ -15,7 +15,7 @@ webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00
 
 const faults = (source: string) => configFaults(() => parseGatewayConfig('gateway.yaml', source));
 
-it('the committed schema/gateway.schema.json is the one that the program follows', () => {
+it('the committed schema/gateway.schema.json matches the schema that the program uses', () => {
   expect(readFileSync(join(ROOT, 'schema/gateway.schema.json'), 'utf8')).toBe(gatewayJsonSchema());
 });
 
@@ -25,7 +25,7 @@ it('the shipped gateway.yaml is valid and names the schema for editors', () => {
   expect(readFileSync(path, 'utf8')).toContain('yaml-language-server: $schema=./schema/gateway.schema.json');
 });
 
-it('every member that an editor shows has a description', () => {
+it('every member of the JSON schema has a description', () => {
   const { properties } = JSON.parse(gatewayJsonSchema());
   const members = { ...properties.endpoints.items.properties, services: properties.services };
   for (const [name, member] of Object.entries(members)) expect(member, name).toHaveProperty('description');
@@ -75,7 +75,7 @@ it.each([
     'endpoints.1.path',
     'GET /a/{} is registered twice',
   ],
-])('%s is refused by file, line and field', (_fault, endpoints, line, field, says) => {
+])('%s is rejected with file, line and field', (_fault, endpoints, line, field, says) => {
   const found = faults(`${HEAD}endpoints:\n${endpoints}\n`);
   expect(found).toEqual([
     expect.stringMatching(new RegExp(`^gateway\\.yaml:${line}: ${field.replaceAll('.', '\\.')}: `)),
@@ -139,13 +139,13 @@ const together: [what: string, source: string, expected: string[]][] = [
   ['nothing', '', ['1: the file: must be a mapping']],
 ];
 
-it.each(together)('every error is told at once, in words: %s', (_what, source, expected) => {
+it.each(together)('all errors are reported together, in words: %s', (_what, source, expected) => {
   const found = faults(source);
   expect([...found].sort()).toEqual(expected.map((line) => `gateway.yaml:${line}`).sort());
   expect(found.join('\n')).not.toMatch(/Invalid input|expected|received|Unrecognized|Too (?:small|big)/);
 });
 
-it('every fault is told at once, each at its own line', () => {
+it('all errors are reported together, each with its own line', () => {
   const found = faults(
     `${HEAD}endpoints:\n  - {methods: [GET], path: a}\n  - methods: [GET]\n    path: /b\n    timeout_ms: 0\n`,
   );
@@ -191,7 +191,7 @@ it.each([
   ['a tab', `${HEAD}endpoints:\n\t- {}`, 4],
   ['an open bracket', `${HEAD}endpoints: [`, 3],
   ['a member twice', `${HEAD}services: {}\nendpoints: []`, 3],
-])('YAML with %s is refused by its line', (_fault, source, line) => {
+])('YAML with %s is rejected with its line', (_fault, source, line) => {
   expect(faults(source)[0]).toMatch(new RegExp(`^gateway\\.yaml:${line}: not valid YAML: `));
 });
 
@@ -202,23 +202,23 @@ const BOMB = [...LEVELS].map((name, at) => {
 });
 
 it.each([
-  ['an alias of nothing', `${HEAD}endpoints:\n  - *nope\n`, 'Unresolved alias .*: nope'],
+  ['an alias without an anchor', `${HEAD}endpoints:\n  - *nope\n`, 'Unresolved alias .*: nope'],
   ['an alias before its anchor', 'services: {\n  a: *x,\n  b: &x local}\n', 'Unresolved alias .*: x'],
   ['an alias in a member', `services: {\n  a: {at: *nope}}\n`, 'Unresolved alias .*: nope'],
-  ['an alias within what it stands for', 'services: &x\n  a: *x\n', 'services.a.at: '],
+  ['an alias inside its own anchor', 'services: &x\n  a: *x\n', 'services.a.at: '],
   ['an alias bomb', `services:\n${BOMB.join('')}`, 'Excessive alias count'],
-])('YAML with %s is refused, and the fault says which', (_fault, source, says) => {
+])('YAML with %s is rejected, and the error says which', (_fault, source, says) => {
   expect(faults(source)[0]).toMatch(new RegExp(`^gateway\\.yaml:\\d+: .*${says}`));
 });
 
 it.each([
-  ['nesting that no stack holds', `services: ${'['.repeat(50_000)}`],
-  ['a merge of what is no map', '%YAML 1.1\n---\nservices: {<<: 5}\n'],
-])('YAML with %s is refused, not thrown', (_fault, source) => {
+  ['nesting that would overflow the stack', `services: ${'['.repeat(50_000)}`],
+  ['a merge of a value that is not a map', '%YAML 1.1\n---\nservices: {<<: 5}\n'],
+])('YAML with %s is rejected as a configuration error, without an exception', (_fault, source) => {
   expect(faults(source)[0]).toMatch(/^gateway\.yaml:\d+: /);
 });
 
-it('an alias may be used as often as there are endpoints', () => {
+it('an alias may be used once for each endpoint', () => {
   const endpoints = Array.from({ length: 300 }, (_, at) => `  - {methods: *get, path: /p${at}}\n`);
   const source = `${HEAD}endpoints:\n  - {methods: &get [GET], path: /p}\n${endpoints.join('')}`;
   expect(parseGatewayConfig('gateway.yaml', source).endpoints.at(-1)?.methods).toEqual(['GET']);

@@ -41,15 +41,15 @@ const places: [service: string, fault: string][] = [
   ['{at: http://host, queue: -1}', 'services.a.queue: must be at least 0'],
 ];
 
-it.each(places)('D2-10: a service that is %s is refused by file, line and field', (service, fault) => {
+it.each(places)('D2-10: a service that is %s is rejected with file, line and field', (service, fault) => {
   expect(faults({ service })).toEqual([`gateway.yaml:3: ${fault}`]);
 });
 
-it('D2-10: several faults of a service are told at once', () => {
+it('D2-10: several errors of a service are reported together', () => {
   expect(faults({ service: '{at: http://host, timeout_ms: 0, websockets: -1}' })).toHaveLength(2);
 });
 
-it('D2-10: a service is a URL, with what is not said as documented', () => {
+it('D2-10: a service needs only a URL, and other members take the documented defaults', () => {
   expect(read({ service: 'https://accounts.internal/base/' }).services.a).toEqual({
     at: 'https://accounts.internal/base',
     guards: 'here',
@@ -94,7 +94,7 @@ it.each(limits)('D2-10: the limits of an endpoint where %s', (_name, written, ti
 });
 
 it.each(['services: [a, b]', 'services: [b]', 'visibility: public'])(
-  'D2-10: no limit is refused where a service of this process reads the body (%s)',
+  'D2-10: a body size of 0 (no limit) is rejected if a local service reads the body (%s)',
   (services) => {
     expect(faults({ service: 'http://host', endpoint: `${services}, max_body_bytes: 0` })).toEqual([
       'gateway.yaml:6: endpoints.0.max_body_bytes: 0 (no limit) is allowed only for remote services',
@@ -102,14 +102,14 @@ it.each(['services: [a, b]', 'services: [b]', 'visibility: public'])(
   },
 );
 
-it('1-10: a binding names services', () => {
+it('1-10: a binding may name only known services', () => {
   expect(read({ service: 'local', more: 'binding: [a]' }).binding).toEqual(['a']);
   expect(faults({ service: 'local', more: 'binding: [banks]' })).toEqual([
     'gateway.yaml:7: binding.0: "banks" is not under services',
   ]);
 });
 
-it('D8-05: an upstream of discovers and an endpoint of that path exclude each other', () => {
+it('D8-05: DISCOVERS_UPSTREAM_URL and an endpoint with the path of discovers exclude each other', () => {
   const config = read({ service: 'local' });
   expect(withDiscovers(config, undefined)).toBe(config);
   const registered = withDiscovers(config, 'http://host');
@@ -129,11 +129,11 @@ it.each([
     'transactions_lookup.bearer_env: must be the name of an environment variable',
   ],
   ['{url: http://host, bearer: secret}', 'transactions_lookup: has the unknown member bearer'],
-])('D6-20: a lookup that is %s is refused by file, line and field', (written, fault) => {
+])('D6-20: a transaction lookup that is %s is rejected with file, line and field', (written, fault) => {
   expect(faults({ service: 'local', more: `transactions_lookup: ${written}` })).toEqual([`gateway.yaml:7: ${fault}`]);
 });
 
-it('D6-20: a lookup is a URL, with what is not said as documented', () => {
+it('D6-20: a transaction lookup needs only a URL, and other members take the documented defaults', () => {
   const { transactions_lookup: lookup } = read({
     service: 'local',
     more: 'transactions_lookup: {url: https://o/base/}',

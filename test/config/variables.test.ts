@@ -23,7 +23,7 @@ function inBase64(key: KeyObject): string {
 
 const faults = (env: NodeJS.ProcessEnv) => configFaults(() => readConfig(env));
 
-it('D1-01: without any variable it is an embedded instance on 127.0.0.1:4000', () => {
+it('D1-01: without variables it is an embedded instance on 127.0.0.1:4000', () => {
   const { config } = readConfig({});
   expect(config).toMatchObject({ production: false, host: '127.0.0.1', port: 4000, adminPort: 4001, role: 'all' });
   expect(config.databaseUrl ?? config.redisUrl ?? config.kafka).toBeUndefined();
@@ -91,7 +91,7 @@ it.each([
   ['NODE_ENV', 'Production '],
   ['NODE_ENV', 'producton'],
   ['NODE_ENV', 'Roduction'],
-])('D1-04: %s=%j is refused by its name', (name, value) => {
+])('D1-04: %s=%j is rejected by name', (name, value) => {
   expect(faults({ [name]: value })).toEqual([expect.stringContaining(name)]);
 });
 
@@ -116,11 +116,11 @@ it.each([
   [{ GRAPHQL_INTROSPECTION: 'off' }, { graphqlIntrospection: false }],
   [{ NODE_ENV: 'development' }, { production: false }],
   [{ NODE_ENV: 'pre-production' }, { production: false }],
-])('%j is read', (env: NodeJS.ProcessEnv, expected) => {
+])('%j is accepted', (env: NodeJS.ProcessEnv, expected) => {
   expect(readConfig(env).config).toMatchObject(expected);
 });
 
-it('former keys of the audit are blocks of PEM, private or public, or one in base64', () => {
+it('AUDIT_SIGNING_KEY_PREVIOUS accepts several PEM blocks, private or public, or one key in base64', () => {
   const pem = () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     return [privateKey.export({ type: 'pkcs8', format: 'pem' }), publicKey.export({ type: 'spki', format: 'pem' })];
@@ -138,7 +138,7 @@ it('former keys of the audit are blocks of PEM, private or public, or one in bas
   expect(() => readConfig(withPrevious(`${one}${other.replace('M', '!')}`))).toThrow(/AUDIT_SIGNING_KEY_PREVIOUS/);
 });
 
-it('D1-04: a variable that is spelt like a known one is named with it, whether the rest holds or not', () => {
+it('D1-04: a misspelt variable is reported with its likely name, whether other variables are valid or not', () => {
   const env = { databaseurl: 'postgres://db/rows', Jwt_Secret_User_File: '/run/x', PATH: '/bin', REDIS_URLS: 'x' };
   const warnings = [
     'databaseurl is unknown: did you mean DATABASE_URL?',
@@ -160,24 +160,24 @@ it.each([
   ['WEBHOOK_SECRET', 'WEBHOOK_SIGNING_SECRET'],
   ['CORS_ORIGIN', 'CORS_ORIGINS'],
   ['TRUSTED_PROXIES', 'TRUST_PROXY'],
-])('D1-04: %s is likely to be meant for %s, and is warned of', (name, meant) => {
+])('D1-04: %s is reported as a likely misspelling of %s', (name, meant) => {
   const secret = 'this value is never shown';
   expect(readConfig({ [name]: secret }).warnings).toEqual([`${name} is unknown: did you mean ${meant}?`]);
 });
 
 it.each(['PATH', 'HOSTNAME', 'KAFKA_SERVICE_HOST', 'GATEWAY_PORT', 'GATEWAY_SERVICE_PORT', 'constructor', '__proto__'])(
-  'D1-04: %s, which others set, is not warned of',
+  'D1-04: %s, which other software sets, is not reported',
   (name) => expect(readConfig(Object.fromEntries([[name, 'x']])).warnings).toEqual([]),
 );
 
-it('production is warned of what the audit does not show without a key, and without a place outside the database', () => {
+it('production warns if audit records are not signed, or seals are not exported', () => {
   const told = (env: NodeJS.ProcessEnv) => readConfig(env).warnings.map((warning) => warning.split(':')[0]);
   expect(told(PRODUCTION)).toEqual(['AUDIT_SIGNING_KEY is not set', 'AUDIT_CHECKPOINTS is not set']);
   expect(told({ ...PRODUCTION, AUDIT_SIGNING_KEY: ED25519_KEY, AUDIT_CHECKPOINTS: 'kafka:audit' })).toEqual([]);
   expect(told({})).toEqual([]);
 });
 
-it.each(['\n', '\r\n', ''])('D1-04: every secret can be in a file, which may end with %j', async (end) => {
+it.each(['\n', '\r\n', ''])('D1-04: every secret can be read from a file, which may end with %j', async (end) => {
   const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
   const signing = `whsec_${'c2ln'.repeat(8)}`;
   const special: Record<string, string> = {
@@ -200,7 +200,7 @@ it.each(['\n', '\r\n', ''])('D1-04: every secret can be in a file, which may end
   expect(env).toEqual(readConfig({ ...login, ...Object.fromEntries(secrets) }).env);
 });
 
-it('D1-04: a secret that is set twice, or whose file cannot be used, is named and never shown', async () => {
+it('D1-04: a secret that is set twice, or whose file is unusable, is reported by name without its value', async () => {
   await using folder = await emptyFolder();
   const [bad, empty, short] = ['bad', 'empty', 'short'].map((name) => join(folder.path, name));
   await writeFile(bad ?? '', Buffer.from([0xff, 0xfe]));
@@ -232,14 +232,14 @@ it('D1-04: a secret that is set twice, or whose file cannot be used, is named an
   }
 });
 
-it('D1-14: a role that shares the work requires all three servers', () => {
+it('D1-14: a role other than all requires the URLs of all three servers', () => {
   expect(faults({ PORTCULLIS_ROLE: 'worker', REDIS_URL: 'redis://cache' })).toEqual([
     'DATABASE_URL is missing: PORTCULLIS_ROLE=worker requires it',
     'KAFKA_BROKERS is missing: PORTCULLIS_ROLE=worker requires it',
   ]);
 });
 
-it('D1-04: what clashes is named together with what is malformed', () => {
+it('D1-04: conflicting variables are reported together with malformed ones', () => {
   const same = { JWT_SECRET_USER: LONG, JWT_SECRET_LEGACY: LONG };
   expect(faults({ PORT: 'x', KAFKA_SASL_MECHANISM: 'plain', ...same })).toEqual([
     'PORT must be a port number, 0 to 65535',
@@ -248,7 +248,7 @@ it('D1-04: what clashes is named together with what is malformed', () => {
   ]);
 });
 
-it('D1-04: a password that is not percent-encoded is one fault, which says how and does not show it', () => {
+it('D1-04: a password that is not percent-encoded is one error, which says how to encode it and does not show it', () => {
   expect(faults({ DATABASE_URL: 'postgres://me:100%@db/rows' })).toEqual([
     'DATABASE_URL must be a URL whose parts are percent-encoded: % is %25',
   ]);
@@ -258,18 +258,18 @@ it.each([
   ['fifteen letters', ['WEBHOOK_PASSWORD must have at least 16 characters in production']],
   ['𝄞'.repeat(15), ['WEBHOOK_PASSWORD must have at least 16 characters in production']],
   ['sixteen letters!', []],
-])('D1-04: production takes a webhook password of at least 16 characters: %j', (password, expected) => {
+])('D1-04: production requires a webhook password of at least 16 characters: %j', (password, expected) => {
   const production = { NODE_ENV: 'production', WEBHOOK_PASSWORD: password, WEBHOOK_PASSWORD_PREVIOUS: 'short' };
   expect(faults(production).filter((fault) => !fault.includes('is missing'))).toEqual(expected);
   expect(faults({ ...production, NODE_ENV: 'test' })).toEqual([]);
 });
 
-it('no message holds the value of a secret', () => {
+it('no message contains the value of a secret', () => {
   const env = Object.fromEntries([...SECRET_VARIABLES].map((name) => [name, 'hunter2']));
   expect(faults(env).join('\n')).not.toContain('hunter2');
 });
 
-it('D1-04: production hides introspection and listens on every address unless told otherwise', () => {
+it('D1-04: by default production hides introspection and listens on every address', () => {
   const { config } = readConfig(PRODUCTION);
   expect(config).toMatchObject({
     production: true,
@@ -283,7 +283,7 @@ it.each([
   [{}, true],
   [{ REGISTRATION_BY_MUTATION: 'off' }, false],
   [{ REGISTRATION_BY_MUTATION: 'on' }, true],
-])('D6-22: outside production %j registers by mutation: %s', (env, expected) => {
+])('D6-22: outside production %j allows registration by mutation: %s', (env, expected) => {
   expect(readConfig(env).config.registrationByMutation).toBe(expected);
 });
 
@@ -352,7 +352,7 @@ const COPIED: [name: string, value: string, told: string][] = [
   ),
 ];
 
-it.each(COPIED)('D1-04: %s=%j is one fault, which says what to write', (name, value, told) => {
+it.each(COPIED)('D1-04: %s=%j is one error, which says what to write', (name, value, told) => {
   const sasl = name === 'KAFKA_SASL_MECHANISM' ? { KAFKA_SASL_USERNAME: 'me', KAFKA_SASL_PASSWORD: 'x' } : {};
   expect(faults({ ...sasl, [name]: value })).toEqual([expect.stringContaining(told)]);
 });
@@ -378,11 +378,11 @@ it.each<[name: keyof NodeJS.ProcessEnv, value: string, read: object]>([
     { corsOrigins: ['https://a.example', 'http://localhost:3000'] },
   ],
   ['DATABASE_URL', 'postgres://db/rows?sslmode=require', { databaseUrl: 'postgres://db/rows?sslmode=require' }],
-])('D1-04: %s=%s is taken as it is meant', (name, value, read) => {
+])('D1-04: %s=%s is accepted and read as intended', (name, value, read) => {
   expect(readConfig({ [name]: value }).config).toMatchObject(read);
 });
 
-it('D1-04: a secret in quotes or blanks is used as it is, with a warning that does not show it', () => {
+it('D1-04: a secret in quotes or blanks is used unchanged, with a warning that does not show it', () => {
   for (const secret of [`"${LONG}"`, `'${LONG}'`, `${LONG}\r`, ` ${LONG}`]) {
     const { env, warnings } = readConfig({ JWT_SECRET_USER: secret });
     expect(env.JWT_SECRET_USER).toBe(secret);
