@@ -81,7 +81,7 @@ describeReal('chromium', 'administration in the console', () => {
     expect(await grantStatus(p, second)).toBe(401);
   });
 
-  it('changes a client and leaves all else of it as it was', async () => {
+  it('changes a client and keeps its other settings', async () => {
     const more = { allowedIps: ['192.0.2.0/24'], tokenExpiry: { enabled: true, duration: 60 }, monthlyLimit: 5 };
     const made = await createdClient(p, await p.clientToken(), { name: 'Books', scopes: ['tokens:read'], ...more });
     const page = await beginAt(open, p.demo, '#/clients');
@@ -95,7 +95,7 @@ describeReal('chromium', 'administration in the console', () => {
     expect(client).toMatchObject({ ...before, name: 'Books 2' });
   });
 
-  it('creates a console client, whose link leads to a sign-in', async () => {
+  it('creates a console client, whose link opens a sign-in', async () => {
     const page = await beginAt(open, p.demo, '#/clients');
     await page.getByRole('button', { name: 'New client' }).click();
     const sheet = page.getByRole('dialog');
@@ -142,7 +142,7 @@ describeReal('chromium', 'administration in the console', () => {
     await expect(login(p, username, { password: `${PASSWORD} 2` })).rejects.toThrow('401');
   });
 
-  it('shows names of clients and supervisors as text, whatever they are', async () => {
+  it('shows names of clients and supervisors as text, whatever they contain', async () => {
     const token = await p.clientToken();
     const names = ['<img src=x onerror="window.pwned=1">', '"><script>window.pwned=1</script>', '{constructor}'];
     for (const name of names) {

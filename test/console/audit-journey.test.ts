@@ -23,7 +23,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('an error leads with one click to its audit record', async () => {
+  it('an error message links to its audit record', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'User migrations' }).click();
     await page.getByRole('link', { name: 'Import users' }).first().click();
@@ -46,7 +46,7 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
-  it('secrets that a request and its response carried are masked, and nowhere in clear', async () => {
+  it('secrets of a request and its response are masked everywhere', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     const password = 'correct-horse-battery';
     const query = `mutation ($client: ClientInput!, $supervisor: SupervisorInput!) {
@@ -72,7 +72,7 @@ describeReal('chromium', 'audit records in the console', () => {
     for (const secret of [password, createClient.clientSecret]) expect(text).not.toContain(secret);
   });
 
-  it('a body is indented, each of its numbers with all of its digits, and left as it is where indents would bury it', async () => {
+  it('a body is indented with all digits of its numbers, and unchanged if it is nested too deeply to indent', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     const authorization = `Bearer ${await p.clientToken()}`;
     const bodyOf = async (correlationId: string, body: string) => {
@@ -89,7 +89,7 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(await bodyOf('is-deep', `{"a":${deep}}`)).toContain(deep);
   });
 
-  it('who did what, with what: a search stands in the address, and a row opens by the keyboard', async () => {
+  it('a search by who, what and where is kept in the URL, and a row opens with the keyboard', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     const { supervisor, client, wallet_id: wallet } = p.demo;
     const rule = randomUUID();
@@ -140,7 +140,7 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
-  it('a record that is still on its way is looked for again', async () => {
+  it('a record that is not stored yet is looked up again', async () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
     await signIn(page, p.demo);

@@ -82,7 +82,7 @@ const soup = fc
   .map((pieces) => Buffer.from(`a,b\n${pieces.join('')}`, 'latin1'));
 
 describe('the records that the console cuts out of a CSV file', () => {
-  it('D7-12: are byte for byte those that the server counts, whatever is in the file and in whatever slices it is read', async () => {
+  it('D7-12: are byte for byte the records that the server counts, for any file and any slice size', async () => {
     const wish = fc.array(fc.boolean(), { minLength: 90, maxLength: 90 });
     const slices = fc.oneof(fc.integer({ min: 3, max: 60 }), fc.integer({ min: 1_000, max: 40_000 }));
     await fc.assert(
@@ -98,7 +98,7 @@ describe('the records that the console cuts out of a CSV file', () => {
     );
   });
 
-  it('are, of a well-formed file, those of another reader', async () => {
+  it('are, for a well-formed file, the records that another parser finds', async () => {
     const wellFormed = fc.record({
       rows: fc.array(fc.tuple(field, field), { maxLength: 20 }),
       lineEnd: fc.constantFrom('\n', '\r\n'),
@@ -118,13 +118,13 @@ describe('the records that the console cuts out of a CSV file', () => {
     );
   });
 
-  it('are none of a file that is empty, and of one with a header alone the header', async () => {
+  it('are empty for an empty file, and only the header for a file without rows', async () => {
     expect(await cutOut(Buffer.alloc(0), [1])).toEqual({ rows: 0, cut: Buffer.alloc(0) });
     const header = Buffer.from('\ufeffwallet_address,email');
     expect(await cutOut(header, [1])).toEqual({ rows: 0, cut: header });
   });
 
-  it('of a file of 100 MB are found in seconds, while it is read slice by slice', { timeout: 60_000 }, async () => {
+  it('are found in a file of 100 MB within seconds, slice by slice', { timeout: 60_000 }, async () => {
     const lines = Array.from({ length: 20_000 }, (_, at) => `0x${at},"user ${at}",${'x'.repeat(26)}\n`).join('');
     const parts = Array.from({ length: (100 * 1024 ** 2) / lines.length }, () => lines);
     const file = new Blob(['wallet_address,email,name\n', ...parts]);
@@ -138,7 +138,7 @@ describe('the records that the console cuts out of a CSV file', () => {
     expect([found.length, found.at(-1)]).toEqual([4, file.size]);
   });
 
-  it('are written as they are read, and replaced where they are corrected', async () => {
+  it('are written as they were read, and replaced where they were corrected', async () => {
     const bytes = (text: string) => new Uint8Array(Buffer.from(text));
     const texts = fc.string({ unit: fc.constantFrom('a', 'ß', ',', '"', '\n', '\r', ' ') });
     fc.assert(

@@ -27,7 +27,7 @@ describeReal('chromium', 'the layout of the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('shows the views that the permissions allow; the address of another one names the missing permission', async () => {
+  it('shows only permitted views; the URL of another view names the missing permission', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
     await using own = await openConsole(browser, p);
     await signIn(own.page, { client: credentials });
@@ -38,7 +38,7 @@ describeReal('chromium', 'the layout of the console', () => {
     expect(await shown(own.page)).toContain('you do not have the permission audit:read');
   });
 
-  it('loads a view again whose module the browser takes for missing', async () => {
+  it('loads a view again after its module could not be fetched', async () => {
     const page = await beginAt(open, p.demo, '#/accounts');
     const missing = '**/views/profile.ts';
     await page.route(missing, (route) => route.abort(), { times: 2 });
@@ -47,7 +47,7 @@ describeReal('chromium', 'the layout of the console', () => {
     await page.getByRole('heading', { name: 'Change the password' }).waitFor();
   });
 
-  it('opens the navigation by a button on a phone, and closes it with the choice of a view', async () => {
+  it('opens the navigation with a button on a phone, and closes it when a view is chosen', async () => {
     const page = await beginAt(open, p.demo, '#/accounts');
     await page.setViewportSize({ width: 390, height: 844 });
     const navigation = page.getByRole('navigation', { name: 'Main' });
@@ -61,7 +61,7 @@ describeReal('chromium', 'the layout of the console', () => {
     expect((await page.locator('.side').boundingBox())?.width).toBe(220);
   });
 
-  it('keeps the choices of colours and of the time zone in the browser', async () => {
+  it('remembers the colour scheme and the time zone in the browser', async () => {
     const page = await beginAt(open, p.demo, `#/accounts/${p.demo.account_id}`);
     const time = page.locator('main time').first();
     const [light, local] = [await background(page), await time.innerText()];
@@ -84,7 +84,7 @@ describeReal('chromium', 'the layout of the console', () => {
     expect(Object.keys(Object(await kept())).toSorted()).toEqual(['portcullis.client_id', 'portcullis.session']);
   });
 
-  it('leads from a list by a click anywhere on a row, and copies an id by a click', async () => {
+  it('opens an item with a click anywhere on its row, and copies an id with a click', async () => {
     const page = await beginAt(open, p.demo, '#/accounts');
     const row = page.getByRole('row').filter({ hasText: 'Acme Treasury' });
     await row.hover();
@@ -95,7 +95,7 @@ describeReal('chromium', 'the layout of the console', () => {
     await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();
   });
 
-  it('picks by name with the keyboard alone; a pasted id becomes its name, and an unknown one stays', async () => {
+  it('selects by name with the keyboard only; a pasted id becomes its name, and an unknown one stays', async () => {
     const page = await beginAt(open, p.demo, `#/wallets/${p.demo.wallet_id}`);
     await page.getByRole('button', { name: 'Assign a network' }).press('Enter');
     const picker = page.getByRole('combobox', { name: 'Network' });

@@ -63,7 +63,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('a spreadsheet with bad rows is checked, corrected and imported, and what the server finds is corrected too', async () => {
+  it('a spreadsheet with bad rows is checked, corrected and imported; rows that the server rejects can be corrected too', async () => {
     const page = await beginAt(open, p.demo, '#/migrations');
     await page.getByRole('link', { name: 'Import users' }).first().click();
     const [template] = await Promise.all([page.waitForEvent('download'), button(page, 'Download template').click()]);
@@ -134,7 +134,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
-  it('a file that is no CSV of users is refused with what to change, before anything is sent', async () => {
+  it('a file that is not a CSV of users is rejected with what to change, before anything is sent', async () => {
     const page = await beginAt(open, p.demo, '#/migrations/new');
     await choose(page, 'sizes.csv', 'colour;size\nred;1\n');
     await page.getByRole('alert').getByText('Save the file with commas between the fields.').waitFor();
@@ -148,7 +148,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
-  it('the progress goes on after the server was away; what is cancelled stays so', async () => {
+  it('the progress continues after an outage of the server, and a cancelled migration stays cancelled', async () => {
     const page = await beginAt(open, p.demo, '#/migrations');
     const list = cells(page, 'User migrations');
     const before = await list.getByRole('link').count();
@@ -175,7 +175,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     expect(await list.getByRole('link').count()).toBe(before + 1);
   });
 
-  it('D7-10: a user is found, erased on request, and the receipt says that it was done', async () => {
+  it('D7-10: a user is found and erased on request, and the receipt confirms it', async () => {
     const call = {
       token: await p.clientToken(),
       json: { wallet_address: '0xerase', email: 'ada.erase@x.y', name: 'Ada', surname: 'Erasable' },

@@ -36,7 +36,7 @@ describeReal('chromium', 'the overview', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('names the transaction that has been stuck the longest, and leads to what it waits for', async () => {
+  it('names the transaction that has been stuck the longest and what it waits for, with a link to it', async () => {
     const page = await beginAt(open, p.demo, '#/overview');
     const first = page.locator('.concerns li').first();
     await first.getByText('Stuck for 1 d 2 h').waitFor();
@@ -60,7 +60,7 @@ describeReal('chromium', 'the overview', () => {
     expect(open.complaints).toEqual([]);
   });
 
-  it('leads to what failed since midnight, and follows changes', async () => {
+  it('links to the transactions that failed since midnight, and updates live', async () => {
     const page = await beginAt(open, p.demo, '#/overview');
     const tile = page.getByRole('link', { name: 'Failed today' });
     await expect.poll(() => tile.innerText(), SOON).toContain('\n1\n');
@@ -80,7 +80,7 @@ describeReal('chromium', 'the overview', () => {
     await expect.poll(() => tile.innerText(), { ...SOON, timeout: 15_000 }).toContain('\n2\n');
   });
 
-  it('stops the list for who reads it, and saves what is listed as CSV', async () => {
+  it('pauses the live list, and saves the listed rows as CSV', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
     await page.getByRole('button', { name: 'Pause' }).click();
@@ -97,7 +97,7 @@ describeReal('chromium', 'the overview', () => {
     await expect.poll(async () => (await idsOf(page))[0], SOON).toBe(id);
   });
 
-  it('shows nothing that the token cannot read', async () => {
+  it('shows nothing that the token may not read', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), { scopes: ['users:read'] });
     await using own = await openConsole(browser, p);
     await signIn(own.page, { client: credentials });

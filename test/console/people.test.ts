@@ -156,7 +156,7 @@ async function tabTo(page: Page, selector: string): Promise<void> {
   throw new Error(`no Tab leads to ${selector}`);
 }
 
-describeReal('chromium', 'the console for people', () => {
+describeReal('chromium', 'accessibility of the console', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
     open = await openConsole(browser, p, {
@@ -177,7 +177,7 @@ describeReal('chromium', 'the console for people', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('has nothing that keeps anybody out, from 360 to 3,840 px, light and dark', async () => {
+  it('has no accessibility violation from 360 to 3,840 px, light and dark', async () => {
     const page = await beginSignedOut(open);
     const found = await everywhere(page, 'sign-in', 0);
     await page.setViewportSize({ width: 1280, height: 800 });
@@ -197,7 +197,7 @@ describeReal('chromium', 'the console for people', () => {
     expect(found).toEqual([]);
   });
 
-  it('shows nothing over something else, and scrolls sideways at no width', async () => {
+  it('has no overlapping elements, and no horizontal scrolling at any width', async () => {
     await using own = await openConsole(browser, p, { locale: 'en-US', reducedMotion: 'no-preference' });
     const { page } = own;
     await signIn(page, p.demo);
@@ -215,7 +215,7 @@ describeReal('chromium', 'the console for people', () => {
     expect(found).toEqual([]);
   });
 
-  it('is used by keyboard alone: sign-in, filters, a transaction; the focus is always seen', async () => {
+  it('works with the keyboard only: sign-in, filters, a transaction; the focus is always visible', async () => {
     const page = await beginSignedOut(open);
     const { username, password } = p.demo.supervisor;
     await expect.poll(() => page.evaluate('document.activeElement.name'), SOON).toBe('username');
@@ -245,7 +245,7 @@ describeReal('chromium', 'the console for people', () => {
     await page.getByRole('heading', { name: 'Transactions' }).waitFor();
   });
 
-  it('skips to the content, and shows borders and focus in forced colours', async () => {
+  it('has a skip link, and shows borders and focus in forced colours', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await page.emulateMedia({ forcedColors: 'active' });
     await page.locator('.skip').focus();
@@ -264,7 +264,7 @@ describeReal('chromium', 'the console for people', () => {
     expect(told).toBe(true);
   });
 
-  it('moves nothing for who wants it still', async () => {
+  it('has no animation with reduced motion', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
@@ -273,7 +273,7 @@ describeReal('chromium', 'the console for people', () => {
     expect(await page.evaluate('document.getAnimations().length')).toBe(0);
   });
 
-  it('turns one page at a time, which is not told before it is there, and keeps the focus, and rows that cannot be read anew', async () => {
+  it('announces a new page only when it is loaded, keeps the focus, and keeps rows that cannot be reloaded', async () => {
     const page = await beginAt(open, p.demo, '#/accounts');
     const pager = page.getByRole('navigation', { name: 'Pages of accounts' });
     const [, total] = /of (\d+) accounts/.exec(await pager.innerText()) ?? [];
@@ -297,14 +297,14 @@ describeReal('chromium', 'the console for people', () => {
     await page.getByRole('alert').waitFor({ state: 'detached' });
   });
 
-  it('shows times as their age, on request as they are here, with UTC in the tooltip', async () => {
+  it('shows times relative to now, or as local time on request, with UTC in the tooltip', async () => {
     const page = await beginAt(open, p.demo, `#/transactions/${p.demo.transactions.otc_transactions}`);
     const time = page.locator('.facts time').first();
     expect(await time.getAttribute('title')).toBe('21 Nov 2026, 16:01:00\n2026-11-21 10:31:00 UTC');
     expect(await time.innerText()).toMatch(/^(?:\d+ (?:days?|hours?|hr|min) ago|21 Nov 2026, 16:01:00)$/);
   });
 
-  it('says of a transaction that notifications contradict each other, and that its type is none of its collection', async () => {
+  it('shows that notifications of a transaction contradict each other, and that its type is unknown in its collection', async () => {
     const [id = ''] = await registered(p, 1);
     const UNKNOWN = 99;
     await applied(p, id, 3, { type: UNKNOWN });

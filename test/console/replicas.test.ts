@@ -42,7 +42,7 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('shows a login as ended that was ended by way of another gateway, and goes on where it was when its gateway is killed: the live list has no gap, and nothing twice', async () => {
+  it('shows that a login was revoked through another gateway; after its gateway dies the live list has no gap and no duplicate', async () => {
     await using two = await secondGateway();
     const { gateway, relay } = two;
     await using open = await openConsole(browser, relay);

@@ -54,10 +54,10 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
   });
 
   it.each([
-    ['on a desk', {}],
+    ['on a desktop', {}],
     ['on a phone', { viewport: { width: 390, height: 844 } }],
   ])(
-    'is created %s by the keyboard alone, said in words, and previewed with the other rules of the wallet',
+    'is created %s with the keyboard only, described in words, and previewed with the other rules of the wallet',
     async (_where, options) => {
       await using open = await openNewRule(options);
       const { page } = open;
@@ -82,7 +82,7 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
     },
   );
 
-  it('is found among the rules of all wallets by when it was changed, with its wallet and author by name', async () => {
+  it('is found in the list of all rules by the time of its change, with its wallet and author by name', async () => {
     const since = new Date().toISOString();
     await rulesOf(p, await p.loginToken()).created(limit({ name: 'Changed today' }));
     await using open = await openNewRule();

@@ -104,7 +104,7 @@ describeReal('chromium', 'rules in the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('a rule is written with its preview; of two who change it, the later one sees both versions; the history has all; another wallet has none of it', async () => {
+  it('a rule is created with a preview; of concurrent edits the later one sees both versions; the history has all', async () => {
     await using first = await openConsole();
     const { page } = first;
     await goToNewRule(page);

@@ -118,7 +118,7 @@ function* specifiersIn(node: unknown): Generator<unknown> {
 }
 
 describe('the files of the console', () => {
-  it('are served with their types, revalidated by their tags, and never sniffed', async () => {
+  it('are served with their types, revalidated by entity tag, and never sniffed', async () => {
     const files = await reached();
     const types = {
       ts: 'text/javascript',
@@ -141,13 +141,13 @@ describe('the files of the console', () => {
     expect([...files.keys()]).toEqual(expect.arrayContaining(some));
   });
 
-  it('have a page that no other site shows, or holds by a window that it opened', async () => {
+  it('include a page that other sites can neither frame nor keep a reference to', async () => {
     const { headers } = await raw('/console/');
     expect(headers['cross-origin-opener-policy']).toBe('same-origin');
     expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
   });
 
-  it('have a page whose policy allows what is of this origin, and its import map alone inline', async () => {
+  it('include a page whose policy allows only its own origin, and only its import map inline', async () => {
     const { bytes, headers } = await raw('/console/');
     const inline = [...bytes.toString().matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]*?)<\/script>/g)];
     const hashes = inline.map(([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
@@ -161,13 +161,13 @@ describe('the files of the console', () => {
     expect(bytes.toString()).not.toMatch(/<style|\son\w+=|\sstyle=/);
   });
 
-  it('are documents in no frame, the page apart none at all', async () => {
+  it('cannot be framed, and files other than the page have a policy that allows nothing', async () => {
     for (const [name, { headers }] of await reached()) {
       if (name !== '') expect(headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'");
     }
   });
 
-  it('are kept for a year below the folder of their version, and revalidated below that of another one', async () => {
+  it('are cached for a year under the folder of their version, and revalidated under another folder', async () => {
     const [, version = ''] = /src="v\/([\w-]+)\/main\.ts"/.exec((await raw('/console/')).bytes.toString()) ?? [];
     for (const name of ['main.ts', 'kit/page.ts', 'console.css', 'client/index.ts']) {
       const [plain, own, other] = await Promise.all(
@@ -183,7 +183,7 @@ describe('the files of the console', () => {
     }
   });
 
-  it('are compressed for who takes that, each form under its own tag', async () => {
+  it('are compressed for clients that accept it, each form with its own entity tag', async () => {
     const plain = await raw('/console/main.ts');
     const zipped = await raw('/console/main.ts', { headers: { 'accept-encoding': 'br, gzip' } });
     expect([plain, zipped].map(({ headers }) => [headers['content-encoding'], headers.vary])).toEqual([
@@ -219,7 +219,7 @@ describe('the files of the console', () => {
     expect(named.filter(([, found]) => found?.length)).toEqual([]);
   });
 
-  it('are those that the page leads to, or other modules of the console: nothing else of its folder is served', async () => {
+  it('are the files that the page refers to and other modules of the console; nothing else of the folder is served', async () => {
     const files = await reached();
     for (const name of filesOf(FOLDER)) {
       const { status } = await raw(`/console/${name}`);
@@ -275,7 +275,7 @@ describe('the files of the console', () => {
     expect(bytes.toString()).not.toMatch(/import|export|root:/);
   });
 
-  it('are answered to GET alone, the page under one address', async () => {
+  it('are served only to GET, and the page only under one URL', async () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
       expect([404, 405, 501]).toContain((await raw('/console/', { method })).status);
     }
@@ -285,7 +285,7 @@ describe('the files of the console', () => {
     }
   });
 
-  it('are unknown where CONSOLE is off, as is any other path', async () => {
+  it('get the same 404 as any unknown path if CONSOLE is off', async () => {
     const bodyOf = ({ bytes }: Raw) => bytes.toString().replaceAll(/[0-9a-f-]{36}/g, 'ID');
     const unknown = await raw('/nothing', { of: off });
     for (const path of ['/console', '/console/', '/console/main.ts', '/console/packages/preact/dist/preact.mjs']) {
@@ -295,7 +295,7 @@ describe('the files of the console', () => {
     }
   });
 
-  it('are there without being asked for in an embedded run, and with database servers only by CONSOLE=on', () => {
+  it('are served by default on an embedded instance, and with database servers only if CONSOLE=on', () => {
     const DATABASE_URL = 'postgres://portcullis@127.0.0.1:5432/portcullis';
     const isOn = (env: Record<string, string>) => readConfig({ DATA_DIR: '/tmp/none', ...env }).config.console;
     expect([{}, { CONSOLE: 'off' }].map(isOn)).toEqual([true, false]);
@@ -319,7 +319,7 @@ describe('the operations of the console', () => {
   const refusals = async (of = p) => Promise.all(texts.map((text) => refusal(text, of)));
   const ran = texts.map(() => undefined);
 
-  it('are valid on the schema, each named by its hash, one for each of its file', () => {
+  it('are valid on the schema, each named by its hash, and one per file', () => {
     const schema = buildSchema(readFileSync(join(ROOT, 'schema/schema.graphql'), 'utf8'));
     const faults = texts.flatMap((text) => validate(schema, parse(text)).map(String));
     expect(faults).toEqual([]);
@@ -331,7 +331,7 @@ describe('the operations of the console', () => {
     expect(texts.flatMap(names).sort()).toEqual(written.sort());
   });
 
-  it('all run under GRAPHQL_PERSISTED=only beside those of a file, also after a reload; no other does', async () => {
+  it('run under GRAPHQL_PERSISTED=only in addition to a file, also after a reload; no other operation does', async () => {
     expect(await refusals()).toEqual(ran);
     expect(await refusal(OTHER)).toBeUndefined();
     for (const other of [`${texts[0]} `, '{ me { subject } }', `#\n${texts[1]}`]) {
@@ -344,7 +344,7 @@ describe('the operations of the console', () => {
     expect(await refusal('{ me { subject } }')).toBeUndefined();
   });
 
-  it('need no file, and are not enough without the console', async () => {
+  it('need no file, and do not run if the console is off', async () => {
     await using alone = await startPortcullis({ env: { CONSOLE: 'on', GRAPHQL_PERSISTED: 'only' } });
     expect(await refusals(alone)).toEqual(ran);
     await alone.service.reload();
@@ -364,7 +364,7 @@ describe('the source of the console', () => {
     expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(5_050);
   });
 
-  it('imports its own modules and its packages alone, and makes no markup and no address of text', () => {
+  it('imports only its own modules and packages, and builds no HTML and no URL from text', () => {
     const packages = [...Object.keys(MANIFEST.dependencies), '@portcullis/client'];
     const isOwn = (specifier: string) => /^\.\.?\/(?:[a-z-]+\/)*[a-z-]+\.ts$/.test(specifier);
     const isPackaged = (specifier: string) => packages.some((each) => `${specifier}/`.startsWith(`${each}/`));

@@ -100,7 +100,7 @@ describeReal('chromium', 'the session of the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('D3-40: begins by a link, a username and a password, goes on after a reload, and keeps no secret where scripts can read', async () => {
+  it('D3-40: begins with a link, a username and a password, survives a reload, and keeps no secret readable by scripts', async () => {
     const page = await anew();
     const clientId = p.demo.console_client_id;
     await page.goto(`${p.url}/console/?client=${clientId}`);
@@ -135,7 +135,7 @@ describeReal('chromium', 'the session of the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
-  it('D3-40: goes on in two tabs that renew at the same time, and ends in both with a sign-out', async () => {
+  it('D3-40: continues in two tabs that renew at the same time, and ends in both after a sign-out', async () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
     await page.clock.install();
@@ -157,7 +157,7 @@ describeReal('chromium', 'the session of the console', () => {
     await other.getByText('Your session was revoked or has expired').waitFor();
   });
 
-  it('D3-40: has ended in a page that the browser kept for Back while another tab signed out', async () => {
+  it('D3-40: has ended in a page restored by Back after another tab signed out', async () => {
     const page = await anew();
     await signIn(page, p.demo);
     await page.evaluate(`localStorage.removeItem('portcullis.session');
@@ -165,7 +165,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.getByText('Your session was revoked or has expired').waitFor();
   });
 
-  it('D3-40: ends in a tab, and there alone, when somebody else has signed in in another', async () => {
+  it('D3-40: ends in a tab, and only there, when somebody else signs in in another tab', async () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
     const { id: _id, ...other } = await supervisorOf('viewer');
@@ -187,7 +187,7 @@ describeReal('chromium', 'the session of the console', () => {
     expect(await accountOf(tab).count()).toBe(1);
   });
 
-  it('D3-40: says so when a sign-out does not reach the server', async () => {
+  it('D3-40: a sign-out that does not reach the server is reported', async () => {
     for (const status of [0, 503]) {
       const page = await anew();
       await signIn(page, p.demo);
@@ -197,7 +197,7 @@ describeReal('chromium', 'the session of the console', () => {
     }
   });
 
-  it('D3-40: ends after thirty minutes without use, with a countdown before', async () => {
+  it('D3-40: ends after thirty minutes without use, after a countdown', async () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
     await page.clock.install();
@@ -217,7 +217,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
   });
 
-  it('begins by an API client alone, keeps nothing in the browser, and ends with a reload', async () => {
+  it('begins with an API client only, stores nothing in the browser, and ends with a reload', async () => {
     const page = await anew();
     await signIn(page, { client: p.demo.client });
     expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client · Demo');
@@ -227,7 +227,7 @@ describeReal('chromium', 'the session of the console', () => {
     expect(await page.getByLabel('Client id', { exact: true }).inputValue()).toBe('');
   });
 
-  it('begins where the browser refuses to keep anything', async () => {
+  it('begins in a browser that refuses to store anything', async () => {
     const page = await anew();
     await page.evaluate(() => {
       const refuse = () => {
@@ -240,7 +240,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.reload();
   });
 
-  it('begins with what a password manager fills in at once', async () => {
+  it('begins with values that a password manager fills in at once', async () => {
     const { supervisor, console_client_id: clientId } = p.demo;
     const page = await anew();
     await page.evaluate(`for (const [name, text] of Object.entries(${JSON.stringify({ clientId, ...supervisor })})) {
@@ -252,7 +252,7 @@ describeReal('chromium', 'the session of the console', () => {
     await accountOf(page).waitFor();
   });
 
-  it('does not begin with a wrong id, secret or password: the page says so, and takes the right one', async () => {
+  it('does not begin with a wrong id, secret or password; the page says which, and accepts the right one', async () => {
     const page = await anew();
     const { client, supervisor, console_client_id } = p.demo;
     const refused = page.getByRole('alert');
@@ -299,7 +299,7 @@ describeReal('chromium', 'the session of the console', () => {
     await expect.poll(() => seen.sent.has(seen.given[1] ?? ''), SOON).toBe(true);
   });
 
-  it('ends by signing out: its tokens work no more, and nothing is left of it', async () => {
+  it('ends by signing out: its tokens no longer work, and nothing of it is left', async () => {
     const page = await anew();
     const seen = tokensOf(page);
     await signIn(page, p.demo);
@@ -322,7 +322,7 @@ describeReal('chromium', 'the session of the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
-  it('does not lend its rights to what another one has asked for before', async () => {
+  it('does not retry a request of the former session with the token of the new one', async () => {
     const page = await anew();
     await signIn(page, p.demo);
     const arrived = Promise.withResolvers<void>();
@@ -348,7 +348,7 @@ describeReal('chromium', 'the session of the console', () => {
     expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client · Demo');
   });
 
-  it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was, and what was typed', async () => {
+  it('that was revoked elsewhere is shown as ended, and leads through the sign-in back to the view and what was typed', async () => {
     const { id, ...credentials } = await supervisorOf('operator');
     const page = await anew();
     await signIn(page, credentials);
@@ -374,7 +374,7 @@ describeReal('chromium', 'the session of the console', () => {
     expect(await name.inputValue()).toBe('');
   });
 
-  it('names what a role lacks where a view needs it, shows no action for it, and asks the server for none of it', async () => {
+  it('names the missing permission of a view, and neither shows its actions nor requests its data', async () => {
     const { ruleId, migrationId } = await changeable();
     const { id: _, ...credentials } = await supervisorOf('viewer');
     const page = await anew();

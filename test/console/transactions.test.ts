@@ -65,7 +65,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('appear and change as they are notified of, the latest on top', async () => {
+  it('appear and change with each notification, the latest on top', async () => {
     const [first = '', second = ''] = await registered(p, 2);
     const page = await beginAt(open, p.demo, '#/transactions');
     await isLive(page);
@@ -82,7 +82,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     expectQuiet(open, relay.url);
   });
 
-  it('DG-15: go on over tokens of a client alone that expire while the stream is open', async () => {
+  it('DG-15: continue across tokens of a client that expire while the stream is open', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), {
       scopes: ['transactions:read'],
       tokenExpiry: { enabled: true, duration: TOKEN_SECONDS },
@@ -110,7 +110,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     expect(await top(page, 3)).toEqual(ids.toReversed());
   });
 
-  it('are filtered by collection, status and type, by the address too; what leaves the status goes', async () => {
+  it('are filtered by collection, status and type, also in the URL; one that leaves the status disappears', async () => {
     const [id = '', other = ''] = await registered(p, 2);
     await notify(p, id, 2);
     await notify(p, other, 2);
@@ -139,7 +139,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     expectQuiet(open, relay.url);
   });
 
-  it('come while somebody types a filter, and leave what is typed', async () => {
+  it('arrive while somebody types a filter, and keep what is typed', async () => {
     const [id = ''] = await registered(p, 1);
     const page = await beginAt(open, p.demo, '#/transactions');
     await isLive(page);
@@ -154,7 +154,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     expect(await search.inputValue()).toBe(id);
   });
 
-  it('are without a gap after the stream was cut, which is shown; none comes twice', async () => {
+  it('have no gap and no duplicate after the stream broke, which is shown', async () => {
     const all = await registered(p, 8);
     const page = await beginAt(open, p.demo, '#/transactions');
     await isLive(page);
@@ -175,7 +175,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     expect(await shown(page, '.link')).toContain('Reconnected. No updates were missed.');
   });
 
-  it('are read anew after a cut before which no update had come: what has left the filter meanwhile is gone', async () => {
+  it('are reloaded after a break without an earlier update: one that no longer matches the filter disappears', async () => {
     const [id = ''] = await registered(p, 1);
     await notify(p, id, 2);
     const page = await beginAt(open, p.demo, '#/transactions');
@@ -189,7 +189,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await row(page, id).waitFor({ state: 'detached' });
   });
 
-  it('whose stream has fallen silent, pings too, is followed anew', async () => {
+  it('whose stream falls silent, without pings, reconnect', async () => {
     await using own = await openConsole(browser, p);
     const { page } = own;
     await page.clock.install();
@@ -202,7 +202,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live .*Reconnected/);
   });
 
-  it('are no more than 500 at once, and say so', async () => {
+  it('are limited to 500, and the page says so', async () => {
     const page = await beginAt(open, p.demo, '#/accounts');
     let asked = 0;
     await page.route('**/graphql', (route) => {
@@ -223,7 +223,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     expect(await page.getByRole('button', { name: 'Show older ones' }).count()).toBe(0);
   });
 
-  it('show how each came to be what it is: history, and error; and whether that is of now', async () => {
+  it('show their history and error, and whether the page is up to date', async () => {
     const [id = ''] = await registered(p, 1);
     await notify(p, id, 2);
     const page = await beginAt(open, p.demo, '#/transactions');

@@ -226,7 +226,7 @@ let open: OpenPage;
 const dialogs: string[] = [];
 let poisoned: Poisoned;
 
-describeReal('chromium', 'texts of others in the console', () => {
+describeReal('chromium', 'hostile texts in the console', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
     const { accountId, walletId } = await poisonAccounts();
@@ -248,11 +248,11 @@ describeReal('chromium', 'texts of others in the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('are at least 40, each another one', () => {
+  it('are at least 40, all different', () => {
     expect(new Set(XSS).size).toBeGreaterThanOrEqual(40);
   });
 
-  it('are text in transactions: ids, errors, hashes, addresses, correlation ids', async () => {
+  it('are shown as text in transactions: ids, errors, hashes, addresses, correlation ids', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await at(page, '#/transactions', XSS);
     for (const [index, id] of XSS.entries()) {
@@ -264,7 +264,7 @@ describeReal('chromium', 'texts of others in the console', () => {
     await expectNothingRan();
   });
 
-  it('are text in accounts, wallets, networks and rules, with their conditions and versions', async () => {
+  it('are shown as text in accounts, wallets, networks and rules, with their conditions and versions', async () => {
     const page = await beginAt(open, p.demo, '#/accounts');
     const { accountId, walletId, ruleIds } = poisoned;
     await everyPage(page, '#/accounts', 'accounts');
@@ -280,7 +280,7 @@ describeReal('chromium', 'texts of others in the console', () => {
     await expectNothingRan();
   });
 
-  it('are text in audit records', async () => {
+  it('are shown as text in audit records', async () => {
     const page = await beginAt(open, p.demo, '#/audit');
     const [since, until] = [-1, 1].map((ms) => new Date(Date.parse(YESTERDAY) + ms).toISOString());
     await at(page, `#/audit?since=${since}&until=${until}`, ['1 to 20 of']);
@@ -300,7 +300,7 @@ describeReal('chromium', 'texts of others in the console', () => {
     await expectNothingRan();
   });
 
-  it('are text in user migrations: names of files and columns, values of rows, reasons, whoever started it', async () => {
+  it('are shown as text in user migrations: names of files and columns, values of rows, reasons, who started them', async () => {
     const page = await beginAt(open, p.demo, '#/migrations');
     for (const [index, id] of poisoned.migrationIds.entries()) {
       await at(page, `#/migrations/${id}`, XSS.slice(index * 5, index * 5 + 5));
@@ -329,7 +329,7 @@ describeReal('chromium', 'texts of others in the console', () => {
     await expectNothingRan();
   });
 
-  it('are text in addresses, and what is typed into the sign-in', async () => {
+  it('are shown as text from the URL and in the sign-in', async () => {
     const page = await beginSignedOut(open);
     const [id, username] = [text(5), text(9)];
     await tryToSignIn(page, { client: { client_id: id, client_secret: id }, supervisor: { username, password: id } });
