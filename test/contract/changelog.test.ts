@@ -12,7 +12,7 @@ function versionFault(version: string, changelog: string): string | undefined {
   return next.localeCompare(last, 'en', { numeric: true }) > 0 ? undefined : `${version} is older than release ${last}`;
 }
 
-it('the version of the package is that of a release only where CHANGELOG.md has nothing after it', () => {
+it('the package has a release version only if CHANGELOG.md lists no later change', () => {
   expect(versionFault(manifest.version, read('CHANGELOG.md'))).toBeUndefined();
 });
 

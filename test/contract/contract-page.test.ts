@@ -42,7 +42,7 @@ describe('the contract page', () => {
     expect(disagreements(page, tests)).toEqual([]);
   });
 
-  it('names a test of npm test for every clause that is proved', () => {
+  it('names a test of npm test for every proved clause', () => {
     const proved = parsePage(page).clauses.filter(({ files }) => files.length > 0);
     expect(proved.filter(({ files }) => files.every((file) => /^test\/(?:long|attacks)\//.test(file)))).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe('the contract page', () => {
 });
 
 describe('disagreements', () => {
-  it('finds none on a page that is true', () => {
+  it('reports nothing for a correct page', () => {
     expect(disagreements(smallPage({ proof: linked }), proves)).toEqual([]);
     expect(disagreements(smallPage({ proof: `${linked}; not yet: upstreams` }), proves)).toEqual([]);
     expect(disagreements(smallPage(), provesNothing)).toEqual([]);
