@@ -9,7 +9,7 @@ import { describeReal, serviceAddress } from '../support/services/real.ts';
 describeReal('postgres', 'closing a database', () => {
   const empty = beforeTests(realDatabase);
 
-  it('D1-13: a statement whose connection is being opened is answered, and its connection is closed with the others', async () => {
+  it('D1-13: a statement whose connection is still opening is answered, and its connection is closed with the others', async () => {
     const { db, [Symbol.asyncDispose]: close } = await openDatabase({ url: empty.url });
     const begun = db.unscoped('test').raw((sql) => sql<{ one: number }>`select 1 as one`);
     // It has asked for a connection, which takes more than one turn to open.

@@ -29,7 +29,7 @@ describe('D3-35 D7-11: the key of a text', () => {
     ['I\u0307', 'İ'],
     ['\u1fd3', '\u0390'],
     ['می\u200cخواهم', 'میخواهم'],
-  ])('of %j is that of %j', (one, other) => {
+  ])('of %j equals that of %j', (one, other) => {
     expect(identifierKey(one)).toBe(identifierKey(other));
   });
 
@@ -40,17 +40,17 @@ describe('D3-35 D7-11: the key of a text', () => {
     ['а', 'a'],
     ['ﬁ', 'fi'],
     ['a b', 'ab'],
-  ])('of %j is not that of %j', (one, other) => {
+  ])('of %j differs from that of %j', (one, other) => {
     expect(identifierKey(one)).not.toBe(identifierKey(other));
   });
 
-  it('is its own key, for all code points and random texts', () => {
+  it('of a key is the key itself, for all code points and random texts', () => {
     const changed = [...codePoints()].map((point) => identifierKey(String.fromCodePoint(point)));
     expect(changed.filter((key) => identifierKey(key) !== key)).toEqual([]);
     fc.assert(fc.property(texts, (text) => identifierKey(identifierKey(text)) === identifierKey(text)));
   });
 
-  it('is one for canonically equivalent texts, and for those that differ in the simple case of a letter', () => {
+  it('is the same for canonically equivalent texts, and for texts that differ only in simple letter case', () => {
     const known = texts.filter((text) => !/[\u0897\u{11382}\u{113c2}\u{1611e}\u{1e08f}]/u.test(text));
     fc.assert(
       fc.property(known, (text) => {
@@ -69,7 +69,7 @@ describe('D3-35 D7-11: the key of a text', () => {
 });
 
 const compared = (database: () => Parameters<typeof differing>[0]) => {
-  it('D3-35: is the same in the database, for all code points and random texts', async () => {
+  it('D3-35: is the same in SQL, for all code points and random texts', async () => {
     const all = [...packed(), ...fc.sample(texts, 20_000)];
     for (let at = 0; at < all.length; at += 10_000) {
       expect(await differing(database(), all.slice(at, at + 10_000))).toEqual([]);
@@ -86,7 +86,7 @@ describeReal('postgres', 'the key in PostgreSQL', () => {
   const database = beforeTests(realDatabase);
   compared(() => database);
 
-  it('D3-35: is immutable, and depends on no setting of a session', async () => {
+  it('D3-35: is an immutable function', async () => {
     const [row] = await database.db
       .unscoped('test')
       .raw<{ volatile: string }>(

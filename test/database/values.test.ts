@@ -54,7 +54,7 @@ function readsValues(open: () => Promise<Database>): void {
     expect(await read(`select ${expression} as value`)).toEqual([{ value }]);
   });
 
-  it('arrays of the schema are of types that are among those values', async () => {
+  it('array columns of the schema have only element types of the values above', async () => {
     const types = (await read(ARRAY_COLUMNS)).map(({ type }) => `::${type}`);
     expect(types.length).toBeGreaterThan(0);
     expect(types.filter((type) => !VALUES.some(([expression]) => expression.endsWith(type)))).toEqual([]);
