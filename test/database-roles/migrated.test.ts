@@ -48,7 +48,7 @@ async function oldDatabase(): Promise<TwoRoles> {
 }
 
 describeReal('postgres', 'migrating with two roles', () => {
-  it('the role of services adds and reads audit records alone, also on a database that was there', async () => {
+  it('the service role can only insert and read audit records, also on an existing database', async () => {
     for (const made of [twoRoles, oldDatabase]) {
       await using roles = await made();
       expect(await migrateWith(roles)).toEqual({ name: roles.names.service });
@@ -64,7 +64,7 @@ describeReal('postgres', 'migrating with two roles', () => {
     }
   });
 
-  it('a month that is made later, and a table that a later migration makes, are granted as their like; what was granted by hand on audit records and seals is taken', async () => {
+  it('later months and tables get the grants of their kind; manual grants on audit records and seals are revoked', async () => {
     await using roles = await twoRoles();
     await migrateWith(roles);
     await withPostgres(roles.service, (client) => client.query("select audit_make_month('2031-04-01')"));
@@ -87,7 +87,7 @@ describeReal('postgres', 'migrating with two roles', () => {
     ).rejects.toThrow('permission denied');
   });
 
-  it('two at once do it once, and both say the same', async () => {
+  it('two concurrent runs grant once, and return the same', async () => {
     await using roles = await twoRoles();
     const done = await Promise.all([migrateWith(roles), migrateWith(roles)]);
     expect(done).toEqual([done[0], done[0]]);
@@ -153,7 +153,7 @@ const FAULTS: Fault[] = [
   },
 ];
 
-describeReal('postgres', 'addresses that do not fit together', () => {
+describeReal('postgres', 'inconsistent database URLs', () => {
   let roles: TwoRoles;
   beforeAll(async () => {
     roles = await twoRoles();
@@ -161,7 +161,7 @@ describeReal('postgres', 'addresses that do not fit together', () => {
   });
   afterAll(() => roles[Symbol.asyncDispose]());
 
-  it.each(FAULTS)('$name: nothing is migrated or granted, and it says what to change', async (fault) => {
+  it.each(FAULTS)('$name: nothing is migrated or granted, and the error says what to change', async (fault) => {
     const before = await grantsIn(roles);
     const [change, back] = fault.statements?.(roles.names) ?? ['select 1', 'select 1'];
     await withPostgres(roles.server, (client) => client.query(change));
@@ -176,7 +176,7 @@ describeReal('postgres', 'addresses that do not fit together', () => {
     expect(await migrateWith(roles)).toHaveProperty('name');
   });
 
-  it('databases that differ are told apart whatever their addresses are', async () => {
+  it('different databases are detected, whatever their addresses are', async () => {
     await using other = await freshDatabase();
     await expect(migrateWith({ owner: other.url, service: roles.service })).rejects.toThrow(
       'MIGRATE_DATABASE_URL must name the same database as DATABASE_URL',
@@ -188,7 +188,7 @@ describeReal('postgres', 'addresses that do not fit together', () => {
   it.each([
     ['DATABASE_URL', 'MIGRATE_DATABASE_URL'],
     ['MIGRATE_DATABASE_URL', 'DATABASE_URL'],
-  ])('a wrong password is told as that of %s', async (wrong, right) => {
+  ])('a wrong password is reported as that of %s', async (wrong, right) => {
     const urls = { DATABASE_URL: roles.service, MIGRATE_DATABASE_URL: roles.owner };
     const bad = Object.assign(new URL(urls[wrong as keyof typeof urls]), { password: 'wrong' }).href;
     const { code, err } = await portcullis(['migrate'], { ...urls, [wrong]: bad });
@@ -214,7 +214,7 @@ function grantsIn({ server }: TwoRoles): Promise<string> {
 }
 
 describeReal('postgres', 'portcullis migrate', () => {
-  it('D1-12: says which grants it has given, as text and as JSON', async () => {
+  it('D1-12: prints the grants that it made, as text and as JSON', async () => {
     await using fresh = await twoRoles();
     await using old = await oldDatabase();
     const env = ({ owner, service }: TwoRoles) => ({ DATABASE_URL: service, MIGRATE_DATABASE_URL: owner });

@@ -77,7 +77,7 @@ const STATEMENTS = [
   { what: 'change the settings of the owner', statement: "alter role OWNER set search_path = 'x'" },
 ];
 
-describeReal('postgres', 'the role of services', () => {
+describeReal('postgres', 'the service role', () => {
   let roles: TwoRoles;
   let owned: Database;
   let served: Database;
@@ -126,7 +126,7 @@ describeReal('postgres', 'the role of services', () => {
     expect(await found()).toEqual(before);
   });
 
-  it.each(TABLES)('can pass on no right to change %s', async (table) => {
+  it.each(TABLES)('cannot grant a right to change %s to others', async (table) => {
     const before = await found();
     await withPostgres(roles.service, async (client) => {
       // PostgreSQL takes a grant of what one does not have for none at all, where one has another right.
@@ -154,7 +154,7 @@ describeReal('postgres', 'the role of services', () => {
   const DROPPED = { kind: 'dropped', before: '2026-01-01T00:00:00.000Z', ranges: [], unchained: 0 };
   const SEALS: Record<string, string> = {
     'no seal': 'null::json',
-    'a null of JSON': "'null'::json",
+    'a JSON null': "'null'::json",
     'an empty seal': "'{}'::json",
     'a list': "'[]'::json",
     'a position that exists': sealOf({ ...DROPPED, position: 1 }, { position: 1 }),
@@ -162,19 +162,19 @@ describeReal('postgres', 'the role of services', () => {
     'a position before the first': sealOf({ ...DROPPED, position: 0 }, { position: 0 }),
     'a body of another position': sealOf({ ...DROPPED, position: 1e6 }),
     'a body of another kind': sealOf(DROPPED, { kind: 'closed' }),
-    'a body that is no JSON': sealOf(DROPPED, { body: 'x' }),
+    'a body that is not JSON': sealOf(DROPPED, { body: 'x' }),
     'no body': sealOf(DROPPED, { body: null }),
     'no kind': sealOf(DROPPED, { kind: null }),
-    'a kind that is not known': sealOf({ kind: 'unheard-of' }),
-    'a hash that is not that of the seal before': sealOf({ ...DROPPED, previous: 'b'.repeat(64) }),
-    'a time that is none': sealOf({ ...DROPPED, at: 'yesterday' }),
-    'a key that is none': sealOf({ ...DROPPED, key: {} }),
+    'an unknown kind': sealOf({ kind: 'unheard-of' }),
+    'a hash other than that of the previous seal': sealOf({ ...DROPPED, previous: 'b'.repeat(64) }),
+    'an invalid time': sealOf({ ...DROPPED, at: 'yesterday' }),
+    'an invalid key': sealOf({ ...DROPPED, key: {} }),
   };
   const MALFORMED: Record<string, string> = {
     'a word where a number belongs': sealOf({ ...CHECKPOINT, spooled: 'many' }),
     'a fraction': sealOf({ ...CHECKPOINT, index: 1.5 }),
     'no number': sealOf({ ...CHECKPOINT, index: undefined }),
-    'a hash that is none': sealOf({ ...CHECKPOINT, hash: 'x' }),
+    'an invalid hash': sealOf({ ...CHECKPOINT, hash: 'x' }),
     'another chain than its row': sealOf(CHECKPOINT, { chain_id: CHAIN.replace('1', '2') }),
     'no chain': sealOf({ kind: 'opened' }),
     'a gap for another reason': sealOf({ kind: 'gap', chain: CHAIN, from: 1, to: 2, reason: 'why' }),
@@ -196,7 +196,7 @@ describeReal('postgres', 'the role of services', () => {
     })),
   ];
 
-  it.each(PAIRS)('$name does nothing with $what', async ({ statement }) => {
+  it.each(PAIRS)('$name changes nothing if called with $what', async ({ statement }) => {
     await addSeal();
     const before = await found();
     await withPostgres(roles.service, async (client) => {
@@ -216,7 +216,7 @@ describeReal('postgres', 'the role of services', () => {
     ['a month of a schema', "'public.audit_records_2026_11'"],
     ['more than a name', "'audit_records_2026_11; drop table accounts'"],
     ['null', 'null'],
-  ])('audit_drop_month drops a month alone: %s', async (_what, name) => {
+  ])('audit_drop_month drops only a month: %s', async (_what, name) => {
     const before = await found();
     await withPostgres(roles.service, async (client) => {
       await expect(client.query(`select audit_drop_month(${name}, ${sealOf(DROPPED)})`)).rejects.toThrow(
@@ -226,7 +226,7 @@ describeReal('postgres', 'the role of services', () => {
     expect(await found()).toEqual(before);
   });
 
-  it('audit_seal takes what a service adds', async () => {
+  it('audit_seal accepts the seals that a service adds', async () => {
     await withPostgres(roles.service, (client) => client.query(`select audit_seal(${sealOf(CHECKPOINT)})`));
     expect((await found()).seals.at(-1)).toMatchObject({ kind: 'checkpoint', chain_id: CHAIN });
   });
@@ -236,7 +236,7 @@ describeReal('postgres', 'the role of services', () => {
     ['audit_delete, of all', `select audit_delete('infinity', '${CHAIN}', ${sealOf(DROPPED)})`],
     ['audit_delete, of a null time', `select audit_delete(null, '${CHAIN}', ${sealOf(DROPPED)})`],
     ['audit_drop_month', `select audit_drop_month('audit_records_2026_11', ${sealOf(DROPPED)})`],
-  ])('D7-10: %s takes nothing that is younger than the retention', async (_what, statement) => {
+  ])('D7-10: %s rejects records younger than the retention', async (_what, statement) => {
     const before = await found();
     await withPostgres(roles.service, async (client) => {
       await expect(client.query(statement)).rejects.toThrow('audit records are kept for 90 days');
@@ -245,7 +245,7 @@ describeReal('postgres', 'the role of services', () => {
   });
 
   it.each(['AAA+167BBB-167,M10.1.0/0,M3.1.0/0', 'AAA-167BBB+167,M3.1.0/0,M10.1.0/0'])(
-    'D7-10: no time zone of a session shortens the retention: %s',
+    'D7-10: no session time zone shortens the retention: %s',
     async (zone) => {
       await asOwner(record(randomUUID(), new Date(Date.now() - 89 * 24 * 3_600_000).toISOString()));
       const before = await found();
@@ -267,7 +267,7 @@ describeReal('postgres', 'the role of services', () => {
     ['a negative number', ['-5', '-4']],
     ['no number', ['null', 'null']],
     ['the same number', ['7', '7', '8']],
-  ])('records that somebody has added with %s as their index do not stop the retention', async (_what, indices) => {
+  ])('records added by somebody with %s as their index do not stop the retention', async (_what, indices) => {
     await asOwner('truncate audit_records');
     for (const index of indices) {
       await asOwner(
@@ -288,7 +288,7 @@ describeReal('postgres', 'the role of services', () => {
     ['a range without an end', { unchained: 1, ranges: [{ chain: CHAIN, from: 1 }] }],
     ['other records, made up for by a negative number', { unchained: -4, ranges: [{ chain: CHAIN, from: 0, to: 4 }] }],
     ['a very long body', { unchained: 1, more: 'x'.repeat(1_200) }],
-  ])('D7-10: audit_delete takes no seal of %s than it deletes', async (_what, more) => {
+  ])('D7-10: audit_delete rejects a seal of %s than it deletes', async (_what, more) => {
     await asOwner(record(randomUUID(), '2025-01-01T12:00:00Z'));
     const before = await found();
     const seal = sealOf({ ...DROPPED, ...more });
@@ -302,7 +302,7 @@ describeReal('postgres', 'the role of services', () => {
   });
 
   it.each([...TABLES.slice(0, 4), 'users'])(
-    'a temporary %s, a path of its own, and a cast or an operator of it, are not what the functions use',
+    'the functions ignore a temporary %s, a search_path, and a cast or an operator of the caller',
     async (table) => {
       const user = randomUUID();
       await asOwner(`insert into nodes (id, name) values ('${user}', 'n');
@@ -324,7 +324,7 @@ describeReal('postgres', 'the role of services', () => {
     },
   );
 
-  it('D7-10: audit_erase takes the records of the tenant of the user alone', async () => {
+  it('D7-10: audit_erase changes only records of the tenant of the user', async () => {
     const [one, other] = [randomUUID(), randomUUID()];
     await asOwner(`insert into nodes (id, name) values ('${one}', 'n'), ('${other}', 'n');
       insert into users (id, node_id, address) values ('${one}', '${one}', 'a')`);
@@ -340,7 +340,7 @@ describeReal('postgres', 'the role of services', () => {
     expect(left).toHaveLength(2);
   });
 
-  it('housekeeping uses the longer of its retention and the one that the owner has set', async () => {
+  it('the retention in force is the longer one of the service and the owner', async () => {
     await asOwner('truncate audit_records');
     const ago = (count: number) => new Date(Date.now() - count * 24 * 3_600_000).toISOString();
     for (const age of [10, 50, 100]) await asOwner(record(randomUUID(), ago(age)));

@@ -15,13 +15,13 @@ import type { Variables } from '../support/start/process.ts';
 const LONG = 'x'.repeat(32);
 const WARNING = 'the role of DATABASE_URL can change audit records; see docs/operations/database-roles.md';
 
-describeReal('postgres', 'the role of services', () => {
-  it('is that of every service that the suites start on PostgreSQL: what they do, it may do', async () => {
+describeReal('postgres', 'the service role', () => {
+  it('is used by the services that the suites start on PostgreSQL', async () => {
     await using p = await startPortcullis();
     expect(await mayChangeAudit(p.service.context.database.db)).toBe(false);
   });
 
-  it('outside production a start migrates by the owner, and runs by the other role', async () => {
+  it('outside production a start migrates as the owner, and then uses the service role', async () => {
     await using roles = await twoRoles();
     await using folder = await emptyFolder();
     const env = { DATA_DIR: folder.path, DATABASE_URL: roles.service };
@@ -39,12 +39,12 @@ describeReal('postgres', 'the role of services', () => {
 });
 
 describeReal(['postgres', 'redis', 'kafka'], 'in production', () => {
-  it('is that of every service that the suites start on real servers', async () => {
+  it('is used by the services that the suites start on real servers', async () => {
     await using p = await startOnRealServers();
     expect(await mayChangeAudit(p.service.context.database.db)).toBe(false);
   });
 
-  it('D1-11: a start by a role that may change audit records is warned of, one by the role of services is not', async () => {
+  it('D1-11: a start with a role that may change audit records logs a warning, and one with the service role does not', async () => {
     await using roles = await twoRoles();
     await migrateWith(roles);
     await using production = await inProduction();
@@ -62,7 +62,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'in production', () => {
     expect(await warned(roles.service)).toBe(false);
   });
 
-  it('D1-11: by the role of services an older schema is refused with what to run, and a missing grant with the page', async () => {
+  it('D1-11: with the service role an older schema is rejected with the command to run, and a missing grant with the page to read', async () => {
     await using roles = await twoRoles();
     await using production = await inProduction();
     const { DATA_DIR, ...env } = { ...production.env, DATABASE_URL: roles.service };
