@@ -5,7 +5,7 @@ import { DEFECTS } from '../../tools/defects/defects.ts';
 import { ROOT } from '../support/start/process.ts';
 
 describe('the planted defects', () => {
-  it('are thirty or more, each with a name of its own', () => {
+  it('are at least thirty, with distinct names', () => {
     expect(new Set(DEFECTS.map(({ name }) => name)).size).toBe(DEFECTS.length);
     expect(DEFECTS.length).toBeGreaterThanOrEqual(30);
   });
