@@ -23,12 +23,12 @@ function service(name: string): ComposeService {
   return found;
 }
 
-it('two gateways, a worker and the migration are the product', () => {
+it('the product consists of two gateways, a worker and the migration', () => {
   expect(Object.fromEntries(own.map(([name, { environment }]) => [name, environment?.PORTCULLIS_ROLE]))).toEqual(ROLES);
 });
 
 it.each(Object.keys(ROLES))(
-  'D1-04: %s has what production requires, and no variable that means nothing',
+  'D1-04: %s sets every variable that production requires, and no unknown one',
   async (name) => {
     const environment = environmentOf(service(name), newSecrets());
     expect(environment.NODE_ENV).toBe('production');
@@ -37,7 +37,7 @@ it.each(Object.keys(ROLES))(
   },
 );
 
-it('no value of a secret is in the file: each comes from deploy/new-secrets.sh, or nothing starts', () => {
+it('no secret has a value in the file: each comes from deploy/new-secrets.sh, or nothing starts', () => {
   const texts = services.flatMap(([, { environment = {} }]) => Object.values(environment).map(String));
   const missing = new Set(texts.flatMap((text) => interpolated(text, {}).missing));
   expect([...missing].sort()).toEqual(Object.keys(newSecrets()).sort());
@@ -45,7 +45,7 @@ it('no value of a secret is in the file: each comes from deploy/new-secrets.sh, 
   expect(read('.gitignore').split('\n')).toContain('.env');
 });
 
-it('addresses name services of the file, at the ports that those listen on', () => {
+it('URLs name services of the file, with the ports that those listen on', () => {
   const { DATABASE_URL, REDIS_URL, KAFKA_BROKERS } = environmentOf(service('worker'), newSecrets());
   expect(new URL(DATABASE_URL ?? '')).toMatchObject({
     hostname: 'postgres',
@@ -58,7 +58,7 @@ it('addresses name services of the file, at the ports that those listen on', () 
   expect(new URL(DATABASE_URL ?? '').pathname).toBe(`/${service('postgres').environment?.POSTGRES_DB}`);
 });
 
-it('migrate alone has the address of the owner of the tables, of the same database', () => {
+it('only migrate has the URL of the table owner, for the same database', () => {
   const secrets = newSecrets();
   const owning = own.filter(([, { environment = {} }]) => 'MIGRATE_DATABASE_URL' in environment);
   expect(owning.map(([name]) => name)).toEqual(['migrate']);
@@ -68,7 +68,7 @@ it('migrate alone has the address of the owner of the tables, of the same databa
   expect(MIGRATE_DATABASE_URL).toBe(Object.assign(new URL(DATABASE_URL ?? ''), login).href);
 });
 
-it('the role of the services is made with PostgreSQL’s data, by the name and the password of their address', async () => {
+it('PostgreSQL creates the service role with the name and password of the service URL', async () => {
   const secrets = newSecrets();
   const { username, password } = new URL(environmentOf(service('worker'), secrets).DATABASE_URL ?? '');
   const [mounted] = service('postgres').configs ?? [];
@@ -87,7 +87,7 @@ it('the role of the services is made with PostgreSQL’s data, by the name and t
   ]);
 });
 
-it.each(own)('%s runs the release, without rights, on a file system that it cannot change', (_, container) => {
+it.each(own)('%s runs the release image, without capabilities and with a read-only file system', (_, container) => {
   expect(container).toMatchObject({
     image: `portcullis:${manifest.version}`,
     build: '.',
@@ -99,14 +99,14 @@ it.each(own)('%s runs the release, without rights, on a file system that it cann
   expect(Number.parseInt(container.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(STOP_DEADLINE_MS);
 });
 
-it('every image is of a full version, and every server gives up its rights', () => {
+it('every image has a full version, and every server drops all capabilities', () => {
   for (const [name, { image, cap_drop }] of services) {
     expect(image, name).toMatch(/^[a-z/]+:\d+\.\d+(?:\.\d+)?(?:-alpine|-dev)?$/);
     expect(cap_drop, name).toEqual(['ALL']);
   }
 });
 
-it('what a service waits for comes: health where it is checked, an end where there is one', () => {
+it('a service waits for the health of services with a check, and for the completion of migrate', () => {
   for (const [name, { depends_on = {} }] of services) {
     for (const [other, { condition }] of Object.entries(depends_on)) {
       const { healthcheck, build } = service(other);
@@ -119,13 +119,13 @@ it('what a service waits for comes: health where it is checked, an end where the
   }
 });
 
-it('the load balancer alone can be reached, and the stores have no way out', () => {
+it('only the load balancer is reachable, and the stores have no outbound network', () => {
   expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).toEqual(['load-balancer']);
   expect(file.networks.back).toEqual({ internal: true });
   for (const name of ['postgres', 'redis', 'kafka']) expect(service(name).networks).toEqual(['back']);
 });
 
-it('networks, volumes and files that services name are there, and a folder is of one process', () => {
+it('networks, volumes and files that services name exist, and each volume is mounted once', () => {
   const volumes = services.flatMap(([, container]) =>
     (container.volumes ?? []).map((text) => text.split(':')[0] ?? ''),
   );
@@ -137,7 +137,7 @@ it('networks, volumes and files that services name are there, and a folder is of
   for (const { file: path } of Object.values(file.configs)) expect(existsSync(join(ROOT, path ?? ''))).toBe(true);
 });
 
-it('D1-05: the load balancer spreads over both gateways, tells the client’s address, and keeps streams whole', () => {
+it('D1-05: the load balancer uses both gateways, passes the address of the client, and does not buffer streams', () => {
   const conf = read('deploy/compose/nginx.conf');
   const gateways = own.flatMap(([name, { environment }]) => (environment?.PORTCULLIS_ROLE === 'gateway' ? [name] : []));
   const port = envSchema.shape.PORT.parse(undefined);
@@ -151,7 +151,7 @@ it('D1-05: the load balancer spreads over both gateways, tells the client’s ad
   for (const name of gateways) expect(service(name).environment?.TRUST_PROXY).toBe('uniquelocal');
 });
 
-it('a gateway or worker is healthy by its own readiness, at the private port, and the load balancer waits for that', async () => {
+it('a gateway or worker is healthy if its private /readyz is, and the load balancer waits for that', async () => {
   const admin = envSchema.shape.ADMIN_PORT.parse(undefined);
   const asked = `http://127.0.0.1:${admin}/readyz?exclude=stores`;
   for (const name of ['gateway-1', 'gateway-2', 'worker']) {
@@ -167,7 +167,7 @@ it('a gateway or worker is healthy by its own readiness, at the private port, an
     expect(service('load-balancer').depends_on?.[name]?.condition).toBe('service_healthy');
 });
 
-it('D1-05: what a gateway does not take goes on to the other one, once, and no POST of which anything was sent', () => {
+it('D1-05: a request that a gateway does not accept is retried once at the other, but not a POST that was sent in part', () => {
   const conf = read('deploy/compose/nginx.conf').replaceAll(/#.*/g, '');
   expect(conf).toMatch(/proxy_next_upstream error timeout;\s+proxy_next_upstream_tries 2;/);
   expect(conf).not.toContain('non_idempotent');
@@ -184,7 +184,7 @@ async function exitOf(program: string, asked: string, status: number): Promise<u
   return promise;
 }
 
-it('D1-13: one gateway after the other can be made anew: the load balancer forgets an address before it asks it again, and knows who is back before a health check does', () => {
+it('D1-13: gateways can be recreated in turn: the load balancer forgets addresses and failures before the next health check', () => {
   const conf = read('deploy/compose/nginx.conf');
   const seconds = (found: RegExpExecArray | null) => Number(found?.[1]) * (found?.[2] === 'ms' ? 0.001 : 1);
   const times = [

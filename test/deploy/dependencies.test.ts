@@ -22,11 +22,11 @@ function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {
   return bare.split(' AND ').every((part) => allowed.has(part));
 }
 
-it('docs/dependencies.md has every package that package.json names, with its licence, and the counts', () => {
+it('docs/dependencies.md has every package of package.json with its licence, and the counts', () => {
   expect(syncedPage(page, manifest, packages)).toBe(page);
 });
 
-it('each package has a reason to be there', () => {
+it('each package has a stated reason', () => {
   const reasons = reasonsIn(page);
   const named = LISTS.flatMap((list) => Object.keys(manifest[list]));
   expect(named.filter((name) => !reasons.get(name))).toEqual([]);
@@ -34,7 +34,7 @@ it('each package has a reason to be there', () => {
   expect(reasonsIn(syncedPage(page, more, packages)).get('left-pad')).toBe('');
 });
 
-it('every licence of the tree is one that the page allows, in the image one of the narrower list', () => {
+it('the page allows every licence of the tree, and its shorter list every licence in the image', () => {
   const narrow = new Set(inImage);
   const wide = new Set([...inImage, ...further]);
   const refused = packages.filter((each) => !isAllowed(each.licence, each.isProduction ? narrow : wide));
@@ -44,7 +44,7 @@ it('every licence of the tree is one that the page allows, in the image one of t
   expect(isAllowed('MIT AND GPL-3.0-only', narrow)).toBe(false);
 });
 
-it('the lockfile has the digest of every package, and package.json its exact version', () => {
+it('the lockfile has a digest of every package, and package.json exact versions', () => {
   const without = packages.filter(({ integrity }) => !integrity?.startsWith('sha512-'));
   expect(without.map(({ path }) => path)).toEqual(['client', 'console', 'tools']);
   const named = LISTS.flatMap((list) => Object.entries(manifest[list])).filter(
@@ -54,7 +54,7 @@ it('the lockfile has the digest of every package, and package.json its exact ver
   expect(named.filter(([name, version]) => byPath.get(`node_modules/${name}`) !== version)).toEqual([]);
 });
 
-it('the console has a lockfile of its own for the image, which says what that of the repository says', () => {
+it('the lockfile of the console for the image agrees with that of the repository', () => {
   const own: { packages: Record<string, { version: string; integrity?: string; peer?: boolean }> } = JSON.parse(
     read('console/package-lock.json'),
   );
@@ -67,7 +67,7 @@ it('the console has a lockfile of its own for the image, which says what that of
   }
 });
 
-it('the lockfile has every package that another one names: npm refuses to install from it otherwise', () => {
+it('the lockfile has every dependency of its packages, without which npm refuses to install', () => {
   const names = new Set(packages.map(({ name }) => name));
   const lacking = packages.flatMap(({ name, dependencies, optionalDependencies }) =>
     Object.keys({ ...dependencies, ...optionalDependencies }).flatMap((needed) =>
@@ -77,7 +77,7 @@ it('the lockfile has every package that another one names: npm refuses to instal
   expect(lacking).toEqual([]);
 });
 
-it('each install script is allowed or refused by name, and npm runs no other', () => {
+it('each install script is allowed or denied by name, and npm runs no other', () => {
   const scripted = packages.filter(({ hasInstallScript }) => hasInstallScript);
   expect(Object.keys(manifest.allowScripts).sort()).toEqual(scripted.map(({ name }) => name).sort());
   const allowed = Object.entries(manifest.allowScripts).flatMap(([name, isAllowed]) => (isAllowed ? [name] : []));
@@ -86,7 +86,7 @@ it('each install script is allowed or refused by name, and npm runs no other', (
   expect(read('.npmrc').split('\n')).toContain('strict-allow-scripts=true');
 });
 
-it('the bill of materials has what the image has: each package once, its digest, its licence, what it needs', () => {
+it('the bill of materials lists each package of the image once, with digest, licence and dependencies', () => {
   const { components, dependencies, metadata, ...head } = sbomOf(ROOT);
   expect(head).toEqual({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
   const production = packages.filter(({ isProduction }) => isProduction);

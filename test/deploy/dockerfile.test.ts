@@ -22,13 +22,13 @@ it('the image is built in two stages, on the Node that package.json pins', () =>
   expect(base).toBe(`node:${process.versions.node}-slim`);
 });
 
-it('the build takes its base image and packages, and no other program: what reads the Dockerfile is the builder itself', () => {
+it('the build uses only its base image and packages, without an external Dockerfile frontend', () => {
   expect(read('Dockerfile')).not.toMatch(/^#\s*syntax\s*=/im);
   const from = [...install, ...image].filter(({ name, flags }) => name === 'COPY' && flags.from !== undefined);
   expect(from.map(({ flags }) => flags.from)).toEqual(['install', 'install']);
 });
 
-it('npm runs on the builder’s platform, since nothing that it installs is of one', () => {
+it('npm runs on the build platform, since no production package depends on a platform', () => {
   expect(install[0]?.flags).toEqual({ platform: '$BUILDPLATFORM' });
   expect(image[0]?.flags).toEqual({});
   const production = lockedPackages(ROOT).filter(({ isProduction }) => isProduction);
@@ -41,7 +41,7 @@ it('no package manager is left in the image', () => {
   for (const path of ['lib/node_modules', 'bin/npm', 'bin/npx']) expect(text).toContain(` /usr/local/${path} `);
 });
 
-it('the image has production dependencies alone, from the lockfile, with the policy on install scripts', () => {
+it('the image has only production dependencies, from the lockfile, with the policy on install scripts', () => {
   expect(only(install, 'RUN').text).toBe('npm ci --omit=dev --omit=optional && npm ci --prefix console --omit=peer');
   const copied = install.filter(({ name }) => name === 'COPY').map(({ words }) => words);
   expect(copied).toEqual([
@@ -50,12 +50,12 @@ it('the image has production dependencies alone, from the lockfile, with the pol
   ]);
 });
 
-it('no script of package.json is one that npm runs by itself at an install: the image has nothing for it to run', () => {
+it('package.json has no script that npm runs by itself on install', () => {
   const own = /^(?:pre|post)?(?:install|prepare|dependencies)$|^prepublish$/;
   expect(Object.keys(manifest.scripts).filter((name) => own.test(name))).toEqual([]);
 });
 
-it('what the image copies exists and is all that the build sees', () => {
+it('everything that the image copies exists, and the build sees nothing else', () => {
   const own = [...install, ...image].filter(({ name, flags }) => name === 'COPY' && flags.from === undefined);
   const copied = own.flatMap(({ words }) => words.slice(0, -1));
   for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
@@ -64,7 +64,7 @@ it('what the image copies exists and is all that the build sees', () => {
   expect(copied).toContain('LICENSE');
 });
 
-it('the image runs as a user that is none of root, by its number, and in production', () => {
+it('the image runs in production as a numeric user without root rights', () => {
   expect(only(image, 'USER').text).toMatch(/^[1-9]\d*:[1-9]\d*$/);
   const after = image.slice(image.indexOf(only(image, 'USER'))).map(({ name }) => name);
   expect(after).not.toContain('RUN');
@@ -80,7 +80,7 @@ it('the first process is Node itself, and the health check needs no shell', () =
   expect(only(image, 'STOPSIGNAL').text).toBe('SIGTERM');
 });
 
-it('the image says what it is, in the version of package.json', () => {
+it('the image has labels, with the version of package.json', () => {
   const labels = only(image, 'LABEL').text;
   for (const name of ['title', 'description', 'licenses', 'version', 'revision']) {
     expect(labels).toContain(`org.opencontainers.image.${name}=`);
@@ -92,7 +92,7 @@ it.each([
   ['0.2.0-dev', 'c0ffee', '0.2.0-dev+c0ffee'],
   ['0.2.0-dev', 'unknown', '0.2.0-dev'],
   ['0.2.0', 'c0ffee', '0.2.0'],
-])('in the image version %s of commit %s calls itself %s', async (version, REVISION, expected) => {
+])('in the image, version %s of commit %s reports itself as %s', async (version, REVISION, expected) => {
   const [named] = /case \$VERSION.* esac/.exec(only(image, 'RUN').text) ?? [];
   await using folder = await emptyFolder();
   const file = join(folder.path, 'package.json');
@@ -104,7 +104,7 @@ it.each([
   expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ ...manifest, version: expected });
 });
 
-it('D1-13: a stop that comes while the program loads is heeded: a first process would not be ended by it otherwise', async () => {
+it('D1-13: a SIGTERM during startup is handled, since the first process of a container would otherwise ignore it', async () => {
   const stopsAsItLoads = `
     import { registerHooks } from 'node:module';
     registerHooks({

@@ -50,7 +50,7 @@ function specOf<Spec>({ spec }: Manifest): Spec {
 const known = all.filter(({ object: { kind } }) => kind !== 'HTTPRoute' && kind !== 'ServiceMonitor');
 
 it.each(known.map(({ object }) => [object.kind, object.metadata.name, object]))(
-  '%s %s fits the schema of its kind',
+  '%s %s is valid against the schema of its kind',
   (_, __, object) => {
     checkKind(object);
   },
@@ -60,13 +60,13 @@ it.each([
   [{ selector: undefined }, /must have required property/],
   [{ replicas: 'two' }, /must be integer/],
   [{ replica: 2 }, /unknown fields: \/spec\/replica$/],
-])('what does not fit a schema is found: %j', (change, message) => {
+])('a change that violates the schema is reported: %j', (change, message) => {
   const deployment = objectOf('Deployment', 'portcullis-worker');
   const changed = { ...deployment, spec: { ...specOf<object>(deployment), ...change } };
   expect(() => checkKind(changed)).toThrow(message);
 });
 
-it('kustomization.yaml has every file but the example of the Secret and what is optional, in one namespace', () => {
+it('kustomization.yaml has every file except the example Secret and optional ones, in one namespace', () => {
   expect(new Set(kustomization.resources)).toEqual(
     new Set(all.map(({ file }) => file).filter((file) => !APART.has(file))),
   );
@@ -78,14 +78,14 @@ it('kustomization.yaml has every file but the example of the Secret and what is 
   });
 });
 
-it('the image is the release', () => {
+it('the image is the release version', () => {
   expect(kustomization.images).toEqual([{ name: 'portcullis', newTag: manifest.version }]);
   expect(pods.map(({ container }) => container.image)).toEqual(pods.map(() => 'portcullis'));
 });
 
 describe('configuration', () => {
   it.each(pods.map(({ name, container }) => [name, container] as const))(
-    'D1-04: %s has what production requires, and no variable that means nothing',
+    'D1-04: %s sets every variable that production requires, and no unknown one',
     async (_, container) => {
       const environment = environmentOf(container, secrets());
       expect(Object.keys(environment).filter((name) => !(name in envSchema.shape))).toEqual([]);
@@ -93,7 +93,7 @@ describe('configuration', () => {
     },
   );
 
-  it('D1-04: the example of the Secret is refused, each value by its name', async () => {
+  it('D1-04: the values of the example Secret are rejected, each by name', async () => {
     const [first] = pods;
     if (first === undefined) throw new Error('no pods');
     const example = objectOf('Secret', 'portcullis').stringData ?? {};
@@ -104,7 +104,7 @@ describe('configuration', () => {
     );
   });
 
-  it('the Secret has every secret that production requires, and the key of the audit, and the ConfigMap none', () => {
+  it('the Secret has every required secret and the audit key, and the ConfigMap has none', () => {
     const required = [...REQUIRED_IN_PRODUCTION, 'AUDIT_SIGNING_KEY'].filter((name) => SECRET_VARIABLES.has(name));
     expect([...secretNames].sort()).toEqual([...required].sort());
     expect(Object.keys(secret()).sort()).toEqual([...required].sort());
@@ -114,7 +114,7 @@ describe('configuration', () => {
     expect(read('.gitignore').split('\n')).toContain('secret.env');
   });
 
-  it('the Job that migrates alone has the address of the owner of the tables, and needs it not', () => {
+  it('only the migration Job has the URL of the table owner, and it is optional', () => {
     const owning = pods.filter(({ container }) => 'MIGRATE_DATABASE_URL' in environmentOf(container, secrets()));
     expect(owning.map(({ name }) => name)).toEqual(['portcullis-migrate']);
     expect(Object.keys(objectOf('Secret', 'portcullis-migrate').stringData ?? {})).toEqual(Object.keys(OWNER));
@@ -132,7 +132,7 @@ describe('configuration', () => {
 });
 
 describe.each(pods.map((workload) => [workload.name, workload] as const))('%s', (_, { pod, container }) => {
-  it('has no rights, and writes to two folders of limited size', () => {
+  it('has no privileges, and two writable folders of limited size', () => {
     expect(pod).toMatchObject({
       serviceAccountName: objectOf('ServiceAccount', 'portcullis').metadata.name,
       automountServiceAccountToken: false,
@@ -160,7 +160,7 @@ describe.each(deployments.map((workload) => [workload.name, workload] as const))
   const { container, pod, labels, selector } = workload;
   const ports = Object.fromEntries((container.ports ?? []).map((port) => [port.name, port.containerPort]));
 
-  it('listens where the variables say, and is asked at the private port', () => {
+  it('listens on the configured ports, and is probed on the private port', () => {
     const admin = envSchema.shape.ADMIN_PORT.parse(undefined);
     const isGateway = name === 'portcullis-gateway';
     expect(ports).toEqual({ ...(isGateway ? { http: envSchema.shape.PORT.parse(undefined) } : {}), admin });
@@ -170,7 +170,7 @@ describe.each(deployments.map((workload) => [workload.name, workload] as const))
     expect(livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'admin' });
   });
 
-  it('lets a roll to stores that it cannot reach stop at the first new pod, which is not begun anew at once', () => {
+  it('a rollout stops at the first new pod that cannot reach its stores, which has two minutes before a restart', () => {
     expect(specOf<{ strategy: object }>(objectOf('Deployment', name)).strategy).toEqual({
       rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
     });
@@ -178,7 +178,7 @@ describe.each(deployments.map((workload) => [workload.name, workload] as const))
     expect(periodSeconds * failureThreshold).toBe(120);
   });
 
-  it('D1-13: has the time that a stop may take', () => {
+  it('D1-13: has enough time to stop', () => {
     const waits = container.lifecycle?.preStop.sleep.seconds ?? 0;
     expect((pod.terminationGracePeriodSeconds ?? 0) - waits).toBeGreaterThan(STOP_DEADLINE_MS / 1_000);
   });
@@ -189,7 +189,7 @@ describe.each(deployments.map((workload) => [workload.name, workload] as const))
     expect(labels).toEqual(selector);
   });
 
-  it('has a disruption budget that leaves it something', () => {
+  it('has a disruption budget of one pod', () => {
     const budget = specOf<{ maxUnavailable: number; selector: { matchLabels: Variables } }>(
       objectOf('PodDisruptionBudget', name),
     );
@@ -197,8 +197,8 @@ describe.each(deployments.map((workload) => [workload.name, workload] as const))
   });
 });
 
-describe('what refers to another thing finds it', () => {
-  it('the Services have pods and ports', () => {
+describe('references between objects', () => {
+  it('Services select pods that have their ports', () => {
     type Spec = { selector: Variables; ports: { targetPort: string }[] };
     const found = all
       .filter(({ object: { kind } }) => kind === 'Service')
@@ -216,7 +216,7 @@ describe('what refers to another thing finds it', () => {
     });
   });
 
-  it('the HTTPRoute leads to the Service at the host of PUBLIC_URL, without a timeout or a header that names a certificate', () => {
+  it('the HTTPRoute routes the host of PUBLIC_URL to the Service, without a timeout, and removes certificate headers', () => {
     const { host } = new URL(objectOf('ConfigMap', 'portcullis').data?.PUBLIC_URL ?? '');
     const { ports } = specOf<{ ports: { port: number }[] }>(objectOf('Service', 'portcullis'));
     expect(specOf(objectOf('HTTPRoute', 'portcullis'))).toEqual({
@@ -244,7 +244,7 @@ describe('what refers to another thing finds it', () => {
     expect(specOf<{ replicas?: number }>(objectOf('Deployment', 'portcullis-gateway')).replicas).toBeUndefined();
   });
 
-  it('D1-03: the network policies hold every pod, and the private port is open to Prometheus alone', () => {
+  it('D1-03: the network policies select every pod, and only Prometheus may reach the private port', () => {
     type Spec = { podSelector: { matchLabels: Variables }; ingress?: { from: object[]; ports: { port: string }[] }[] };
     const specs = all
       .filter(({ object: { kind } }) => kind === 'NetworkPolicy')
@@ -262,7 +262,7 @@ describe('what refers to another thing finds it', () => {
     for (const { labels } of pods) expect(matches(labels, opened[0]?.to ?? {})).toBe(true);
   });
 
-  it('what the ServiceMonitor scrapes has the job that alerts ask for, and keeps the labels that the product gives', () => {
+  it('the ServiceMonitor sets the job label that the alerts use, and keeps the labels of the product', () => {
     type Spec = { jobLabel?: string; endpoints: { honorLabels?: boolean }[] };
     const { jobLabel = '', endpoints } = specOf<Spec>(objectOf('ServiceMonitor', 'portcullis'));
     const { labels = {} } = objectOf('Service', 'portcullis-admin').metadata;
@@ -273,7 +273,7 @@ describe('what refers to another thing finds it', () => {
     expect(endpoints).toMatchObject([{ honorLabels: true }]);
   });
 
-  it('the ServiceMonitor finds the Service of the private port', () => {
+  it('the ServiceMonitor selects the Service of the private port', () => {
     type Spec = { selector: { matchLabels: Variables }; endpoints: { port: string; path: string }[] };
     const { selector, endpoints } = specOf<Spec>(objectOf('ServiceMonitor', 'portcullis'));
     expect(matches(objectOf('Service', 'portcullis-admin').metadata.labels ?? {}, selector.matchLabels)).toBe(true);

@@ -54,24 +54,27 @@ describe.skipIf(lacking.length > 0)('the files of a release', () => {
   });
   afterAll(() => folder?.[Symbol.asyncDispose]());
 
-  it('are signed, and the signature and every digest hold', () => {
+  it('are signed, and the signature and every digest verify', () => {
     expect(() => verify(made)).not.toThrow();
   });
 
-  it('are the same bytes of the same commit', async () => {
+  it('are identical for the same commit', async () => {
     const again = await make('again');
     for (const name of [SOURCE, 'sbom.json', 'provenance.json', 'SHA256SUMS']) {
       expect(await readFile(join(again, name)), name).toEqual(await readFile(join(made, name)));
     }
   });
 
-  it.each([SOURCE, 'sbom.json', 'provenance.json', 'SHA256SUMS'])('%s changed by a byte is found', async (name) => {
-    const changed = await copyOf(`changed-${name}`);
-    await appendFile(join(changed, name), '\n');
-    expect(() => verify(changed)).toThrow();
-  });
+  it.each([SOURCE, 'sbom.json', 'provenance.json', 'SHA256SUMS'])(
+    'a change of one byte in %s is detected',
+    async (name) => {
+      const changed = await copyOf(`changed-${name}`);
+      await appendFile(join(changed, name), '\n');
+      expect(() => verify(changed)).toThrow();
+    },
+  );
 
-  it('signed by another key, or for another purpose, are refused', async () => {
+  it('signed with another key or for another purpose are rejected', async () => {
     const other = await copyOf('other');
     const key = join(folder.path, 'other-key');
     await execute('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'another', '-f', key]);
@@ -85,7 +88,7 @@ describe.skipIf(lacking.length > 0)('the files of a release', () => {
     }
   });
 
-  it('say what they are of: the commit, the packages, and what each file is', async () => {
+  it('state their commit, their packages, and what each file is', async () => {
     const provenance = JSON.parse(await readFile(join(made, 'provenance.json'), 'utf8'));
     const sums = new Map(
       (await readFile(join(made, 'SHA256SUMS'), 'utf8'))

@@ -27,7 +27,7 @@ const BUILT_IN = new Set(['ci', 'audit', 'test']);
 
 const stepsOf = ({ jobs }: Workflow) => Object.values(jobs).flatMap(({ steps }) => steps);
 
-it('there are two: what must hold before a change lands, and a release', () => {
+it('there are two workflows: the checks of a change, and the release', () => {
   expect(files).toEqual(['.github/workflows/ci.yaml', '.github/workflows/release.yaml']);
 });
 
@@ -44,7 +44,7 @@ it.each(workflows)('%s runs commands that exist', (_, workflow) => {
 });
 
 it.each(workflows)(
-  '%s takes each action at one commit, the same everywhere, with its version beside it',
+  '%s pins each action to one commit, the same everywhere, with its version in a comment',
   (file, workflow) => {
     const used = stepsOf(workflow).flatMap(({ uses }) => uses ?? []);
     expect(used.length).toBeGreaterThan(0);
@@ -57,7 +57,7 @@ it.each(workflows)(
   },
 );
 
-it.each(workflows)('%s runs on the Node that package.json pins, and not for ever', (_, workflow) => {
+it.each(workflows)('%s uses the Node version of package.json, and has a timeout', (_, workflow) => {
   const { optionalDependencies } = JSON.parse(read('package.json'));
   for (const { uses, with: settings } of stepsOf(workflow)) {
     if (uses?.startsWith('actions/setup-node@')) {
@@ -67,7 +67,7 @@ it.each(workflows)('%s runs on the Node that package.json pins, and not for ever
   for (const job of Object.values(workflow.jobs)) expect(job['timeout-minutes']).toBeGreaterThan(0);
 });
 
-it('nothing has more rights than it needs: only the job that pushes may write, and none may write to the repository', () => {
+it('only the job that pushes may write packages, and no job may write to the repository', () => {
   const granted = workflows.flatMap(([file, { permissions, jobs }]) => [
     [file, permissions],
     ...Object.entries(jobs).flatMap(([name, job]) => (job.permissions ? [[`${file} ${name}`, job.permissions]] : [])),
@@ -85,13 +85,13 @@ it('nothing has more rights than it needs: only the job that pushes may write, a
   });
 });
 
-it('no expression stands inside a command: what an event says could be one', () => {
+it('no expression is inside a shell command, where event data could inject code', () => {
   for (const [, workflow] of workflows) {
     for (const { run = '' } of stepsOf(workflow)) expect(run).not.toContain('${{');
   }
 });
 
-it('a release is tested, built, signed by its digest, and attested with provenance and bill of materials', () => {
+it('a release is tested, built, signed by digest, and attested with provenance and bill of materials', () => {
   const release = readYaml<Workflow>('.github/workflows/release.yaml');
   expect(release.jobs.image?.needs).toBe('test');
   expect(release.jobs.test?.steps.map(({ run }) => run)).toContain('.ci/run');
