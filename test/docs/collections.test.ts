@@ -12,7 +12,7 @@ const SECTIONS = ['Context', 'Decision', 'Consequences'];
 it.each([
   ['docs/operations/README.md', operationsPages()],
   ['docs/decisions/README.md', DECISIONS],
-])('%s leads to every page of its folder', (index, pages) => {
+])('%s links to every page of its folder', (index, pages) => {
   const led = linksOf(index).map(({ target }) => normalize(join(dirname(index), target.split('#')[0] ?? '')));
   expect(pages.length).toBeGreaterThan(10);
   expect(pages.filter((page) => page !== index && !led.includes(page))).toEqual([]);
@@ -23,7 +23,7 @@ it.each(operationsPages())(`%s has at most ${MOST_WORDS} words`, (page) => {
   expect(words.length).toBeLessThanOrEqual(MOST_WORDS);
 });
 
-it.each(DECISIONS)('%s has a number, a date, a context, a decision and consequences, in this order', (page) => {
+it.each(DECISIONS)('%s has a number, date, context, decision and consequences, in this order', (page) => {
   const text = read(page);
   const number = basename(page).slice(0, 3);
   expect(text).toMatch(new RegExp(`^# ${number}\\. .+\n\nDate: \\d{4}-\\d\\d-\\d\\d\n\n## `));

@@ -44,7 +44,7 @@ async function run({ text: source }: Block, index: number, env: Record<string, s
   return printed;
 }
 
-it(`DG-15 D6-10: the programs of the dashboard's quickstart see each event once over tokens of ${TOKEN_SECONDS} s`, async () => {
+it(`DG-15 D6-10: the programs of the dashboard quickstart receive each event once, across tokens of ${TOKEN_SECONDS} s`, async () => {
   const { credentials } = await createdClient(p, await p.clientToken(), {
     grantTypes: ['CLIENT_CREDENTIALS'],
     scopes: ['transactions:read', 'accounts:read'],

@@ -8,7 +8,7 @@ import { startPortcullis } from '../support/harness.ts';
 import { SECRET } from '../support/webhook/signing.ts';
 
 // Programs of their own, one after the other, on machines that are busy with other tests.
-describeFollowed('followed on an embedded instance', () => {
+describeFollowed('commands of pages for the embedded instance', () => {
   const p = beforeTests(() => startPortcullis({ env: { WEBHOOK_SIGNING_SECRET: SECRET } }));
   let reader: Reader;
 

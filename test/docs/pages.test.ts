@@ -18,7 +18,7 @@ function fault(page: string, target: string): string | undefined {
   return anchorsOf(file).has(anchor) ? undefined : `${file} has no heading #${anchor}`;
 }
 
-it.each(PAGES)('every relative link of %s leads to a file, and to a heading in it', (page) => {
+it.each(PAGES)('every relative link of %s leads to an existing file and heading', (page) => {
   const broken = linksOf(page)
     .filter(({ target }) => !EXTERNAL.test(target))
     .flatMap(({ line, target }) => {
@@ -28,7 +28,7 @@ it.each(PAGES)('every relative link of %s leads to a file, and to a heading in i
   expect(broken).toEqual([]);
 });
 
-it('every file of deploy/ that a page names is there', () => {
+it('every file of deploy/ that a page names exists', () => {
   const named = PAGES.flatMap((page) =>
     // What follows exec is a Deployment in the cluster.
     Array.from(
@@ -40,7 +40,7 @@ it('every file of deploy/ that a page names is there', () => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-it('every GraphQL operation in a page is one of the schema', () => {
+it('every GraphQL operation in a page is valid on the schema', () => {
   const schema = buildSchema(readFileSync(join(ROOT, 'schema/schema.graphql'), 'utf8'));
   const { embedded, real } = pagesToRun();
   const wrong = [...embedded, ...real]
@@ -52,18 +52,18 @@ it('every GraphQL operation in a page is one of the schema', () => {
   expect(wrong).toEqual([]);
 });
 
-it.each(notRun())('not run: %s', (_first, reason) => {
+it.each(notRun())('%s is not run, with a reason', (_first, reason) => {
   expect(reason).toMatch(/\w+ \w+/);
 });
 
-it('every exception names a block that there is', () => {
+it('every exception names an existing block', () => {
   const stale = BLOCKS_NOT_RUN.filter(
     ({ page, begins }) => !blocksOf(page).some(({ text }) => text.startsWith(begins)),
   );
   expect(stale).toEqual([]);
 });
 
-it('a fence says nothing but what this suite understands', () => {
+it('the info string of a code block has only parts that this suite understands', () => {
   const unknown = PAGES.flatMap(blocksOf).filter(
     ({ info }) => info !== '' && !/^(?:[\w-]+\.[jt]s|fixed(?:: [\w, -]+)?|not-run: .+)$/.test(info),
   );

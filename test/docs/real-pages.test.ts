@@ -12,7 +12,7 @@ import { describeReal, serviceAddress } from '../support/services/real.ts';
 // Each page starts a process for each of its commands, on machines that are busy with other tests.
 const USERS = 'wallet_address,email\n0xd0c1,one@docs.example\n0xd0c2,two@docs.example\n';
 
-describeFollowed('followed', () => {
+describeFollowed('commands of pages', () => {
   describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
     it.concurrent('every command of docs/quickstart/operator.md does what the page says', async () => {
       await using database = await freshDatabase();

@@ -19,12 +19,12 @@ const attacks = section('Attacks')
   .map((line) => line.slice(2, -2).split(' | '));
 const testsOf = (cell = '') => Array.from(cell.matchAll(/`([^`]+)`/g), ([, path = '']) => path);
 
-it('the threat model has an attack for each boundary, and no boundary that it does not list', () => {
+it('the threat model has an attack for each boundary, and every attack names a listed boundary', () => {
   expect(boundaries.length).toBeGreaterThan(10);
   expect(new Set(attacks.map(([boundary]) => boundary))).toEqual(new Set(boundaries));
 });
 
-it.each(attacks)('%s: %s: is held by tests that exist', (...cells) => {
+it.each(attacks)('%s: %s: names tests that exist', (...cells) => {
   expect(cells).toHaveLength(4);
   const tests = testsOf(cells[3]);
   expect(tests.length).toBeGreaterThan(0);
@@ -34,7 +34,7 @@ it.each(attacks)('%s: %s: is held by tests that exist', (...cells) => {
   }
 });
 
-it('README, the threat model and SECURITY.md lead to one another', () => {
+it('README, the threat model and SECURITY.md link to one another', () => {
   expect(read('README.md')).toContain('](SECURITY.md)');
   expect(read('README.md')).toContain('](docs/threat-model.md)');
   expect(read('SECURITY.md')).toContain('](docs/threat-model.md)');
