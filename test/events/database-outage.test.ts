@@ -20,7 +20,7 @@ import { describeReal } from '../support/services/real.ts';
 
 const FROZEN_MS = 2_000;
 
-describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is away', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is unavailable', () => {
   let gateway: Portcullis;
   let worker: Portcullis;
   let proxy: FaultProxy;
@@ -46,14 +46,14 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is away'
 
   it.each<[how: string, begin: () => void, meanwhile: () => Promise<unknown>]>([
     [
-      'breaks its connections and takes no new ones',
+      'closes its connections and refuses new ones',
       () => proxy.set('cut'),
       () => expect.poll(() => complaints.filter((text) => text.includes('retrying')).length).toBeGreaterThan(1),
     ],
-    ['keeps its connections open and is silent', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS)],
+    ['keeps its connections open and does not respond', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS)],
     ['is frozen, and then dead', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS).then(() => proxy.set('cut'))],
   ])(
-    'D6-18: while it %s nothing is committed and nothing is a dead letter; back again, all is applied',
+    'D6-18: while it %s nothing is committed or dead-lettered, and afterwards all events are applied',
     async (_how, begin, meanwhile) => {
       complaints.splice(0);
       const id = await registered(gateway);

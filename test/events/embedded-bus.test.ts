@@ -22,7 +22,7 @@ describeReal('postgres', 'the embedded bus on PostgreSQL', () => {
   eventBusContract(() => ({ open: openReal }), inject('isThorough'));
   boundedBatches(openReal);
 
-  it('a reader passes no message of two instances that publish at once', async () => {
+  it('a reader skips no message of two instances that publish concurrently', async () => {
     const [one, two, recorder] = [openReal(), openReal(), new Recorder()];
     await recorder.follow(one, 'crossing');
     const keys = Array.from({ length: CROSSING }, (_, index) => String(index));
@@ -37,7 +37,7 @@ describeReal('postgres', 'the embedded bus on PostgreSQL', () => {
 });
 
 describe('the embedded bus and its database', () => {
-  it('publishing inside a transaction neither waits for it nor joins it', async () => {
+  it('publishing inside a transaction neither waits for it nor takes part in it', async () => {
     const [bus, recorder] = [open(), new Recorder()];
     await recorder.follow(bus, 'apart');
     let published: Promise<void> = Promise.resolve();
@@ -52,7 +52,7 @@ describe('the embedded bus and its database', () => {
     await bus.stop();
   });
 
-  it('members of a group take turns: one message reaches one of them', async () => {
+  it('each message reaches one member of a group, and another member after the first has stopped', async () => {
     const [bus, first, second] = [open(), new Recorder(), new Recorder()];
     const member = await first.follow(bus, 'shared', 'members');
     await second.follow(bus, 'shared', 'members');
@@ -65,7 +65,7 @@ describe('the embedded bus and its database', () => {
     await bus.stop();
   });
 
-  it('while it works through what has waited, everything else has its turn between the batches', async () => {
+  it('other work runs between the batches of a backlog', async () => {
     const bus = open();
     const waiting = Array.from({ length: 1_800 }, (_, index) => message('backlog', String(index)));
     await bus.publish(waiting.slice(0, 900));
@@ -99,7 +99,7 @@ describe('the embedded bus and its database', () => {
   // A megabyte takes an embedded database long, and the statement is the same.
   if (inject('isThorough')) boundedBatches(open);
 
-  it('removes what is past its age and read by every group, and nothing else', async () => {
+  it('removes messages that are past their age and read by every group, and nothing else', async () => {
     const [bus, quick] = [open(), new Recorder()];
     const door = database.db.unscoped('test');
     const keys = Array.from({ length: 1_500 }, (_, index) => String(index));
@@ -122,7 +122,7 @@ describe('the embedded bus and its database', () => {
     await bus.stop();
   });
 
-  it('7.3-01: publishing after the database has gone is refused', async () => {
+  it('7.3-01: publishing fails after the database is closed', async () => {
     const gone = await embeddedDatabase();
     const bus = new EmbeddedBus(gone.db, () => undefined);
     await bus.publish([message('t', 'a')]);
@@ -134,7 +134,7 @@ describe('the embedded bus and its database', () => {
 });
 
 function boundedBatches(openBus: () => EmbeddedBus): void {
-  it('a batch is bounded in bytes and skips nothing', async () => {
+  it('a batch has a size limit in bytes, and no message is skipped', async () => {
     const [bus, recorder] = [openBus(), new Recorder()];
     const value = Buffer.alloc(1024 * 1024, 'x');
     const sizes = [value, value, null, value, value, Buffer.alloc(0), value, null];

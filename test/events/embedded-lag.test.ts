@@ -29,7 +29,7 @@ function countedReads(database: BusDatabase): BusDatabase & { read: number } {
   return counted;
 }
 
-it(`a consumer that lags by ${MESSAGES.toLocaleString('en')} messages holds one batch of them, and gets them all in their order`, async () => {
+it(`a consumer that lags by ${MESSAGES.toLocaleString('en')} messages holds one batch in memory, and gets all messages in order`, async () => {
   await using database = await embeddedDatabase();
   const counted = countedReads(database.db);
   const bus = new EmbeddedBus(counted, quiet);
@@ -60,7 +60,7 @@ it(`a consumer that lags by ${MESSAGES.toLocaleString('en')} messages holds one 
   await bus.stop();
 });
 
-it('what was acknowledged is there after the database was closed and opened again, and what took effect is not given again', async () => {
+it('acknowledged messages survive a restart of the database, and processed ones are not delivered again', async () => {
   const dataDir = await embeddedClusterCopy();
   onTestFinished(() => rm(dataDir, { recursive: true }));
   const database = await openDatabase({ dataDir });

@@ -47,7 +47,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     expect(two.keys.sort()).toEqual(['a', 'c']);
   });
 
-  it('messages of one key arrive in the order they were published', async () => {
+  it('messages of one key arrive in the order of publication', async () => {
     const recorder = new Recorder();
     const keys = ['x', 'y', 'z'];
     await recorder.follow(bus, topic);
@@ -86,7 +86,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     ]);
   });
 
-  it('a failed batch is given again until it has taken effect, and nothing after it passes it', async () => {
+  it('a failed batch is delivered again until it succeeds, and no later message overtakes it', async () => {
     const recorder = new Recorder(2);
     await recorder.follow(bus, topic);
     await bus.publish([message(topic, 'k', { value: Buffer.from('1') })]);
@@ -96,7 +96,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     expect(recorder.attempts.length).toBeGreaterThanOrEqual(3);
   });
 
-  it('a group that stops goes on where it stopped', async () => {
+  it('a group that stops resumes where it stopped', async () => {
     const [before, after] = [new Recorder(), new Recorder()];
     const first = await before.follow(bus, topic, 'readers');
     await bus.publish([message(topic, 'a')]);
@@ -109,7 +109,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     expect(after.keys).toEqual(['b']);
   });
 
-  it('a restart neither loses a message nor repeats one that took effect', async () => {
+  it('a restart neither loses a message nor repeats a processed one', async () => {
     const [before, after] = [new Recorder(), new Recorder()];
     await before.follow(bus, topic, 'readers');
     await bus.publish([message(topic, 'a'), message(topic, 'b')]);
@@ -122,7 +122,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     expect(after.keys).toEqual(['c']);
   });
 
-  it('stop waits for the running handler, whose batch then counts as taken', async () => {
+  it('stop waits for the running handler, whose batch is then acknowledged', async () => {
     const [entered, gate, after] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), new Recorder()];
     let effects = 0;
     const subscription = await bus.subscribe({
@@ -145,7 +145,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     expect(after.keys).toEqual(['b']);
   });
 
-  it('D6-18: poison goes to the dead letters with its headers and its origin, and its neighbours pass', async () => {
+  it('D6-18: a poison message goes to the dead letters with its headers and origin, and its neighbours are processed', async () => {
     const [recorder, letters] = [new Recorder(), new Recorder()];
     const handle = withDeadLetters(bus, async (batch) => {
       if (batch.some((one) => one.value?.includes('poison'))) throw new PoisonError('not\0 to be read');
@@ -170,7 +170,7 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     });
   });
 
-  it('D6-18: an outage of the store dead-letters nothing: the batch is given again', async () => {
+  it('D6-18: an outage of the store dead-letters nothing, and the batch is delivered again', async () => {
     const [recorder, letters] = [new Recorder(2), new Recorder()];
     const handle = withDeadLetters(bus, recorder.handle);
     await letters.follow(bus, deadLetterTopicOf(topic));
@@ -206,13 +206,13 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     expect(recorder.keys).not.toContain('old');
   });
 
-  it('is healthy, and knows which topics are missing after it has created them', async () => {
+  it('is healthy, and reports no topic missing after it has created them', async () => {
     await bus.checkHealth();
     await bus.ensureTopics([topic]);
     expect(await bus.missingTopics([topic, other])).toEqual([]);
   });
 
-  it('refuses after stop', async () => {
+  it('rejects messages after stop', async () => {
     await bus.stop();
     await expect(bus.publish([message(topic, 'a')])).rejects.toThrow('the bus is stopped');
   });

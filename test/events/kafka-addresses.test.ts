@@ -7,7 +7,7 @@ it.each([
   ['an IPv6 address', '::1', '[::1]'],
   ['an IPv6 address in full', '::1', '[0:0:0:0:0:0:0:1]'],
   ['an IPv4 address', '127.0.0.1', '127.0.0.1'],
-])('D1-04: connects to a broker by %s', async (_what, listens, host) => {
+])('D1-04: connects to a broker at %s', async (_what, listens, host) => {
   const server = createServer((socket) => socket.destroy()).listen(0, listens);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

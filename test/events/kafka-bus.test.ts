@@ -31,7 +31,7 @@ describeReal('kafka', 'the Kafka bus', () => {
   const open = () => busOn(connection);
   eventBusContract(() => ({ open, makeTopics: (topics) => makeTopics(connection, topics) }), inject('isThorough'));
 
-  it('creates topics with 12 partitions and their retention, and names the missing ones', async () => {
+  it('creates topics with 12 partitions and their retention, and reports missing ones', async () => {
     const bus = busOn(connection);
     const { kycToken: known } = TOPICS;
     const made = [known, deadLetterTopicOf(known), 'audit.seals'];
@@ -47,7 +47,7 @@ describeReal('kafka', 'the Kafka bus', () => {
     await bus.stop();
   });
 
-  it('7.3-01: who is well is connected: the first message waits for no connection', async () => {
+  it('7.3-01: a healthy bus is connected: its first message opens no connection', async () => {
     const bus = busOn(connection);
     await bus.ensureTopics(['first']);
     await bus.checkHealth();
@@ -58,7 +58,7 @@ describeReal('kafka', 'the Kafka bus', () => {
     await bus.stop();
   });
 
-  it('an oversized message is refused alone: those that arrived with it are acknowledged', async () => {
+  it('an oversized message is rejected alone, and other messages of its batch are acknowledged', async () => {
     const [bus, recorder] = [busOn(connection), new Recorder()];
     await bus.ensureTopics(['sizes']);
     const calls = [Buffer.from('a'), Buffer.alloc(1024 * 1024 + 1), Buffer.from('b')].map((value, index) =>
@@ -72,7 +72,7 @@ describeReal('kafka', 'the Kafka bus', () => {
     await bus.stop();
   });
 
-  it('64 messages of 20 KB to one partition, more than a broker takes at once, go in batches that it does take', async () => {
+  it('64 messages of 20 KB for one partition, more than a broker accepts at once, are sent in batches that fit', async () => {
     const complaints: string[] = [];
     const bus = new KafkaBus(connection, (level, text) => void complaints.push(`${level} ${text}`));
     const recorder = new Recorder();
@@ -107,7 +107,7 @@ describeReal('kafka', 'the Kafka bus', () => {
     await two.stop();
   });
 
-  it('a handler that runs longer than the session keeps its partitions: nothing is given twice', async () => {
+  it('a handler that runs longer than the session timeout keeps its partitions, and nothing is delivered twice', async () => {
     const [bus, recorder] = [busOn(connection), new Recorder()];
     await bus.ensureTopics(['slow']);
     const handle = async (batch: IncomingMessage[]) => {
@@ -123,7 +123,7 @@ describeReal('kafka', 'the Kafka bus', () => {
     await bus.stop();
   });
 
-  it('a queue that is full refuses at once, and takes messages again when it has drained', async () => {
+  it('a full queue rejects at once, and accepts messages again when it has drained', async () => {
     const bus = busOn(kafkaConnection(topicPrefix(), `127.0.0.1:${(await freePorts(1))[0]}`));
     const megabyte = Buffer.alloc(1024 * 1024);
     const queued = Array.from({ length: 63 }, () =>

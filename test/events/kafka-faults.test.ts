@@ -45,7 +45,7 @@ interface Told {
   refused: string[];
 }
 
-describeReal('kafka', 'the faults of a broker', () => {
+describeReal('kafka', 'broker faults', () => {
   let dataDir: string;
   let kafka: KafkaBehindProxy;
   beforeAll(async () => {
@@ -125,7 +125,7 @@ describeReal('kafka', 'the faults of a broker', () => {
     return { told, log: await keysInLog(kafka.directly, name) };
   }
 
-  it('the trap: an idempotent producer of kafkajs is told that a message is taken, and the topic has it not', async () => {
+  it('(an idempotent producer of kafkajs acknowledges a message that is missing in the topic)', async () => {
     for (let attempt = 1; ; attempt += 1) {
       const { told, log } = await idempotently();
       const missing = told.acknowledged.filter((key) => !log.includes(key));
@@ -141,13 +141,13 @@ describeReal('kafka', 'the faults of a broker', () => {
     }
   });
 
-  it('7.3-01: the bus under the same fault: whatever was acknowledged is in the topic', async () => {
+  it('7.3-01: under the same fault, every message that the bus acknowledges is in the topic', async () => {
     const { told, log } = await byTheBus();
     expect(told).toEqual({ acknowledged: ['first', 'third', 'fourth'], refused: ['reply lost'] });
     expect(log).toEqual(expect.arrayContaining(told.acknowledged));
   });
 
-  it('7.3-01: a broker that is slow to greet a new process is greeted again, and takes what it sends', async () => {
+  it('7.3-01: a broker that is slow to accept a new connection is retried, and gets the message', async () => {
     const { topic, prefix, name } = await newTopic();
     const lines: string[] = [];
     const bus = busOn(kafka.server, prefix, (_level, line) => lines.push(line));
@@ -160,7 +160,7 @@ describeReal('kafka', 'the faults of a broker', () => {
     await bus.stop();
   });
 
-  it('7.3-01: what a slow broker acknowledges before the deadline is accepted', async () => {
+  it('7.3-01: a slow acknowledgement before the deadline counts', async () => {
     const { topic, prefix, name } = await newTopic();
     const bus = busOn(kafka.server, prefix);
     await bus.publish([message(topic, 'before')]);
@@ -172,7 +172,7 @@ describeReal('kafka', 'the faults of a broker', () => {
     await bus.stop();
   });
 
-  it('7.3-01: to a broker that never greets no connection is left', async () => {
+  it('7.3-01: no connection to a broker that never answers the handshake is left open', async () => {
     const open = new Set<Socket>();
     const silent = createServer((socket) => {
       open.add(socket);
@@ -192,7 +192,7 @@ describeReal('kafka', 'the faults of a broker', () => {
     silent.close();
   });
 
-  it('7.3-01: under load, with replies that stay away and connections that break again and again, too', async () => {
+  it('7.3-01: under load, with lost replies and repeatedly broken connections, every acknowledged message is in the topic', async () => {
     const { topic, prefix, name } = await newTopic();
     const bus = busOn(kafka.server, prefix);
     const told: Told = { acknowledged: [], refused: [] };
@@ -225,7 +225,7 @@ describeReal('kafka', 'the faults of a broker', () => {
     expect(told.acknowledged.filter((key) => !log.has(key))).toEqual([]);
   });
 
-  describeReal(['postgres', 'redis'], 'and a worker that is killed between an effect and its commit of offsets', () => {
+  describeReal(['postgres', 'redis'], 'a worker killed between an effect and its offset commit', () => {
     let gateway: Portcullis;
     beforeAll(async () => {
       gateway = await startOnRealServers({
@@ -234,7 +234,7 @@ describeReal('kafka', 'the faults of a broker', () => {
     });
     afterAll(() => gateway?.[Symbol.asyncDispose]());
 
-    it('D6-02 D6-17: the next one is given the notification again, and no event is there twice', async () => {
+    it('D6-02 D6-17: the next worker gets the notification again, and no event is duplicated', async () => {
       const { proxy, directly } = kafka;
       const offsets = () =>
         committed(directly, `${gateway.env.TOPIC_PREFIX}${ADMIN_GROUP}`, `${gateway.env.TOPIC_PREFIX}${TOPICS.admin}`);
@@ -265,7 +265,7 @@ describeReal('kafka', 'the faults of a broker', () => {
 
   webhookWhileKafkaFails(() => kafka, inject('isThorough'));
 
-  it('7.3-01: a frozen, then a dead broker refuses in time; back again, everything goes on, and what started without it consumes', async () => {
+  it('7.3-01: a frozen and then dead broker rejects in time; afterwards all work continues, and a consumer started without it works', async () => {
     const prefix = topicPrefix();
     const [bus, recorder] = [busOn(kafka.server, prefix), new Recorder()];
     await bus.ensureTopics(['t']);

@@ -25,7 +25,7 @@ async function warningsOf(text: string): Promise<string[]> {
 }
 
 describeReal('kafka', 'the warnings of a process that uses Kafka', () => {
-  it("the timers of kafkajs in the past are not warned of, and all others' are", async () => {
+  it('negative timeouts of kafkajs are not reported, and those of other code are', async () => {
     const brokers = serviceAddress('kafka').split(',')[0] ?? '';
     expect(await warningsOf(program(brokers, true))).toEqual([
       expect.stringContaining('is a negative number'),

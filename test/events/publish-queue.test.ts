@@ -28,7 +28,7 @@ function gatedQueue(limits: { maxBatchMessages?: number; maxTopicBytes?: number 
   return { queue, sent, gate };
 }
 
-it('what arrives together goes together, and what arrives during a send waits for the next', async () => {
+it('messages published together are sent together; those published during a send wait for the next one', async () => {
   const { queue, sent, gate } = gatedQueue();
   const first = [queue.publish([message('t', 'a')]), queue.publish([message('t', 'b')])];
   const open = await gate(0);
@@ -43,7 +43,7 @@ it('what arrives together goes together, and what arrives during a send waits fo
   ]);
 });
 
-it('a batch closes before its limit of messages or of bytes, and a call is never divided', async () => {
+it('a batch is limited in messages and bytes, and one call is never split', async () => {
   const { queue, sent, gate } = gatedQueue({ maxBatchMessages: 3, maxTopicBytes: 2_000 });
   const large = { value: Buffer.alloc(1_500) };
   const calls = [
@@ -62,7 +62,7 @@ it('a batch closes before its limit of messages or of bytes, and a call is never
   ]);
 });
 
-it('a refused batch is sent once more singly, and one that is refused again fails alone', async () => {
+it('the messages of a rejected batch are retried one by one, and only those rejected again fail', async () => {
   const { queue, sent, gate } = gatedQueue();
   const calls = ['a', 'b', 'c'].map((key) => queue.publish([message('t', key)]));
   const settled = Promise.allSettled(calls);
@@ -76,7 +76,7 @@ it('a refused batch is sent once more singly, and one that is refused again fail
   await expect(calls[1]).rejects.toThrow(BusUnavailableError);
 });
 
-it('the deadline holds while the send hangs, and for what waits behind it, which is then not sent', async () => {
+it('the deadline applies during a hanging send and to calls behind it, which are then not sent', async () => {
   const { queue, sent, gate } = gatedQueue();
   const hanging = queue.publish([message('t', 'hanging')], 30);
   const open = await gate(0);
@@ -91,24 +91,21 @@ it('the deadline holds while the send hangs, and for what waits behind it, which
 it.each([
   ['10,000 messages', 100, Array.from({ length: 100 }, () => message('t', 'k'))],
   ['64 MiB', 63, [message('t', 'k', { value: Buffer.alloc(1024 * 1024) })]],
-])(
-  'while %s wait, the next are refused at once; when those have gone, there is room again',
-  async (_what, calls, each) => {
-    const { queue, sent, gate } = gatedQueue({ maxBatchMessages: 1_000_000, maxTopicBytes: 2 ** 30 });
-    const waiting = Array.from({ length: calls }, () => queue.publish(each, 60_000));
-    const open = await gate(0);
-    await expect(queue.publish(each, 60_000)).rejects.toThrow('the queue is full');
-    await expect(queue.publish(each, 60_000)).rejects.toThrow(BusUnavailableError);
-    open.resolve();
-    await Promise.all(waiting);
-    const next = queue.publish(each, 60_000);
-    (await gate(1)).resolve();
-    await next;
-    expect(sent.map((batch) => batch.length)).toEqual([calls * each.length, each.length]);
-  },
-);
+])('while %s wait, the next calls are rejected at once; later there is room again', async (_what, calls, each) => {
+  const { queue, sent, gate } = gatedQueue({ maxBatchMessages: 1_000_000, maxTopicBytes: 2 ** 30 });
+  const waiting = Array.from({ length: calls }, () => queue.publish(each, 60_000));
+  const open = await gate(0);
+  await expect(queue.publish(each, 60_000)).rejects.toThrow('the queue is full');
+  await expect(queue.publish(each, 60_000)).rejects.toThrow(BusUnavailableError);
+  open.resolve();
+  await Promise.all(waiting);
+  const next = queue.publish(each, 60_000);
+  (await gate(1)).resolve();
+  await next;
+  expect(sent.map((batch) => batch.length)).toEqual([calls * each.length, each.length]);
+});
 
-it('a deadline that has passed refuses at once, and no messages need no send', async () => {
+it('a deadline that has passed rejects at once, and an empty call sends nothing', async () => {
   const { queue, sent } = gatedQueue();
   await expect(queue.publish([message('t', 'a')], 0)).rejects.toThrow(BusUnavailableError);
   await queue.publish([]);
@@ -116,7 +113,7 @@ it('a deadline that has passed refuses at once, and no messages need no send', a
   expect(sent).toEqual([]);
 });
 
-it('close sends what is queued and takes nothing more', async () => {
+it('close sends what is queued and accepts nothing more', async () => {
   const { queue, sent, gate } = gatedQueue();
   const queued = queue.publish([message('t', 'a')]);
   const closed = queue.close();
@@ -126,7 +123,7 @@ it('close sends what is queued and takes nothing more', async () => {
   expect(sent).toEqual([['a']]);
 });
 
-it('7.3-01: an acknowledgement that came while the process stood still is heard before the deadline is judged', async () => {
+it('7.3-01: an acknowledgement received while the process was suspended counts before the deadline is checked', async () => {
   const stillness = new Int32Array(new SharedArrayBuffer(4));
   const queue = new PublishQueue({
     maxBatchMessages: 100,
