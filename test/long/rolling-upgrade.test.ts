@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rollingUpgrade, underFault } from '../support/faults/faults.ts';
 import { NOTHING_AMISS, READERS } from '../support/faults/findings.ts';
 import { type Lab, startLab } from '../support/faults/lab.ts';
+import { post, refresh, signIn, statusOf, type Tokens } from '../support/faults/signed-in.ts';
 import { describeReal } from '../support/services/real.ts';
 
 /** A part of what the machine bears. */
@@ -24,6 +25,33 @@ function upgradeTests(): void {
     expect(failed).toEqual({});
     expect(returns).toBeGreaterThanOrEqual(READERS);
     expect(Math.min(users, acknowledged)).toBeGreaterThan(0);
+  });
+
+  it('D1-13 D3-36: a session opened at either version is accepted by both until it is revoked', async () => {
+    await using mixed = await startLab(['gateway', 'gateway'], { partitions: 1, tree });
+    await mixed.command(['migrate']);
+    const [former, next] = mixed.replicas;
+    if (!former || !next) throw new Error('there are two gateways');
+    // The former version has its sessions in Redis before the next one signs anyone in.
+    const first = await signIn(former, mixed);
+    expect(await statusOf(former, first.access_token)).toBe(200);
+    await next.stop();
+    await next.upgrade();
+    await next.ready();
+    const statuses = ({ access_token }: Tokens) => Promise.all([former, next].map((at) => statusOf(at, access_token)));
+    expect(await statuses(first)).toEqual([200, 200]);
+    for (const at of [former, next]) {
+      const tokens = await signIn(at, mixed);
+      expect(await statuses(tokens)).toEqual([200, 200]);
+      let latest = tokens;
+      for (const other of [former, next]) {
+        latest = await refresh(other, mixed, latest);
+        expect(await statuses(latest)).toEqual([200, 200]);
+      }
+      await post(at, '/v2/oauth/revoke', { ...mixed.demo.client, token: latest.refresh_token });
+      await expect.poll(() => statuses(latest), { interval: 50, timeout: 10_000 }).toEqual([401, 401]);
+    }
+    expect(await statuses(first)).toEqual([200, 200]);
   });
 }
 

@@ -147,6 +147,13 @@ function refreshGrant({ demo }: Lab, { refresh_token }: Tokens): object {
   return { grant_type: 'refresh_token', ...demo.client, refresh_token };
 }
 
+/** Redeems the refresh token of a session at a gateway. */
+export async function refresh(door: Replica, lab: Lab, tokens: Tokens): Promise<Tokens> {
+  const { status, json } = await post<Tokens>(door, '/v2/oauth/token', refreshGrant(lab, tokens));
+  if (!json) throw new Error(`a refresh got ${status}`);
+  return json;
+}
+
 /** Signs the demo supervisor in at a gateway. */
 export async function signIn(door: Replica | undefined, lab: Lab): Promise<Tokens> {
   const { status, json } = await post<Tokens>(door, '/v2/oauth/token', passwordGrant(lab));
