@@ -133,9 +133,10 @@ export function maskBody(
   const sent = decoded.replaceAll('\0', '\ufffd');
   const isText = mask === maskForm || mask === maskPlain;
   const text = maskValues(truncated ? withoutOpenUserinfo(sent) : sent, !isText);
-  const mayHide = mayHavePassword(text) || (truncated && mayCutLabel(text)) || secrets.mayHide(text);
-  const isPlain = !names?.size && !mayHide;
-  if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, maxBytes);
+  const isWhole = options.wellFormed || isJson(mask, text, options);
+  const mayHide = () =>
+    mayHavePassword(text) || (truncated && mayCutLabel(text)) || secrets.mayHide(text, mask === maskJsonText);
+  if (isWhole && !names?.size && !mayHide()) return cut(text, maxBytes);
   return cut(mask(text, { names, secrets, maxLength: maxBytes }), maxBytes);
 }
 

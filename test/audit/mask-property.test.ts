@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
 import { maskQuery } from '../../src/audit/mask-form.ts';
+import { maskJson } from '../../src/audit/mask-json.ts';
 import { SECRETS } from '../../src/audit/mask-keys.ts';
+import { maskValues } from '../../src/audit/mask-values.ts';
 import { JWK_MEMBERS } from '../../src/audit/secret-names.ts';
 import { percent } from '../support/audit/secret-traces.ts';
 
@@ -261,5 +263,36 @@ describe('masking any form or query', () => {
       }
     });
     fc.assert(property, { numRuns: RUNS / 2 });
+  });
+});
+
+describe('a JSON body without escapes', () => {
+  const piece = fc.oneof(
+    anySecretKey,
+    secret,
+    fc.constantFrom('name', 'value', 'kty', 'd', 'pin', 'seed', 'otp1', 'Bearer', 'a', 'tot'),
+    fc.constantFrom(':', '=', '.', ';', '[', ', ', ' ', '-', '/', '{', 'T', '08', ':30', '2026-11-28T10:20:30.123Z'),
+  );
+  const name = fc.array(piece, { minLength: 1, maxLength: 2 }).map((pieces) => pieces.join(''));
+  const value = fc.oneof(
+    fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join('')),
+    fc.integer({ min: 0, max: 99_999 }),
+    fc.constant(null),
+  );
+  const list = fc.array(value, { maxLength: 3 });
+  const bodies = fc.array(fc.dictionary(name, fc.oneof(value, list, fc.array(list, { maxLength: 2 }))), {
+    maxLength: 3,
+  });
+
+  it('D1-18: is recorded as if every string had been masked, also where a quick search finds no secret', () => {
+    fc.assert(
+      fc.property(bodies, fc.constantFrom(undefined, 1), (body, indent) => {
+        const text = JSON.stringify(body, undefined, indent);
+        fc.pre(!text.includes('\\'));
+        const how = { maxBytes: LIMIT, truncated: false, wellFormed: true };
+        expect(maskBody('application/json', text, how)).toBe(maskJson(maskValues(text, true)).text);
+      }),
+      { numRuns: RUNS * 20 },
+    );
   });
 });
