@@ -1,8 +1,8 @@
 import type { DocumentedInterface } from '../api/openapi/openapi.ts';
 import { healthSchemas } from '../api/rest/health.openapi.ts';
 import { mcpSchemas } from '../api/rest/mcp.openapi.ts';
-import { accountSchemas } from '../features/accounts/accounts.openapi.ts';
-import { assetSchemas } from '../features/assets/assets.openapi.ts';
+import { accountSchemas } from '../features/accounts/accounts.rest.ts';
+import { assetSchemas } from '../features/assets/assets.rest.ts';
 import { gasFeeSchemas } from '../features/gas-fee/gas-fee.openapi.ts';
 import { oauthSchemas } from '../features/oauth/oauth.openapi.ts';
 import { migrationSchemas } from '../features/user-migrations/user-migrations.openapi.ts';

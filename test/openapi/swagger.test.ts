@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IDS } from '../../src/api/openapi/examples.ts';
+import { IDS } from '../../src/lib/example-ids.ts';
 import { swaggerFiles } from '../../src/api/openapi/swagger-files.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';

@@ -5,12 +5,19 @@ export type Decimal = string;
 
 export type AccountPage = {
   data: Array<{
+    /** The UUID. */
     id: string;
+    /** The display name. */
     name: string;
+    /** The tenant (node) that it belongs to. */
     node_id: string;
+    /** Such as `organisation` or `customer-segregated`; more values may be added. */
     type: string;
+    /** 1 active, 2 suspended, 3 closed; more values may be added. */
     status: number;
+    /** When it was created. */
     created_at: string;
+    /** When it was last changed. */
     updated_at: string;
     deleted_at: string | null;
   }>;
@@ -30,15 +37,24 @@ export type AnyOf = {
 };
 
 export type Asset = {
+  /** The UUID. */
   id: string;
+  /** The display name. */
   name: string;
+  /** The token's symbol. */
   symbol: string;
+  /** Such as `bond`; more values may be added. */
   type: string;
+  /** The tenant (node) that it belongs to. */
   node_id: string;
+  /** The network that its contract is on. */
   network_id: string;
   contract_address: string | null;
+  /** Such as `draft`; more values may be added. */
   status: string;
+  /** When it was created. */
   created_at: string;
+  /** When it was last changed. */
   updated_at: string;
 };
 

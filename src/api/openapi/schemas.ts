@@ -16,8 +16,6 @@ export interface DocumentedSchemas {
 
 type Descriptions = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-export const uuid = () => z.string().meta({ format: 'uuid' });
-export const instant = () => z.string().meta({ format: 'date-time' });
 export const uri = () => z.string().meta({ format: 'uri' });
 
 /** Returns the JSON Schema of the input or the output of a zod schema. */

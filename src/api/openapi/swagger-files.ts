@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { IDS } from '../../lib/example-ids.ts';
 import { JSON_TEXT, KEPT, PAGE, REVALIDATED, SCRIPT, ServedFiles, STYLE } from '../shared/served-files.ts';
-import { IDS } from './examples.ts';
 
 const UI = join(import.meta.dirname, 'ui');
 const PNG = 'image/png';

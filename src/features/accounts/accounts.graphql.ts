@@ -1,7 +1,7 @@
-import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
+import { type Builder, connectionOf, implement, needs, shown } from '../../api/graphql/kit/builder.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import { searchInput, textInput } from '../../lib/input.ts';
-import type { AccountPages, AccountRow } from './accounts.service.ts';
+import { type AccountPages, type AccountRow, account } from './accounts.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
@@ -17,16 +17,7 @@ declare module '../../api/shared/services.ts' {
 
 /** Adds the type of accounts and the queries for them. */
 export function addAccounts(builder: Builder): void {
-  implement(builder.objectRef<AccountRow>('Account'), 'An account of a tenant.', {
-    id: ['ID', 'A UUID, the same as in REST.'],
-    name: ['String', 'The display name.'],
-    node_id: ['ID', 'The tenant (node) that it belongs to.'],
-    type: ['String', 'Such as `organisation` or `customer-segregated`; more values may be added.'],
-    status: ['Int', '1 active, 2 suspended, 3 closed; more values may be added.'],
-    created_at: ['DateTime', 'When it was created.'],
-    updated_at: ['DateTime', 'When it was last changed.'],
-    deleted_at: ['DateTime?', 'When it was deleted; null if it was not.'],
-  });
+  implement(builder.objectRef<AccountRow>('Account'), 'An account of a tenant.', shown(account));
   const filter = builder.inputType('AccountFilter', {
     description: 'Filters accounts; all given members must match.',
     fields: (t) => ({

@@ -1,17 +1,31 @@
 import type { Request } from 'express';
+import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
-import { IDS } from '../../api/openapi/examples.ts';
 import { json } from '../../api/openapi/operation.ts';
+import type { DocumentedSchemas } from '../../api/openapi/schemas.ts';
 import { sendPage } from '../../api/rest/rest-call.ts';
 import { route } from '../../api/rest/route.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { exampleOf } from '../../lib/fields.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
-import type { Accounts } from './accounts.service.ts';
+import { type Accounts, account } from './accounts.service.ts';
 
 /** The default and the maximum of each parameter of a list (docs/contract.md, 8-01, 8-02); the minimum of each is 1. */
 const PAGE_PARAMETERS = {
   page: { ifAbsent: 1, atMost: Number.MAX_SAFE_INTEGER },
   limit: { ifAbsent: 10, atMost: 100 },
+};
+
+/** What accounts add to the OpenAPI document. */
+export const accountSchemas: DocumentedSchemas = {
+  outputs: {
+    AccountPage: z.strictObject({
+      data: z.array(account),
+      page: z.int().min(1),
+      per_page: z.int().min(1).meta({ description: 'The requested limit.' }),
+      total: z.int().min(0).meta({ description: 'The total number of items over all pages.' }),
+    }),
+  },
 };
 
 /** Lists accounts in pages (docs/contract.md, 4.8-01). */
@@ -34,18 +48,7 @@ export const listAccounts = route({
     ],
     responses: {
       200: json('A page of accounts, with the exact total over all pages.', 'AccountPage', {
-        data: [
-          {
-            id: 'a7b0c9d8-1e2f-4a3b-8c5d-6e7f8a9b0c1d',
-            name: 'Treasury',
-            node_id: IDS.node_id,
-            type: 'organisation',
-            status: 1,
-            created_at: '2026-11-01T08:00:00.000Z',
-            updated_at: '2026-11-20T16:45:30.250Z',
-            deleted_at: null,
-          },
-        ],
+        data: [exampleOf(account)],
         page: 1,
         per_page: 10,
         total: 1,

@@ -1,5 +1,7 @@
-import type { Kysely, Selectable } from 'kysely';
-import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
+import type { Kysely } from 'kysely';
+import { z } from 'zod';
+import { IDS } from '../../lib/example-ids.ts';
+import { columnsOf, instant, int, text, uuid, viewOf } from '../../lib/fields.ts';
 import { containing } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
@@ -7,10 +9,28 @@ import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { accountCounts, type Counted } from './account-counts.store.ts';
 
-const columns = ['id', 'name', 'node_id', 'type', 'status', 'created_at', 'updated_at', 'deleted_at'] as const;
+/** The fields of an account, on every interface. */
+export const account = z.strictObject({
+  id: uuid({ description: 'The UUID.', example: 'a7b0c9d8-1e2f-4a3b-8c5d-6e7f8a9b0c1d' }),
+  name: text({ description: 'The display name.', example: 'Treasury' }),
+  node_id: uuid({ description: 'The tenant (node) that it belongs to.', example: IDS.node_id }),
+  type: text({
+    description: 'Such as `organisation` or `customer-segregated`; more values may be added.',
+    example: 'organisation',
+  }),
+  status: int({ description: '1 active, 2 suspended, 3 closed; more values may be added.', example: 1 }),
+  created_at: instant({ description: 'When it was created.', example: '2026-11-01T08:00:00.000Z' }),
+  updated_at: instant({ description: 'When it was last changed.', example: '2026-11-20T16:45:30.250Z' }),
+  deleted_at: instant({ description: 'When it was deleted; null if it was not.' }).nullable(),
+});
+
+const columns = columnsOf(account);
 
 /** An account as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
-export type AccountRow = Pick<Selectable<Tables['accounts']>, (typeof columns)[number]>;
+export type AccountRow = z.output<typeof account>;
+
+/** Returns an account as REST and the MCP tools show it. */
+export const accountView = viewOf(account);
 
 interface AccountPage {
   /** The accounts as REST shows them (docs/contract.md, 2.5-01), with ISO 8601 times. */
@@ -86,17 +106,6 @@ function pageQueries(db: Db, counted: Counted) {
     from: db.prepareForms((k, { at, id, ...skipped }: Skipped & { at: string; id: string }) =>
       rows(k, skipped).where((eb) => eb(eb.refTuple('created_at', 'id'), '>=', eb.tuple(at, id))),
     ),
-  };
-}
-
-/** Returns an account as REST and the MCP tools show it: with ISO 8601 times to the millisecond. */
-export function accountView(row: AccountRow): AccountRow {
-  const { id, name, node_id, type, status } = row;
-  return {
-    ...{ id, name, node_id, type, status },
-    created_at: isoFromPg(row.created_at),
-    updated_at: isoFromPg(row.updated_at),
-    deleted_at: isoFromPgOrNull(row.deleted_at),
   };
 }
 

@@ -1,19 +1,8 @@
 import { z } from 'zod';
-import { instant, listPage, pageArguments, pageOutput, uuid } from '../../api/mcp/kit/list-tools.ts';
+import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool } from '../../api/mcp/kit/tool.ts';
 import { objectInput, searchInput, textInput, uuidInput } from '../../lib/input.ts';
-import { accountView } from './accounts.service.ts';
-
-const account = z.strictObject({
-  id: uuid(),
-  name: z.string(),
-  node_id: uuid(),
-  type: z.string().meta({ description: 'Such as organisation or customer-segregated; more values may be added.' }),
-  status: z.int().meta({ description: '1 active, 2 suspended, 3 closed; more values may be added.' }),
-  created_at: instant(),
-  updated_at: instant(),
-  deleted_at: instant().nullable(),
-});
+import { account, accountView } from './accounts.service.ts';
 
 export const accountTools = [
   defineTool({

@@ -1,6 +1,6 @@
-import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
+import { type Builder, connectionOf, implement, needs, shown } from '../../api/graphql/kit/builder.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
-import type { AssetRow, Assets } from './assets.service.ts';
+import { type AssetRow, type Assets, asset } from './assets.service.ts';
 
 declare module '../../api/shared/services.ts' {
   interface FeatureServices {
@@ -16,18 +16,7 @@ declare module '../../api/graphql/kit/builder.ts' {
 
 /** Adds the type of tokenized assets and the queries for them. */
 export function addAssets(builder: Builder): void {
-  implement(builder.objectRef<AssetRow>('Asset'), 'A tokenized asset.', {
-    id: ['ID', 'A UUID, the same as in REST.'],
-    name: ['String', 'The display name.'],
-    symbol: ['String', "The token's symbol."],
-    type: ['String', 'Such as `bond`; more values may be added.'],
-    node_id: ['ID', 'The tenant (node) that it belongs to.'],
-    network_id: ['ID', 'The network that its contract is on.'],
-    contract_address: ['String?', "The contract's address; null before it is tokenized."],
-    status: ['String', 'Such as `draft`; more values may be added.'],
-    created_at: ['DateTime', 'When it was created.'],
-    updated_at: ['DateTime', 'When it was last changed.'],
-  });
+  implement(builder.objectRef<AssetRow>('Asset'), 'A tokenized asset.', shown(asset));
   const connection = connectionOf(builder, 'Asset', 'A page of tokenized assets.', 'An asset and its cursor.');
   builder.queryFields((t) => ({
     assets: t.field({

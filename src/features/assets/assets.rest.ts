@@ -1,13 +1,18 @@
 import { z } from 'zod';
-import { IDS } from '../../api/openapi/examples.ts';
 import { json, responseOf } from '../../api/openapi/operation.ts';
+import type { DocumentedSchemas } from '../../api/openapi/schemas.ts';
 import { route } from '../../api/rest/route.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { IDS } from '../../lib/example-ids.ts';
+import { exampleOf } from '../../lib/fields.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
-import type { Assets } from './assets.service.ts';
+import { type Assets, asset } from './assets.service.ts';
 
 const assetPath = z.object({ id: uuidInput().meta({ example: IDS.asset_id }) });
+
+/** What assets add to the OpenAPI document. */
+export const assetSchemas: DocumentedSchemas = { outputs: { Asset: asset } };
 
 /** Returns a tokenized asset of the caller's tenant (docs/contract.md, 4.9-01). */
 export const getAsset = route({
@@ -19,18 +24,7 @@ export const getAsset = route({
     summary: 'Get a tokenized asset',
     pathParameters: assetPath,
     responses: {
-      200: json('The asset.', 'Asset', {
-        id: IDS.asset_id,
-        name: 'Harbour Bond 2030',
-        symbol: 'HB30',
-        type: 'bond',
-        node_id: IDS.node_id,
-        network_id: IDS.network_id,
-        contract_address: null,
-        status: 'active',
-        created_at: '2026-11-01T08:00:00.000Z',
-        updated_at: '2026-11-20T16:45:30.250Z',
-      }),
+      200: json('The asset.', 'Asset', exampleOf(asset)),
       404: responseOf('NotFound'),
     },
   },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type DocumentedSchemas, instant, uuid } from '../../api/openapi/schemas.ts';
+import type { DocumentedSchemas } from '../../api/openapi/schemas.ts';
+import { instant, uuid } from '../../lib/fields.ts';
 
 /** The schema of a whole number of the smallest unit of a currency, as decimal text. */
 const wei = () => z.string().regex(/^[0-9]+$/);

@@ -1,6 +1,6 @@
-import { IDS } from '../../api/openapi/examples.ts';
 import { headersOf, json } from '../../api/openapi/operation.ts';
 import { route } from '../../api/rest/route.ts';
+import { IDS } from '../../lib/example-ids.ts';
 import { type GasFees, gasFeeView } from './gas-fee.service.ts';
 
 /** Returns the gas fees of every network in wei, as decimal text (docs/contract.md, 4.9-05). */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { instant, uuid } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool } from '../../api/mcp/kit/tool.ts';
+import { instant, uuid } from '../../lib/fields.ts';
 import { gasFeeView } from './gas-fee.service.ts';
 
 const wei = () => z.string();

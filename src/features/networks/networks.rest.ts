@@ -1,9 +1,9 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { IDS } from '../../api/openapi/examples.ts';
 import { limitedHeadersOf, responseOf } from '../../api/openapi/operation.ts';
 import { route } from '../../api/rest/route.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { IDS } from '../../lib/example-ids.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
 import type { Networks } from './networks.service.ts';

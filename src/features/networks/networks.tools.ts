@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { listPage, pageArguments, pageOutput, uuid } from '../../api/mcp/kit/list-tools.ts';
+import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool, found, requireScope, type ToolCall } from '../../api/mcp/kit/tool.ts';
+import { uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
 import { wallet, walletView } from '../wallets/wallets.tools.ts';

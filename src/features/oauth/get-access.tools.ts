@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { uuid } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool } from '../../api/mcp/kit/tool.ts';
+import { uuid } from '../../lib/fields.ts';
 
 /** Returns who calls. */
 export const getAccess = defineTool({

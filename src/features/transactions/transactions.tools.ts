@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { instant, listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
+import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool, found } from '../../api/mcp/kit/tool.ts';
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
+import { instant } from '../../lib/fields.ts';
 import { objectInput, readAs } from '../../lib/input.ts';
 import { isoFromPg, parseInstant } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';

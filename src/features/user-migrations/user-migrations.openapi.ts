@@ -8,9 +8,8 @@ import {
   FILLED,
   given,
   inputSchema,
-  instant,
-  uuid,
 } from '../../api/openapi/schemas.ts';
+import { instant, uuid } from '../../lib/fields.ts';
 import type { userView } from '../users/users.service.ts';
 import { bulkRows, migrateUserInput, migrateUsersInput } from './migration.input.ts';
 import type { SkipReason } from './migration-outcome.rules.ts';

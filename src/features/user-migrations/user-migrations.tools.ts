@@ -1,15 +1,9 @@
 import { z } from 'zod';
 import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
 import { objectSchema, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
-import {
-  instant,
-  listPage,
-  type PageArguments,
-  pageArguments,
-  pageOutput,
-  uuid,
-} from '../../api/mcp/kit/list-tools.ts';
+import { listPage, type PageArguments, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool, found, type ToolCall } from '../../api/mcp/kit/tool.ts';
+import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';

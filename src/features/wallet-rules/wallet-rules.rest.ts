@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
-import { IDS } from '../../api/openapi/examples.ts';
 import { limitedHeadersOf, parameterOf, refTo, responseOf } from '../../api/openapi/operation.ts';
 import { respondIdempotently, sendEmpty } from '../../api/rest/rest-call.ts';
 import { route } from '../../api/rest/route.ts';
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import type { IdempotentResponses } from '../../idempotency/idempotent-responses.ts';
+import { IDS } from '../../lib/example-ids.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { invalidRequest, parsed } from '../../platform/errors.ts';
 import { MAX_INT32, walletRuleInput } from './wallet-rule.input.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
 import { type Descriptions, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
-import { instant, listPage, pageArguments, pageOutput, uuid } from '../../api/mcp/kit/list-tools.ts';
+import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
 import { defineTool, found, invalidArguments, ToolError } from '../../api/mcp/kit/tool.ts';
+import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { OPERATORS, RULE_STATUSES, RULE_TYPES } from '../../tables/wallet-rule-content.ts';

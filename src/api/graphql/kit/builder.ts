@@ -10,8 +10,10 @@ import RelayPlugin from '@pothos/plugin-relay';
 import type { AuthFailure } from '@pothos/plugin-scope-auth';
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth';
 import ZodPlugin from '@pothos/plugin-zod';
+import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import { camelName } from '../../../lib/camel-name.ts';
+import { readField } from '../../../lib/fields.ts';
 import type { Instant } from '../../../lib/instants.ts';
 import type { ExactNumber } from '../../../lib/json.ts';
 import { COUNTS_ROWS } from './field-traits.ts';
@@ -172,6 +174,17 @@ type Columns<Row> = {
     | readonly [scalar: TypeFor<Row[Name]>, description: string]
     | readonly [type: object, description: string, nullable?: 'nullable'];
 };
+
+const SCALARS = { uuid: 'ID', 'date-time': 'DateTime', int: 'Int', text: 'String' } as const;
+
+/** Returns the columns that show the declared fields of a noun. */
+export function shown<Row extends object>({ shape }: z.ZodObject & z.ZodType<Row>): Columns<Row> {
+  const columns = Object.entries(shape).map(([name, field]) => {
+    const { kind, description, isNullable } = readField(field as z.ZodType);
+    return [name, [`${SCALARS[kind]}${isNullable ? '?' : ''}`, description]];
+  });
+  return Object.fromEntries(columns);
+}
 
 /** Implements an object type whose fields show members of its rows, each under its name in camelCase. */
 export function implement<Row>(type: ImplementableObjectRef<Types, Row>, description: string, columns: Columns<Row>) {

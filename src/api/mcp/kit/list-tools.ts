@@ -5,10 +5,6 @@ import type { PagedList } from '../../../platform/database/keyset-list.ts';
 import type { FeatureServices } from '../../shared/services.ts';
 import { invalidArguments, type ToolCall } from './tool.ts';
 
-/** The schemas of members that the outputs of tools share. */
-export const uuid = () => z.string().meta({ format: 'uuid' });
-export const instant = () => z.string().meta({ format: 'date-time' });
-
 /**
  * The maximum length of a page, in characters of its JSON. A result contains the page twice, and models cannot read
  * more.
