@@ -46,7 +46,7 @@ describe('a start', () => {
   });
   afterAll(() => database[Symbol.asyncDispose]());
 
-  it('D6-18: warns where Redis knows a later state of the database, at each start', async () => {
+  it('D6-18: warns at each start when Redis knows a later position of the database', async () => {
     const cache = new MemoryCache();
     await record(database);
     expect(await start(database, cache)).toEqual([]);
@@ -55,14 +55,14 @@ describe('a start', () => {
     expect(await start(older, cache)).toEqual(OLDER);
   });
 
-  it('D6-18: is silent where Redis is empty, lost what it knew, or does not respond', async () => {
+  it('D6-18: does not warn when Redis is empty, lost its data, or does not respond', async () => {
     await record(database);
     expect(await start(database, new MemoryCache())).toEqual([]);
     const away = Object.assign(new MemoryCache(), { raisePosition: () => Promise.reject(new Error('away')) });
     expect(await start(database, away)).toEqual([]);
   });
 
-  it('D6-18: is silent while other processes write, as in a rolling upgrade', async () => {
+  it('D6-18: does not warn while other processes write, as in a rolling upgrade', async () => {
     const cache = new Delayed();
     await start(database, cache);
     cache.first = async () => {
@@ -73,14 +73,14 @@ describe('a start', () => {
   });
 });
 
-describeReal('postgres', 'a start by the role of the services', () => {
+describeReal('postgres', 'a start with the database role of the service', () => {
   let database: RealDatabase;
   beforeAll(async () => {
     database = await realDatabase();
   });
   afterAll(() => database[Symbol.asyncDispose]());
 
-  it('D6-18: may read how far the database has come', async () => {
+  it('D6-18: can read the position of the database', async () => {
     const cache = new MemoryCache();
     await cache.raisePosition('9');
     await using service = await openDatabase({ url: asService(database.url) });

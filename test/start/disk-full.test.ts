@@ -13,7 +13,7 @@ const LEFT_BYTES = 12 * MIB;
 const reason = whyNoSmallDisk();
 
 describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${reason ? ` [${reason}]` : ''}`, () => {
-  it('7.3-01: refuses what it cannot keep, goes on by itself when there is room, and has lost nothing', async () => {
+  it('7.3-01: rejects what it cannot store, recovers when there is space, and has lost nothing acknowledged', async () => {
     await using folder = await startedFolder();
     await using spool = await emptyFolder();
     const told = await prepare(folder.path);

@@ -69,7 +69,7 @@ describe('an embedded instance', () => {
     await folder[Symbol.asyncDispose]();
   });
 
-  it('D1-02: the first start writes every documented member of demo.json, readable by its owner alone', async () => {
+  it('D1-02: the first start writes every documented member of demo.json, readable only by its owner', async () => {
     expect((await stat(join(folder.path, 'demo.json'))).mode & 0o777).toBe(0o600);
     const login = { username: 'admin', password: expect.stringMatching(/^\S{20,}$/) };
     const client = { client_id: UUID, client_secret: expect.stringMatching(/^\S{40,}$/) };
@@ -105,7 +105,7 @@ describe('an embedded instance', () => {
     });
   });
 
-  it('D1-01: the greeting fits 80 columns, but for its header, and names every address and credential', async () => {
+  it('D1-01: the greeting fits 80 columns, except its header, and contains every address and credential', async () => {
     const { supervisor, client, webhook } = await demoFile(folder);
     const lines = greeting(first).split('\n');
     expect(lines.filter((line) => line.length > COLUMNS && !HEADER.test(line))).toEqual([]);
@@ -119,7 +119,7 @@ describe('an embedded instance', () => {
     for (const url of urls) expect((await fetch(url ?? '', { headers: { accept: 'text/html' } })).status).not.toBe(404);
   });
 
-  it('D1-01: the printed header is one to paste into GraphiQL, and no line of the log has its token', async () => {
+  it('D1-01: the printed header can be pasted into GraphiQL, and its token is not in the log', async () => {
     const headers = JSON.parse(
       greeting(first)
         .split('\n')
@@ -145,14 +145,14 @@ describe('an embedded instance', () => {
     expect(notification).toContain('0xfeed');
   });
 
-  it('D1-03: the admin port alone serves metrics and the probes', async () => {
+  it('D1-03: only the admin port serves metrics and probes', async () => {
     for (const path of ['/metrics', '/livez', '/readyz']) {
       expect((await fetch(`${first.adminUrl}${path}`)).status, path).toBe(200);
       expect((await fetch(`${first.baseUrl}${path}`)).status, path).toBe(404);
     }
   });
 
-  it('D1-01, D1-08: a later start keeps every row and prints the same credentials, with the address that it is known by', async () => {
+  it('D1-01, D1-08: a later start keeps every row and prints the same credentials, with the current public URL', async () => {
     const before = await demoFile(folder);
     const rows = await leftByFirst();
     const password = 'another password of the chain processor';
@@ -176,7 +176,7 @@ describe('an embedded instance', () => {
     expect({ ...later, audit: rows.audit }).toEqual(rows);
   });
 
-  it('D1-02: the demo has 25 accounts and two deleted ones; its client has all grants, permissions and no limits', async () => {
+  it('D1-02: the demo has 25 accounts and two deleted ones; its client has every grant and permission, and no limits', async () => {
     const { kept: tables } = await leftByFirst();
     const demo = demoSchema.parse(await demoFile(folder));
     const accounts = tables.accounts?.filter((account) => account.node_id === demo.node_id) ?? [];

@@ -14,14 +14,14 @@ import { spawnInstance } from '../support/start/process.ts';
 
 const ROUNDS = inject('isThorough') ? { kills: 20, mostAnswers: 400 } : { kills: 1, mostAnswers: 100 };
 
-it('D1-01: kill -9 under load loses nothing that was acknowledged and invents nothing', async () => {
+it('D1-01: kill -9 under load loses nothing acknowledged and adds nothing', async () => {
   await using folder = await startedFolder();
   const report = await killUnderLoad(folder.path, ROUNDS);
   expect(report.losses).toEqual(NO_LOSSES);
   expect(report.acknowledged).toBeGreaterThan(ROUNDS.kills);
 });
 
-it('the comparison finds what is missing', async () => {
+it('the comparison of this test detects missing data', async () => {
   await using database = await scratchDatabase();
   const requests = new Journal();
   requests.answer(requests.begin('killed-asked', 'a request'), 200);
@@ -46,7 +46,7 @@ it('the comparison finds what is missing', async () => {
 const STEPS_EVERY = inject('isThorough') ? 1 : 2;
 const FIRST_STEP = randomInt(STEPS_EVERY);
 
-it('D1-01: a first start that is killed at any step is completed by the next', async () => {
+it('D1-01: a first start that is killed at any step is completed by the next start', async () => {
   await using folder = await emptyFolder();
   const { path } = folder;
   const isUnfinished = async () => (await readdir(path)).some((name) => name.startsWith('postgres.unfinished-'));

@@ -25,7 +25,7 @@ async function bytesOf(response: IncomingMessage): Promise<number> {
   return bytes;
 }
 
-it('D1-13: an answer that is written and not yet read reaches its client whole', async () => {
+it('D1-13: a shutdown waits until the client has read a complete response', async () => {
   const server = createServer((_req, res) => res.end(Buffer.alloc(LARGE)));
   const agent = new Agent({ keepAlive: true });
   const response = await answerOf(await listening(server), agent);
@@ -35,7 +35,7 @@ it('D1-13: an answer that is written and not yet read reaches its client whole',
   agent.destroy();
 });
 
-it('D1-13: idle connections are closed, those in flight after their answer, which says so', async () => {
+it('D1-13: a shutdown closes idle connections, and busy ones after a response with Connection: close', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const server = createServer((req, res) => {
     if (req.url === '/slow') void released.then(() => res.end('late'));
@@ -58,7 +58,7 @@ it('D1-13: idle connections are closed, those in flight after their answer, whic
   agent.destroy();
 });
 
-it('D1-13: a request that was on its way on an idle connection when the stop came is answered, each as the last of its connection', async () => {
+it('D1-13: requests sent on idle connections just before a shutdown are answered with Connection: close', async () => {
   const server = createServer((_req, res) => res.end('heard'));
   const port = await listening(server);
   const agents = Array.from({ length: 5 }, () => new Agent({ keepAlive: true }));
@@ -71,7 +71,7 @@ it('D1-13: a request that was on its way on an idle connection when the stop cam
   await closed;
 });
 
-it('D1-13: a request behind an answer that had begun to say that the connection stays is answered, as the last', async () => {
+it('D1-13: a request after a keep-alive response in progress at the shutdown is answered with Connection: close', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const server = createServer((req, res) => {
     if (req.url === '/behind') {
@@ -94,7 +94,7 @@ it('D1-13: a request behind an answer that had begun to say that the connection 
   await closed;
 });
 
-it('a request that offers an upgrade is answered where nobody takes upgrades', async () => {
+it('a request that offers an upgrade is answered normally when the server has no upgrade handler', async () => {
   const server = createServer((_req, res) => res.end('as ever'));
   const port = await listening(server);
   const headers = {
@@ -107,7 +107,7 @@ it('a request that offers an upgrade is answered where nobody takes upgrades', a
   await closeGracefully(server, LATE_MS);
 });
 
-it('what has not ended at the deadline is cut, an upgraded connection too, which until then is its owner’s', async () => {
+it('at the deadline open requests and upgraded connections are cut, and not before', async () => {
   const server = createServer(() => undefined);
   server.on('upgrade', (_req, socket) => {
     socket.on('error', () => undefined);
@@ -141,6 +141,6 @@ it.each([
   ['127.0.0.1', 'http://127.0.0.1:80'],
   ['::1', 'http://[::1]:80'],
   ['gate.example', 'http://gate.example:80'],
-])('the base URL on %s is %s', (host, url) => {
+])('the base URL of %s is %s', (host, url) => {
   expect(baseUrlOf(host, 80)).toBe(url);
 });

@@ -52,19 +52,16 @@ function read({ db }: Database, text: string): Promise<Record<string, unknown>[]
   return db.unscoped('a test reads all').raw((sql) => sql([text] as unknown as TemplateStringsArray));
 }
 
-it('the committed cluster is of the PGlite that is installed and of every migration as it stands (npm run -s cluster makes it)', () => {
+it('the committed cluster was made with the installed PGlite and the current migrations (npm run -s cluster makes it)', () => {
   const told = JSON.parse(readFileSync(join(NEW_CLUSTER, '../cluster.json'), 'utf8'));
   expect(told).toEqual(clusterOrigin());
 });
 
-it.each(Object.entries(PARTS))(
-  'the committed cluster has the %s of one that PGlite and the migrations make now',
-  async (_part, text) => {
-    expect(await read(committed, text)).toEqual(await read(made, text));
-  },
-);
+it.each(Object.entries(PARTS))('the committed cluster has the same %s as a cluster made now', async (_part, text) => {
+  expect(await read(committed, text)).toEqual(await read(made, text));
+});
 
-it('the committed cluster has no row but the names of its migrations', async () => {
+it('the committed cluster has no rows except the names of its migrations', async () => {
   const tables = await read(committed, PARTS.relations);
   const names = tables
     .filter(({ relkind }) => relkind === 'r' || relkind === 'p')
@@ -75,7 +72,7 @@ it('the committed cluster has no row but the names of its migrations', async () 
   }
 });
 
-it('D1-14: a cluster that is made of it is readable by its owner alone, and has an id of its own', async () => {
+it('D1-14: a cluster created from it is readable only by its owner, and has its own id', async () => {
   await using other = await emptyFolder();
   await ensureCluster(other.path);
   expect(clusterIdentity(other.path, undefined)).not.toBe(clusterIdentity(folder.path, undefined));
@@ -87,7 +84,7 @@ it('D1-14: a cluster that is made of it is readable by its owner alone, and has 
   }
 });
 
-it('D1-14: PostgreSQL itself tells the id that the files of the cluster have', async () => {
+it('D1-14: PostgreSQL reports the same id as the files of the cluster', async () => {
   const [row] = await read(committed, 'select system_identifier::text as id from pg_control_system()');
   expect(BigInt.asUintN(64, BigInt(String(row?.id)))).toBe(BigInt(clusterIdentity(folder.path, undefined)));
 });

@@ -47,19 +47,19 @@ async function refusals(variables: Variables, command: readonly string[] = ['cli
   return { started, commanded };
 }
 
-describe('a start that the operator can mend', () => {
+describe('a start with an error that the operator can fix', () => {
   it.each([
     ['PORT and ADMIN_PORT equal', { PORT: '4100', ADMIN_PORT: '4100' }, 'both are 4100'],
     ['PORT equal to the default of ADMIN_PORT', { PORT: '4001', ADMIN_PORT: '' }, 'both are 4001'],
     ['ADMIN_PORT equal to the default of PORT', { PORT: '', ADMIN_PORT: '4000' }, 'both are 4000'],
     ['both on every address', { HOST: '0.0.0.0', PORT: '4100', ADMIN_PORT: '4100' }, 'both are 4100'],
-  ])('D1-04 D1-14: with %s ends with 78 before it listens', async (_name, variables, message) => {
+  ])('D1-04 D1-14: with %s exits with 78 before it listens', async (_name, variables, message) => {
     const { started, commanded } = await refusals(variables, ['config', 'check']);
     expect(started).toMatchObject({ code: 78, stdout: '', stderr: expect.stringContaining(message) });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
   });
 
-  it('D1-04: a worker, which has one listener, may use any port for it', async () => {
+  it('D1-04: a worker, which has one listener, may use the default PORT for it', async () => {
     const { code, stdout } = await runCli(['config', 'check'], {
       PORTCULLIS_ROLE: 'worker',
       DATABASE_URL: 'postgres://127.0.0.1/rows',
@@ -70,12 +70,12 @@ describe('a start that the operator can mend', () => {
     expect({ code, hasPort: stdout.includes('4000') }).toEqual({ code: 0, hasPort: true });
   });
 
-  it('D1-14: a gateway.yaml that cannot be read is named', async () => {
+  it('D1-14: with an unreadable gateway.yaml names the file', async () => {
     const { started } = await refusals({ GATEWAY_CONFIG: '/proc/self/mem' });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('/proc/self/mem') });
   });
 
-  it('D1-07 D1-14: a DATA_DIR in use is named, by a start and by a command', async () => {
+  it('D1-07 D1-14: with a DATA_DIR in use names the folder, as a command does', async () => {
     await using folder = await migratedFolder();
     await using _running = await startPortcullis({ dataDir: folder.path });
     const { started, commanded } = await refusals({ DATA_DIR: folder.path });
@@ -85,14 +85,14 @@ describe('a start that the operator can mend', () => {
 
   it.each([
     ['below a file', '/etc/hostname/data'],
-    ['where no folder can be made', '/proc/portcullis/data'],
-  ])('D1-14: a DATA_DIR %s is named, by a start and by a command', async (_name, dataDir) => {
+    ['where no folder can be created', '/proc/portcullis/data'],
+  ])('D1-14: with a DATA_DIR %s names the folder, as a command does', async (_name, dataDir) => {
     const { started, commanded } = await refusals({ DATA_DIR: dataDir });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining(`DATA_DIR: ${dataDir} cannot be used`) });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining(`no database in DATA_DIR ${dataDir}`) });
   });
 
-  it('D1-14: secrets that others may read are named', async () => {
+  it('D1-14: with an unusable secret file names its variable', async () => {
     await using folder = await migratedFolder();
     const file = join(folder.path, 'secret');
     await writeFile(file, LONG);
@@ -101,7 +101,7 @@ describe('a start that the operator can mend', () => {
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('SECRET_PEPPER_FILE') });
   });
 
-  it('D1-14: stores that cannot be reached are named', async () => {
+  it('D1-14: with unreachable stores names their address, as a command does, without the password', async () => {
     const [port = 0] = await freePorts(1);
     const { started, commanded } = await refusals({ DATABASE_URL: `postgres://me:hidden@127.0.0.1:${port}/rows` });
     for (const { code, stderr } of [started, commanded]) {
@@ -118,7 +118,7 @@ describe('a start that the operator can mend', () => {
   });
 });
 
-describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operator can mend', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error that the operator can fix', () => {
   const prefix = topicPrefix();
   const stack = new AsyncDisposableStack();
   let stores: Variables;
@@ -131,14 +131,14 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
   });
   afterAll(() => stack.disposeAsync());
 
-  it('D1-11 D1-14: an empty schema', async () => {
+  it('D1-11 D1-14: with an empty schema says to run portcullis migrate, as a command does', async () => {
     await using database = await freshDatabase();
     const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining('run portcullis migrate') });
   });
 
-  it('D1-11 D1-14: an older schema', async () => {
+  it('D1-11 D1-14: with an older schema says to run portcullis migrate', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) =>
       client.query('delete from mikro_orm_migrations where name = (select max(name) from mikro_orm_migrations)'),
@@ -147,7 +147,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
   });
 
-  it('D1-11: a newer schema serves, as during a rolling upgrade', async () => {
+  it('D1-11: with a newer schema serves requests, as during a rolling upgrade', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) =>
       client.query("insert into mikro_orm_migrations (name) values ('migration-99991231-of-a-later-version')"),
@@ -157,7 +157,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
     expect(await running.kill('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('D1-14: a role without privileges', async () => {
+  it('D1-14: with a role without privileges says that a privilege is missing, as a command does', async () => {
     await using database = await realDatabase();
     const role = `r_${randomUUID().slice(0, 8)}`;
     const url = Object.assign(new URL(database.url), { username: role, password: 'nothing' });
@@ -171,7 +171,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
     }
   });
 
-  it('D1-14: tables that somebody has dropped, one that a start reads and one that a command does', async () => {
+  it('D1-14: with dropped tables says that a table is missing, as a command does', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) => client.query('drop table revoked_tokens, clients cascade'));
     const disable = ['client', 'disable', randomUUID()];
@@ -180,7 +180,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
       expect([code, stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
   });
 
-  it('D1-14: a column that somebody has dropped', async () => {
+  it('D1-14: a command on a table with a dropped column says that a column is missing', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) => client.query('alter table clients drop column id cascade'));
     await using folder = await emptyFolder();
@@ -190,7 +190,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
     expect([commanded.code, commanded.stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
   });
 
-  it('D1-14: a database that is missing', async () => {
+  it('D1-14: with a missing database says that no database has this name', async () => {
     await using database = await realDatabase();
     const missing = new URL(database.url);
     missing.pathname = '/absent_database';
@@ -198,7 +198,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores that the operato
     expect(first.started).toMatchObject({ code: 1, stderr: expect.stringContaining('no database with this name') });
   });
 
-  it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s', async (variable) => {
+  it.each(['PORT', 'ADMIN_PORT'])('D1-14: with a %s in use names the variable', async (variable) => {
     await using database = await realDatabase();
     const [port = 0] = await freePorts(1);
     await using taken = createServer().listen(port, '127.0.0.1');

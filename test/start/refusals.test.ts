@@ -21,7 +21,7 @@ async function refusal(variables: Variables): Promise<Ended> {
   return await instance.ended;
 }
 
-it('D1-04, D1-14: malformed variables end the start with 78 and one message that names every one', async () => {
+it('D1-04, D1-14: malformed variables end the start with 78 and one message that lists all of them', async () => {
   const ended = await refusal({
     PORT: 'http',
     ADMIN_PORT: '70000',
@@ -58,7 +58,7 @@ it('D1-04, D1-14: malformed variables end the start with 78 and one message that
   for (const value of ['mysql', 'short', 'boss']) expect(ended.stderr).not.toContain(value);
 });
 
-it('D1-04: production without its variables lists all that is missing, beside what is malformed', async () => {
+it('D1-04: in production all missing variables are listed together with malformed ones', async () => {
   await using folder = await emptyFolder();
   const env = { NODE_ENV: 'production', PORT: 'http', REDIS_URL: '', WEBHOOK_USERNAME: 'chain' };
   const told = await refusalOf(folder.path, env);
@@ -78,7 +78,7 @@ it('D1-04: production without its variables lists all that is missing, beside wh
   ]);
 });
 
-it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78, file, line and field', async () => {
+it('D1-14: a missing or invalid gateway.yaml ends the start with 78, and the file, line and field', async () => {
   await using folder = await emptyFolder();
   const absent = await refusal({ GATEWAY_CONFIG: join(folder.path, 'absent.yaml') });
   expect(absent.code).toBe(78);
@@ -101,7 +101,7 @@ it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78
   );
 });
 
-it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose it is', async () => {
+it('D1-07, D1-14: a second process on DATA_DIR exits with 1 and says that the folder is in use', async () => {
   await using folder = await startedFolder();
   await using first = await startPortcullis({ dataDir: folder.path });
   await using second = spawnInstance({ DATA_DIR: folder.path });
@@ -114,31 +114,37 @@ it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose 
   expect((await first.call('GET', '/health')).status).toBe(200);
 });
 
-describeReal('postgres', 'a port that is taken', () => {
-  it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s ends the start and names the variable', async (variable) => {
-    await using folder = await emptyFolder();
-    await using database = await realDatabase();
-    const [port = 0] = await freePorts(1);
-    await using taken = createServer().listen(port, '127.0.0.1');
-    expect(await refusalOf(folder.path, { DATABASE_URL: database.url, [variable]: String(port) })).toBe(
-      `port ${port} of 127.0.0.1 is in use: stop its owner, or set ${variable}`,
-    );
-    expect(taken.listening).toBe(true);
-  });
+describeReal('postgres', 'a port in use', () => {
+  it.each(['PORT', 'ADMIN_PORT'])(
+    'D1-14: %s in use ends the start, and the message names the variable',
+    async (variable) => {
+      await using folder = await emptyFolder();
+      await using database = await realDatabase();
+      const [port = 0] = await freePorts(1);
+      await using taken = createServer().listen(port, '127.0.0.1');
+      expect(await refusalOf(folder.path, { DATABASE_URL: database.url, [variable]: String(port) })).toBe(
+        `port ${port} of 127.0.0.1 is in use: stop its owner, or set ${variable}`,
+      );
+      expect(taken.listening).toBe(true);
+    },
+  );
 });
 
 it.each([
   ['DATABASE_URL', (port: number) => `postgres://user:hidden@127.0.0.1:${port}/rows`, 'the database at'],
   ['KAFKA_BROKERS', (port: number) => `127.0.0.1:${port}`, 'Kafka at'],
-])('D1-14: a %s where no server listens ends the start with one sentence', async (variable, address, subject) => {
-  await using folder = await migratedFolder();
-  const [port = 0] = await freePorts(1);
-  const told = await refusalOf(folder.path, { [variable]: address(port) });
-  expect(told).not.toMatch(/hidden|\n/);
-  expect(told).toContain(`${subject} 127.0.0.1:${port} `);
-});
+])(
+  'D1-14: a %s where no server listens ends the start with one sentence, without the password',
+  async (variable, address, subject) => {
+    await using folder = await migratedFolder();
+    const [port = 0] = await freePorts(1);
+    const told = await refusalOf(folder.path, { [variable]: address(port) });
+    expect(told).not.toMatch(/hidden|\n/);
+    expect(told).toContain(`${subject} 127.0.0.1:${port} `);
+  },
+);
 
-it('a Redis that does not answer degrades the instance and does not stop its start', async () => {
+it('an unreachable Redis degrades the instance and does not prevent its start', async () => {
   const [port = 0] = await freePorts(1);
   await using p = await startPortcullis({ env: { REDIS_URL: `redis://127.0.0.1:${port}` } });
   expect((await p.call('GET', '/health')).json).toMatchObject({
@@ -147,7 +153,7 @@ it('a Redis that does not answer degrades the instance and does not stop its sta
   });
 });
 
-it('folders that cannot be used are named, without a stack', async () => {
+it('unusable folders are named, without a stack trace', async () => {
   await using folder = await migratedFolder();
   const file = join(folder.path, 'file');
   await writeFile(file, '');
@@ -156,7 +162,7 @@ it('folders that cannot be used are named, without a stack', async () => {
   expect(await refusalOf(folder.path, { AUDIT_SPOOL_DIR: file })).toMatch(`${file} cannot be used (EEXIST)`);
 });
 
-it('secrets that were damaged are never replaced', async () => {
+it('damaged secrets are never replaced', async () => {
   await using folder = await emptyFolder();
   await mkdir(folder.path, { recursive: true });
   const path = join(folder.path, 'secrets.json');

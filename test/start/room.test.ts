@@ -26,7 +26,7 @@ it.each([
   'commit',
   'rollback to savepoint s',
   'show server_version',
-])('without room, what only reads or ends passes: %s', async (sql) => {
+])('without disk space, statements that only read or end a transaction are allowed: %s', async (sql) => {
   expect(await passes(sql)).toBe(true);
 });
 
@@ -42,6 +42,6 @@ it.each([
   'select * from x for key share',
   'create table y ()',
   'vacuum x',
-])('without room, what may write is refused: %s', async (sql) => {
+])('without disk space, statements that may write are rejected: %s', async (sql) => {
   expect(await passes(sql)).toBe(false);
 });

@@ -45,31 +45,34 @@ async function isRefused({ baseUrl }: Running): Promise<boolean> {
   }
 }
 
-it.each(SIGNALS)('D1-13: %s lets requests in flight finish, keeps their records and ends with 0', async (signal) => {
-  await using folder = await startedFolder();
-  await using instance = await startInstance({ DATA_DIR: folder.path, ...CREDENTIALS });
-  await (await fetch(`${instance.baseUrl}/health`)).arrayBuffer();
-  const begun = begunNotification(instance, 'in flight');
-  const answered = once(begun.request, 'response') as Promise<[IncomingMessage]>;
-  await once(begun.request, 'continue');
-  const ended = instance.kill(signal);
-  await printed(instance, new RegExp(`"signal":"${signal}"`));
-  await expect.poll(() => isRefused(instance)).toBe(true);
-  begun.request.end(begun.rest);
-  const [response] = await answered;
-  expect(response.statusCode).toBe(200);
-  response.resume();
-  expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-  expect((await readdir(join(folder.path, 'audit'))).filter((name) => name.endsWith('.seg'))).toEqual([]);
-  await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
-  const records = await database.db
-    .unscoped('a test reads all')
-    .run((k) => k.selectFrom('audit_records').select(['path', 'status_code']).orderBy('at'));
-  expect(records).toEqual([
-    { path: '/health', status_code: 200 },
-    { path: '/v2/webhooks/custodial', status_code: 200 },
-  ]);
-});
+it.each(SIGNALS)(
+  'D1-13: %s lets requests in flight finish, stores their audit records and exits with 0',
+  async (signal) => {
+    await using folder = await startedFolder();
+    await using instance = await startInstance({ DATA_DIR: folder.path, ...CREDENTIALS });
+    await (await fetch(`${instance.baseUrl}/health`)).arrayBuffer();
+    const begun = begunNotification(instance, 'in flight');
+    const answered = once(begun.request, 'response') as Promise<[IncomingMessage]>;
+    await once(begun.request, 'continue');
+    const ended = instance.kill(signal);
+    await printed(instance, new RegExp(`"signal":"${signal}"`));
+    await expect.poll(() => isRefused(instance)).toBe(true);
+    begun.request.end(begun.rest);
+    const [response] = await answered;
+    expect(response.statusCode).toBe(200);
+    response.resume();
+    expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect((await readdir(join(folder.path, 'audit'))).filter((name) => name.endsWith('.seg'))).toEqual([]);
+    await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+    const records = await database.db
+      .unscoped('a test reads all')
+      .run((k) => k.selectFrom('audit_records').select(['path', 'status_code']).orderBy('at'));
+    expect(records).toEqual([
+      { path: '/health', status_code: 200 },
+      { path: '/v2/webhooks/custodial', status_code: 200 },
+    ]);
+  },
+);
 
 /** Waits until a first start has begun to write its database. */
 async function begunDatabase({ path }: TestFolder): Promise<void> {
@@ -77,7 +80,7 @@ async function begunDatabase({ path }: TestFolder): Promise<void> {
   await expect.poll(isBegun, { interval: 1 }).toBe(true);
 }
 
-it.skipIf(!findOnPath('setsid'))('D1-13: Ctrl-C while the first start makes its database ends with 0', async () => {
+it.skipIf(!findOnPath('setsid'))('D1-13: Ctrl-C while the first start creates its database exits with 0', async () => {
   await using folder = await emptyFolder();
   // As a terminal does it: to each process of the group.
   await using instance = spawnInstance({ DATA_DIR: folder.path }, undefined, ['setsid']);
@@ -87,7 +90,7 @@ it.skipIf(!findOnPath('setsid'))('D1-13: Ctrl-C while the first start makes its 
 });
 
 it.each(SIGNALS)(
-  'D1-13: %s while the first start makes its database ends with 0 and leaves a whole one',
+  'D1-13: %s while the first start creates its database exits with 0 and leaves a complete database',
   async (signal) => {
     await using folder = await emptyFolder();
     await using instance = spawnInstance({ DATA_DIR: folder.path });
@@ -97,8 +100,8 @@ it.each(SIGNALS)(
   },
 );
 
-describeReal(['postgres', 'redis', 'kafka'], 'with a PostgreSQL that is silent', () => {
-  it('D1-13: an instance ends all the same', async () => {
+describeReal(['postgres', 'redis', 'kafka'], 'with a PostgreSQL that does not respond', () => {
+  it('D1-13: an instance still exits after SIGTERM', async () => {
     await using stack = new AsyncDisposableStack();
     const database = stack.use(await realDatabase());
     const redis = stack.use(await freshRedis());

@@ -68,7 +68,7 @@ async function expectRefusal(dataDir: string, what: RegExp): Promise<void> {
   expect(await files()).toEqual(before);
 }
 
-describe('a DATA_DIR that is not whole', () => {
+describe('an incomplete DATA_DIR', () => {
   let whole: TestFolder;
   let other: TestFolder;
   let damaged: TestFolder;
@@ -96,25 +96,22 @@ describe('a DATA_DIR that is not whole', () => {
     // The demo is looked at with the database open, which takes its time: in a quick run one damage in turn, and another's demo below.
     .filter(([part, damage]) => inject('isThorough') || part !== 'demo.json' || damage === DEMO_DAMAGE);
 
-  it.each(rows)(
-    'D1-14: %s %s: a start is refused with one sentence and makes nothing over it',
-    async (part, damage) => {
-      const isNamed = !part.startsWith('the ');
-      const nameIn = (folder: TestFolder) => (isNamed ? part : newestSegment(folder.path));
-      const name = await nameIn(whole);
-      const at = join(damaged.path, name);
-      await DAMAGES[damage]?.(at, join(other.path, await nameIn(other)));
-      // Of two instances it says the same.
-      if (name.endsWith('PG_VERSION') && damage === 'swapped') return;
-      await expectRefusal(damaged.path, new RegExp(`${name.replaceAll('.', '\\.')} ${WORDS[damage]?.source}`));
-      await cp(join(whole.path, name), at);
-    },
-  );
+  it.each(rows)('D1-14: with %s %s ends the start with one sentence and creates nothing', async (part, damage) => {
+    const isNamed = !part.startsWith('the ');
+    const nameIn = (folder: TestFolder) => (isNamed ? part : newestSegment(folder.path));
+    const name = await nameIn(whole);
+    const at = join(damaged.path, name);
+    await DAMAGES[damage]?.(at, join(other.path, await nameIn(other)));
+    // Of two instances it says the same.
+    if (name.endsWith('PG_VERSION') && damage === 'swapped') return;
+    await expectRefusal(damaged.path, new RegExp(`${name.replaceAll('.', '\\.')} ${WORDS[damage]?.source}`));
+    await cp(join(whole.path, name), at);
+  });
 
   it.each([
     ['removed', 'is missing'],
     ['swapped', 'belongs to another installation'],
-  ])('D1-14: the whole database %s: a start is refused', async (damage, words) => {
+  ])('D1-14: with the whole database %s ends the start', async (damage, words) => {
     await using folder = await copyOf(whole);
     const part = join(folder.path, 'postgres');
     await rm(part, { recursive: true });
@@ -129,7 +126,7 @@ describe('a DATA_DIR that is not whole', () => {
     expect(await p.clientToken(client)).toMatch(/^ey/);
   }
 
-  it('D1-14: what was put back is whole; the log of an instance that was killed, cut: a start is refused', async () => {
+  it('D1-14: starts once its files are restored, and not with a truncated log of a killed instance', async () => {
     await using folder = await emptyFolder();
     // Between two statements, as a kill leaves the files.
     await expectStart(damaged.path, () => cpSync(damaged.path, folder.path, { recursive: true }));
@@ -138,7 +135,7 @@ describe('a DATA_DIR that is not whole', () => {
     await expectRefusal(folder.path, /pg_wal\/\w+ is damaged/);
   });
 
-  it('D1-14: a database that will not open is told in one sentence, and stays as it is', async () => {
+  it('D1-14: with a database that does not open ends the start with one sentence', async () => {
     await using folder = await copyOf(whole);
     await rm(join(folder.path, 'postgres/pg_xact'), { recursive: true });
     await rm(join(folder.path, 'postgres/base'), { recursive: true });
@@ -149,7 +146,7 @@ describe('a DATA_DIR that is not whole', () => {
     );
   });
 
-  it('a folder of before there were ids is adopted once: from then on they are told apart', async () => {
+  it('of a version without ids gets an id at the first start, and files of another installation are detected', async () => {
     await using folder = await copyOf(whole);
     const strip = async (dataDir: string, name: string, member: string) => {
       const path = join(dataDir, name);
@@ -184,7 +181,7 @@ describe('a DATA_DIR that is not whole', () => {
     await expectStart(folder.path);
   });
 
-  it('D1-12: a command names what is wrong as a start does, and makes nothing', async () => {
+  it('D1-12: makes a command fail with the message of a start, and creates nothing', async () => {
     await using folder = await copyOf(whole);
     await rm(join(folder.path, 'secrets.json'));
     const before = await filesOf(folder.path);
@@ -207,7 +204,7 @@ it.each([
   [['supervisor', 'unlock', ID]],
   [['users', 'erase', ID]],
   [['transactions', 'replay', '--dlq']],
-])('D1-12: %j on an empty or absent DATA_DIR creates nothing and says how to start', async (command) => {
+])('D1-12: %j on an empty or missing DATA_DIR creates nothing and says how to start', async (command) => {
   await using folder = await emptyFolder();
   for (const dataDir of [folder.path, join(folder.path, 'absent')]) {
     const { code, out, err } = await portcullis(command, { DATA_DIR: dataDir });
