@@ -12,7 +12,7 @@ import { describeReal } from '../support/services/real.ts';
 
 const ROUNDS = 10;
 
-describeReal('postgres', 'two admins who turn on each other', () => {
+describeReal('postgres', 'the last active admin of a node, under concurrency', () => {
   const database = beforeTests(realDatabase);
   let administration: SupervisorAdministration;
 
@@ -47,7 +47,7 @@ describeReal('postgres', 'two admins who turn on each other', () => {
     ['disable', 'disable'],
     ['demote', 'demote'],
     ['disable', 'demote'],
-  ] as const)('D3-26: one who would %s and one who would %s at once leave exactly one', async (...deeds) => {
+  ] as const)('D3-26: concurrent requests to %s and to %s the two admins leave exactly one', async (...deeds) => {
     const doTo = (deed: (typeof deeds)[number], nodeId: string, id: string) =>
       deed === 'disable'
         ? administration.setStatus(nodeId, OPERATOR, id, 'disabled')
@@ -68,7 +68,7 @@ describeReal('postgres', 'two admins who turn on each other', () => {
     }
   });
 
-  it('D3-26: two of one name at once make one supervisor', async () => {
+  it('D3-26: of concurrent creations with one username exactly one succeeds', async () => {
     const { nodeId } = await twoAdmins();
     const make = (username: string) =>
       administration.create(nodeId, OPERATOR, { username, password: 'correct horse battery', role: 'viewer' });
