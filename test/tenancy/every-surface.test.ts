@@ -60,14 +60,14 @@ function tellsNothingOf(of: Things, text: string): void {
   for (const mark of marksOf(of)) expect(text).not.toContain(mark);
 }
 
-describe('the table', () => {
-  it('D4-01: has every place of the schema that can name a thing', () => {
+describe('the table of this test', () => {
+  it('D4-01: covers every argument of the schema that can name an object', () => {
     const lists = Object.keys(LISTS).flatMap((list) => [`${list}(after)`, `${list}(before)`]);
     const covered = new Set([...ROWS.map(({ covers }) => covers), ...lists, ...Object.keys(APART)]);
     expect(slots.filter((slot) => !covered.has(slot))).toEqual([]);
   });
 
-  it('D4-01: has every route, and every id of its path', () => {
+  it('D4-01: covers every route, and every id in its path', () => {
     const wanted = endpoints.flatMap(({ methods, path }) => {
       const names = path.match(/\{\w+\}/g) ?? [''];
       return methods.flatMap((method) => names.map((name) => [`${method} ${path}`, name] as const));
@@ -80,9 +80,9 @@ describe('the table', () => {
   });
 });
 
-describe('lists and routes that name nothing', () => {
+describe('lists and routes without an id', () => {
   it.each(queries.filter(({ args }) => !args.some(isRequiredArgument)).map((field) => [field.name, field] as const))(
-    'D4-01: %s has what is of the own node, and nothing of the other',
+    'D4-01: %s returns objects of the own node, and none of the other',
     async (name, field) => {
       const text = `query { ${selectionOf(field, 2)} }`.replace('first: 3', 'first: 60');
       const answer = await operate(as(mine), text);
@@ -95,20 +95,20 @@ describe('lists and routes that name nothing', () => {
     },
   );
 
-  it('D4-01: GET /v1/accounts has what is of the own node, and nothing of the other', async () => {
+  it('D4-01: GET /v1/accounts returns accounts of the own node, and none of the other', async () => {
     const { text, json } = await as(mine)('GET', '/v1/accounts?limit=100&include_deleted=true');
     expect(json.data.map((row: { node_id: string }) => row.node_id)).toEqual(json.data.map(() => mine.nodeId));
     expect(text).toContain(mine.account);
     tellsNothingOf(theirs, text);
   });
 
-  it.each(NAMELESS)('D4-01: %s tells nothing of any node', async (route) => {
+  it.each(NAMELESS)('D4-01: %s reveals nothing of any node', async (route) => {
     const [method = '', path = ''] = route.replace('*', 'openapi.json').split(' ');
     const { text } = await as(mine)(method, path);
     for (const of of [mine, theirs]) tellsNothingOf(of, text);
   });
 
-  it.each(MCP)('D4-01: %s tells nothing of the other node', async (route) => {
+  it.each(MCP)('D4-01: %s reveals nothing of the other node', async (route) => {
     const [method = '', path = ''] = route.replace('**', 'x').split(' ');
     const json = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_accounts', arguments: {} } };
     const headers = {
@@ -120,9 +120,9 @@ describe('lists and routes that name nothing', () => {
   });
 });
 
-describe('what is of another node', () => {
+describe('objects of another node', () => {
   it.each(ROWS.map((row) => [row.covers, row] as const))(
-    'D4-01: %s is told as if it were nowhere',
+    'D4-01: %s gives the response of an unknown id',
     async (_name, row) => {
       const id = row.thing(theirs);
       const nowhere = missing(id);
@@ -135,7 +135,7 @@ describe('what is of another node', () => {
   );
 
   it.each(Object.keys(LISTS).flatMap((list) => ['after', 'before'].map((name) => [list, name] as const)))(
-    'D4-01 DG-12: a cursor of %s(%s) is told as one that nobody has signed',
+    'D4-01 DG-12: a cursor of another node for %s(%s) gets the error of a forged cursor',
     async (list, name) => {
       const cursor = /"cursor":"([^"]+)"/.exec((await askList(as(theirs), list, 'first: 1', theirs)).text)?.[1] ?? '';
       const ask = async (given: string, by = mine) =>
@@ -147,7 +147,7 @@ describe('what is of another node', () => {
     },
   );
 
-  it('D4-01 D7-03: people of a file are looked up in the own node alone', async () => {
+  it('D4-01 D7-03: users in a file are matched only against the own node', async () => {
     const { email, external_id: externalId, wallet_address: address } = theirs.users.at(-1) ?? {};
     const body = browserForm(`wallet_address,email,external_id,kyc_sent\n${address},${email},${externalId},true\n`);
     const headers = { authorization: `Bearer ${mine.token}` };
@@ -158,7 +158,7 @@ describe('what is of another node', () => {
     expect(progress.text).toContain('{"done":true,"success":1,"skipped":0,"failed":0}');
   });
 
-  it('D4-01 D6-13: a transaction that another node has registered is taken, no more', async () => {
+  it('D4-01 D6-13: registering a transaction id of another node is a duplicate, and reveals nothing more', async () => {
     const register = (id: string, type: number) =>
       operate(
         as(mine),
@@ -170,7 +170,7 @@ describe('what is of another node', () => {
     tellsNothingOf(theirs, foreign);
   });
 
-  it.each(['0', '1'])('D4-01 D6-17: transactionUpdates after %s are of the own log alone', async (after) => {
+  it.each(['0', '1'])('D4-01 D6-17: transactionUpdates after %s delivers only the own log', async (after) => {
     const query = `subscription { transactionUpdates(after: "${after}") { cursor transaction { id error } } }`;
     await using reader = await openStream(p, mine.token, query);
     for (let at = Number(after); at < 2; at += 1) {
@@ -179,7 +179,7 @@ describe('what is of another node', () => {
     }
   });
 
-  it('D4-01 D6-08: an asset is not touched by a transaction of another node that says it is about it', async () => {
+  it('D4-01 D6-08: a transaction of another node that names an asset does not change it', async () => {
     const done = { id: `of-${theirs.asset}`, type: 1, status: 3, contract_address: '0xnot-yours' };
     const { transactions } = p.service.context;
     await transactions.applyBatch('transactions.admin', [{ body: notification(done), correlationId: 'surface' }]);
@@ -189,7 +189,7 @@ describe('what is of another node', () => {
     expect(json.contract_address).toBeNull();
   });
 
-  it('D4-01: is as it was', async () => {
+  it('D4-01: the other node is unchanged after these requests', async () => {
     expect(await stand.contentOf(theirs.nodeId)).toEqual(before);
     for (const token of [theirs.token, theirs.login.access_token]) {
       expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);
@@ -197,7 +197,7 @@ describe('what is of another node', () => {
   });
 });
 
-describe('its own node', () => {
+describe('a request by the own node', () => {
   // What is done is told at once.
   beforeAll(async () => {
     const body = notification({ id: theirs.transaction, type: 1, status: 3 });
@@ -205,7 +205,7 @@ describe('its own node', () => {
   });
 
   it.each(ROWS.filter(({ alike }) => alike === undefined).map((row) => [row.covers, row] as const))(
-    'D4-01: is told of %s by the same request',
+    'D4-01: %s returns the object that is hidden from the other node',
     async (_name, row: SurfaceRow) => {
       const id = row.thing(theirs);
       expect(told(await row.ask(as(theirs), id, theirs, theirs), id)).not.toContain(row.says);

@@ -60,24 +60,24 @@ function showsNothingHidden(text: string): void {
 }
 
 describe('a column that no interface declares', () => {
-  it('is in every row that is read', async () => {
+  it('is in every row read from the database', async () => {
     const read = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
     expect(read.length).toBeGreaterThan(0);
     expect(JSON.stringify(read).split(VALUE)).toHaveLength(read.length + 1);
   });
 
-  it('is seen where an interface gives a row as it is', async () => {
+  it('is detected by this test when a row is returned as it is', async () => {
     const [account] = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
     expect(() => showsNothingHidden(JSON.stringify({ ...account }))).toThrow(MEMBER);
   });
 
-  it.each(reads)('is not in the answer of GET %s', async (path) => {
+  it.each(reads)('is not in the response of GET %s', async (path) => {
     const filled = path.replace(/\{(\w+)\}/g, (_match, name: string) => String(namedValue(name))).replace(/\*+/, 'x');
     showsNothingHidden((await stand.as(mine)('GET', filled)).text);
   });
 
   it.each(queries.map((field) => [field.name, field] as const))(
-    'is in no object of the answer of the query %s',
+    'is not in the response of the query %s',
     async (_name, field) => {
       const required = field.args.filter(isRequiredArgument).map(({ name }) => name);
       const given = required.map((name) => `${name}: $${name}`).join(', ');
@@ -96,7 +96,7 @@ describe('a column that no interface declares', () => {
   );
 
   it.each(tools.map((tool) => [tool.name, tool] as const))(
-    'is not in what the tool %s gives',
+    'is not in the result of the tool %s',
     async (name, { listed }) => {
       const { required = [] } = listed.inputSchema;
       const more = name === 'preview_wallet_rule' ? { rule_id: mine.rule } : {};

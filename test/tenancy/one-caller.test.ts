@@ -55,7 +55,7 @@ describeReal('postgres', 'what one caller may take of the database', () => {
   const graphql = (json: unknown, token = tokens.mine) => portcullis.call('POST', '/graphql', { token, json });
   const otherGet = () => portcullis.call('GET', '/v1/accounts', { token: tokens.other });
 
-  it(`D2-25: ${AT_ONCE.batches * 10 * READS} slow reads of a node hold half of the connections, and another node is answered as before`, async () => {
+  it(`D2-25: ${AT_ONCE.batches * 10 * READS} slow reads of a node use half of the connections, and another node is served`, async () => {
     await withLocked('assets', async (locker) => {
       const asked = Array.from({ length: AT_ONCE.batches }, () => graphql(batch(10, READS)));
       await expect.poll(() => connections().waiting(portcullis.demo.node_id)).toBeGreaterThan(AT_ONCE.batches * 100);
@@ -75,7 +75,7 @@ describeReal('postgres', 'what one caller may take of the database', () => {
     expect([connections().held(portcullis.demo.node_id), connections().waiting()]).toEqual([0, 0]);
   });
 
-  it('D2-25: a statement that a request waits for ends in time: 504, in GraphQL GATEWAY_TIMEOUT, on a closed list 500', async () => {
+  it('D2-25: a statement for a request times out: 504, GATEWAY_TIMEOUT in GraphQL, and 500 where 504 is not documented', async () => {
     await withLocked('accounts', async () => {
       const [rest, socketless] = await Promise.all([
         portcullis.call('GET', '/v1/accounts', { token: tokens.mine }),
@@ -94,7 +94,7 @@ describeReal('postgres', 'what one caller may take of the database', () => {
     expect((await portcullis.call('GET', '/v1/accounts', { token: tokens.mine })).status).toBe(200);
   });
 
-  it(`D2-25: ${AT_ONCE.erasures} erasures of a node at once hold one of its connections, and another node is answered as before`, async () => {
+  it(`D2-25: ${AT_ONCE.erasures} concurrent erasures of a node use one of its connections, and another node is served`, async () => {
     const users = Array.from({ length: AT_ONCE.erasures }, () => ({ ...newUser(), email: `${randomUUID()}@x.y` }));
     const migrated = await portcullis.call('POST', BULK, { token: tokens.mine, json: { users } });
     const ids: string[] = migrated.json.results.map((row: { user_id: string }) => row.user_id);
@@ -118,7 +118,7 @@ describeReal('postgres', 'what one caller may take of the database', () => {
     expect([connections().held(portcullis.demo.node_id), connections().waiting()]).toEqual([0, 0]);
   });
 
-  it(`D2-25: ${AT_ONCE.logins} wrong logins of a node, all at once, keep another's from waiting for more than its turn`, async () => {
+  it(`D2-25: with ${AT_ONCE.logins} concurrent wrong logins of a node, a login of another node waits only for its turn`, async () => {
     const { semaphore: hashing } = portcullis.service.context.passwords;
     const { demo, call } = portcullis;
     const login = (client: object, username: string, password: string) =>
@@ -135,7 +135,7 @@ describeReal('postgres', 'what one caller may take of the database', () => {
     expect([hashing.held(), hashing.waiting()]).toEqual([0, 0]);
   });
 
-  it('D2-25: what no request waits for takes as long as it takes', async () => {
+  it('D2-25: a statement without a request has no timeout', async () => {
     const { db } = portcullis.service.context.database;
     const count = () => db.unscoped('test').raw((sql) => sql`select count(*) from accounts`);
     // The connections that are idle have served requests.

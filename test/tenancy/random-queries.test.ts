@@ -105,26 +105,32 @@ beforeAll(async () => {
   nodes = await seedTwoNodes(database.db);
 });
 
-describe("what passes the tenant's door", () => {
-  it.each(Object.entries(reads))('D4-01: %s shows what it would if no other node had rows', async (_name, query) => {
-    const { db } = database;
-    const seen = await throughTheDoor(db, nodes, query);
-    expect(seen.rows.length).toBeGreaterThan(0);
-    expect(seen.rows).toEqual((await withoutTheOther(db, nodes, query)).rows);
-  });
+describe('queries through the tenant-scoped database handle', () => {
+  it.each(Object.entries(reads))(
+    'D4-01: %s returns the rows it would return if no other node existed',
+    async (_name, query) => {
+      const { db } = database;
+      const seen = await throughTheDoor(db, nodes, query);
+      expect(seen.rows.length).toBeGreaterThan(0);
+      expect(seen.rows).toEqual((await withoutTheOther(db, nodes, query)).rows);
+    },
+  );
 
-  it.each(Object.entries(writes))('D4-01: %s changes what it would if no other node had rows', async (_name, query) => {
-    const { db } = database;
-    const before = await allRows(db, nodes);
-    const left = await throughTheDoor(db, nodes, query);
-    const alone = await withoutTheOther(db, nodes, query);
-    expect(left.rows).toEqual(alone.rows);
-    expect(left.mine).toEqual(alone.mine);
-    expect(left.mine).not.toEqual(before.mine);
-    expect(left.other).toEqual(before.other);
-  });
+  it.each(Object.entries(writes))(
+    'D4-01: %s changes the rows it would change if no other node existed',
+    async (_name, query) => {
+      const { db } = database;
+      const before = await allRows(db, nodes);
+      const left = await throughTheDoor(db, nodes, query);
+      const alone = await withoutTheOther(db, nodes, query);
+      expect(left.rows).toEqual(alone.rows);
+      expect(left.mine).toEqual(alone.mine);
+      expect(left.mine).not.toEqual(before.mine);
+      expect(left.other).toEqual(before.other);
+    },
+  );
 
-  it('D4-01: inserted rows belong to the node, whether it is named or not', async () => {
+  it('D4-01: inserted rows belong to the node, whether node_id is given or not', async () => {
     const rows = [
       { id: randomUUID(), address: '0xa' },
       { id: randomUUID(), address: '0xb', name: 'named' },
@@ -179,7 +185,7 @@ const targets = fc.constantFrom(
   { table: 'wallet_networks', column: undefined },
 );
 
-it('D4-01: any query shows what it would if no other node had rows', async () => {
+it('D4-01: any query returns the rows it would return if no other node existed', async () => {
   await fc.assert(
     fc.asyncProperty(randomQuery, async (query) => {
       const select = untyped((k) => new QueryWriter(k).select(query));
@@ -190,7 +196,7 @@ it('D4-01: any query shows what it would if no other node had rows', async () =>
   );
 });
 
-it('D4-01: any update or delete changes what it would if no other node had rows', async () => {
+it('D4-01: any update or delete changes the rows it would change if no other node existed', async () => {
   const before = await allRows(database.db, nodes);
   const write = fc.record({
     target: targets,

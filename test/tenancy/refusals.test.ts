@@ -126,26 +126,26 @@ const refused: Record<string, Attempt> = {
   }),
 };
 
-describe('what is not allowed in a tenant-scoped query', () => {
-  it.each(Object.entries(refused))('D4-01: %s is refused and never runs', async (_name, attempt) => {
+describe('statements that a tenant-scoped query rejects', () => {
+  it.each(Object.entries(refused))('D4-01: %s is rejected and never runs', async (_name, attempt) => {
     const tried = async () => attempt(door.k).execute();
     await expect(tried()).rejects.toThrow(NodeScopeError);
     expect(door.texts).toEqual([]);
   });
 
-  it('D4-01: a stream is refused', async () => {
+  it('D4-01: a stream is rejected', async () => {
     const stream = door.k.selectFrom('users').selectAll().stream();
     await expect(stream[Symbol.asyncIterator]().next()).rejects.toThrow(NodeScopeError);
   });
 
-  it('D4-01: no builder takes the scope off', async () => {
+  it('D4-01: no builder method removes the node condition', async () => {
     for (const k of [door.k.withoutPlugins(), door.k.withTables<{ more: { id: string } }>()]) {
       await k.selectFrom('users').selectAll().execute();
     }
     expect(door.texts).toEqual(Array(2).fill('select * from "users" where "users"."node_id" = $1'));
   });
 
-  it('D4-01: a bare or in a condition stays within the node', async () => {
+  it('D4-01: a condition with a bare OR stays within the node', async () => {
     const isNamed = (name: string): OperationNode => {
       const { where } = door.k.selectFrom('users').where('name', '=', name).toOperationNode();
       if (!where) throw new Error('there is a condition');

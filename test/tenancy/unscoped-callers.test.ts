@@ -49,7 +49,7 @@ const CALLERS = {
   'src/platform/database/schema-migrations.ts': 2,
 };
 
-it('D4-01: statements of no node are in these files alone', () => {
+it('D4-01: only these files run statements that are not scoped to a node', () => {
   const callers: Record<string, number> = {};
   for (const file of globSync('src/**/*.ts', { cwd: ROOT }).sort()) {
     const calls = readFileSync(join(ROOT, file), 'utf8').match(/\.\s*unscoped\s*\(/g)?.length ?? 0;
@@ -58,7 +58,7 @@ it('D4-01: statements of no node are in these files alone', () => {
   expect(callers).toEqual(CALLERS);
 });
 
-it('D4-01: what goes around both doors is in these files alone', () => {
+it('D4-01: only these files bypass both database handles', () => {
   const around = globSync('src/**/*.ts', { cwd: ROOT })
     .filter((file) =>
       /\bnew Kysely\b|\.\s*(?:getKysely|getConnection|getExecutor|getDriver)/.test(
