@@ -35,7 +35,7 @@ async function waiters({ db }: Database, count: number): Promise<void> {
   );
 }
 
-describeReal('postgres', 'the mirror under concurrency', () => {
+describeReal('postgres', 'the transaction mirror under concurrency', () => {
   let stand: Stand;
 
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describeReal('postgres', 'the mirror under concurrency', () => {
 
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
-  it('D6-17: while an event of a node is not committed no later one of it is; other nodes go on', async () => {
+  it('D6-17: an event of a node waits for the commit of an earlier one; other nodes do not wait', async () => {
     const { db, mirror, nodeIds } = stand;
     const [first, second] = [transactionOf(stand), transactionOf(stand)];
     const elsewhere = transactionOf(stand, { nodeId: nodeIds[1] });
@@ -64,7 +64,7 @@ describeReal('postgres', 'the mirror under concurrency', () => {
     expect(await eventsOf(stand, second.id)).toMatchObject([{ seq: String(counter + 2) }]);
   });
 
-  it('D6-17: batches over the same ids never wait in a ring, and a reader at n has seen all up to n', async () => {
+  it('D6-17: batches over the same ids do not deadlock, and a reader of the log misses no event', async () => {
     const { mirror, nodeIds, db } = stand;
     const transactions = Array.from({ length: 16 }, (_, at) =>
       transactionOf(stand, {
@@ -96,7 +96,7 @@ describeReal('postgres', 'the mirror under concurrency', () => {
     }
   });
 
-  it('D6-20: a notification that meets a registration in flight is applied', async () => {
+  it('D6-20: a notification that arrives during a registration is applied', async () => {
     const transaction = transactionOf(stand);
     const held = heldCommit();
     const registering = mirrorOn(watchedDb(stand.db, held)).register(transaction);
@@ -109,7 +109,7 @@ describeReal('postgres', 'the mirror under concurrency', () => {
     expect(await parkedOf(stand, transaction.id)).toBe(0);
   });
 
-  it('D6-20: a registration that meets a notification being parked applies it', async () => {
+  it('D6-20: a registration that arrives while a notification is being parked applies it', async () => {
     const transaction = transactionOf(stand);
     const held = heldCommit();
     const parking = mirrorOn(watchedDb(stand.db, held)).applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);

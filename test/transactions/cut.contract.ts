@@ -70,7 +70,7 @@ export function cutContract(open: () => Promise<Database>, stride = 1): void {
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
   it.each(Object.entries(scenarios).map(([name, scenario], turn) => [name, scenario, turn] as const))(
-    'D6-02 D6-17 D6-20: %s, cut anywhere and repeated, is as if it had come once',
+    'D6-02 D6-17 D6-20: %s, interrupted at any statement and repeated, ends as if delivered once',
     async (_name, scenario, turn) => {
       const uncut = await endOf(stand, scenario, Number.POSITIVE_INFINITY);
       let place = 1 + (turn % stride);

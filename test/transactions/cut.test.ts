@@ -3,7 +3,7 @@ import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts'
 import { describeReal } from '../support/services/real.ts';
 import { cutContract } from './cut.contract.ts';
 
-describe('a delivery that is cut, on the embedded database', () => {
+describe('an interrupted delivery, on the embedded database', () => {
   cutContract(embeddedDatabase, inject('isThorough') ? 1 : 3);
 });
 

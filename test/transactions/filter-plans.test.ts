@@ -71,7 +71,7 @@ const request = (backward: boolean): PageRequest => ({ size: 20, backward, after
 const MOST_REMOVED = COUNT / 50;
 
 it.each(FILTERS)(
-  'DG-02: a page and the count with the filter %s read an index, and few rows besides',
+  'DG-02: a page and the count with the filter %s use an index, and discard few rows',
   async (_name, filter, indexes) => {
     await withPostgres(stand.database.url, async (client) => {
       for (const backward of [false, true]) {
@@ -95,9 +95,9 @@ it.each(FILTERS)(
 );
 
 it.each([
-  ['a short time, which is sorted', { updatedSince: instant(0.5), updatedUntil: instant(0.502) }, 9],
-  ['a long time, which is not', { updatedSince: instant(0.1), updatedUntil: instant(0.95) }, 4_000],
-])('DG-02: the pages of %s follow one another, forwards and backwards', async (_name, filter, size) => {
+  ['a short range, which is sorted', { updatedSince: instant(0.5), updatedUntil: instant(0.502) }, 9],
+  ['a long range, which is not', { updatedSince: instant(0.1), updatedUntil: instant(0.95) }, 4_000],
+])('DG-02: the pages of %s are complete and in order, forwards and backwards', async (_name, filter, size) => {
   const walk = async (backward: boolean) => {
     const ids: string[] = [];
     let key: PageKey | undefined;
@@ -117,7 +117,7 @@ it.each([
   expect(await walk(true)).toEqual(forwards);
 });
 
-it('DG-02: a filtered list is counted exactly up to 1,000, and not beyond; all transactions and MCP count exactly', async () => {
+it('DG-02: the total is exact up to 1,000 with a filter, and always exact without one or over MCP', async () => {
   const count = (seconds: bigint) => stand.pages.count(NODE, { updatedSince: { seconds, nanos: 0 }, status: 3 });
   const { rows } = await withPostgres(stand.database.url, (client) =>
     client.query('select updated_seconds s from transactions where status = 3 order by 1 desc offset 999 limit 2'),
@@ -129,7 +129,7 @@ it('DG-02: a filtered list is counted exactly up to 1,000, and not beyond; all t
   expect(await stand.pages.exact.count(NODE, { type: 2 })).toBeGreaterThan(1_000);
 });
 
-it('DG-01: counts by hour and day read no rows, and of one index only the range', async () => {
+it('DG-01: counts by hour and day read no table rows, and only the range of one index', async () => {
   const { since, until } = { since: instant(0.9), until: instant(0.95) };
   await withPostgres(stand.database.url, async (client) => {
     for (const bucket of ['hour', 'day'] as const) {

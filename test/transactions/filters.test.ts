@@ -43,7 +43,7 @@ beforeAll(async () => {
   await stand.notify('of-another', 3, { transaction_hash: '0xb', updated_at: at('02:30:00.000') });
 });
 
-describe('filters', () => {
+describe('transaction filters', () => {
   it.each([
     ['status: ERROR', ['unknown']],
     ['status: DONE', ['done', 'both', 'unknown-too']],
@@ -59,7 +59,7 @@ describe('filters', () => {
     ['flagged: true', ['unknown', 'unknown-too', 'silent']],
     ['flagged: false, collection: TOKEN_TRANSACTIONS', ['waiting', 'done', 'both']],
     [`flagged: true, idOrHash: "0xb", updatedUntil: "${at('23:30:00.000')}"`, ['unknown-too']],
-  ])('DG-01: the list and the updates with the filter %s have the same transactions', async (filter, ids) => {
+  ])('DG-01: the list and the updates with the filter %s return the same transactions', async (filter, ids) => {
     const page = `transactions(filter: {${filter}}) { totalCount totalCountAtLeast edges { node { id } } }`;
     const { json } = await stand.query(`{ ${page} }`);
     const { edges, ...counts } = json.data.transactions;
@@ -79,7 +79,7 @@ describe('filters', () => {
     expect(new Set([...seen, 'both'])).toEqual(new Set([...wanted, 'both']));
   });
 
-  it('DG-01: a filter of the wrong kind is refused, and one that is null counts as absent', async () => {
+  it('DG-01: an invalid filter value is BAD_USER_INPUT, and a null filter counts as absent', async () => {
     const all = await stand.query(
       '{ transactions(filter: {idOrHash: null, conflict: null}) { totalCount totalCountAtLeast } }',
     );
@@ -99,7 +99,7 @@ describe('transactionStats', () => {
     );
   };
 
-  it('DG-01: counts by status and by the hour of the last update in UTC, without empty hours', async () => {
+  it('DG-01: counts by status and hour of the last update in UTC, and omits empty hours', async () => {
     expect(await statsOf(at('00:00:00.000'), at('24:00:00.000'), 'HOUR')).toEqual([
       `${DAY}00:00:00.000Z STARTED 1`,
       `${DAY}01:00:00.000Z IN_PROGRESS 1`,
@@ -110,7 +110,7 @@ describe('transactionStats', () => {
     ]);
   });
 
-  it('DG-01: counts by day, and only what is in the range: from its start, and before its end', async () => {
+  it('DG-01: counts by day, from the start of the range and before its end', async () => {
     expect(await statsOf('2026-03-02T01:59:59.999+00:00', '2026-03-03T03:40:00+01:00', 'DAY')).toEqual([
       `${DAY}00:00:00.000Z IN_PROGRESS 1`,
       `${DAY}00:00:00.000Z DONE 3`,
@@ -123,7 +123,7 @@ describe('transactionStats', () => {
     expect(await statsOf('1969-12-31T23:00:00Z', '1970-01-01T01:00:00Z', 'DAY')).toEqual([]);
   });
 
-  it('DG-01: refuses more than 31 days, and an end before the start', async () => {
+  it('DG-01: rejects more than 31 days, and an end before the start', async () => {
     const month = ['2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z'] as const;
     expect((await ask(...month, 'DAY')).json.errors).toBeUndefined();
     for (const [since, until] of [
@@ -135,7 +135,7 @@ describe('transactionStats', () => {
     }
   });
 
-  it('DG-01 DG-04: another tenant counts only its own, and a token without transactions:read nothing', async () => {
+  it('DG-01 DG-04: another tenant counts only its own, and without transactions:read it is forbidden', async () => {
     const query = `{ transactionStats(since: "${at('00:00:00.000')}", until: "${at('24:00:00.000')}", bucket: DAY) { count } }`;
     const other = await stand.query(query, { token: stand.newToken({ nodeId: OTHER_NODE }) });
     expect(other.json.data.transactionStats).toEqual([{ count: 1 }]);

@@ -26,7 +26,7 @@ export function historyContract(database: Database, runs: number): void {
     stand = await standOn(database);
   });
 
-  it('3-03 D6-02 D6-03 D6-04 D6-06 D6-21: any order, batches and repeats, before or after registration, end in one row, one asset', async () => {
+  it('3-03 D6-02 D6-03 D6-04 D6-06 D6-21: any order, batches and repeats of notifications end in the same state', async () => {
     await fc.assert(
       fc.asyncProperty(histories, async ({ collection, told, orders }) => {
         const ends: unknown[] = [];

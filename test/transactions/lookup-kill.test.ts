@@ -13,8 +13,8 @@ const TIMEOUT_MS = 30_000;
 /** An id is of the process that has taken it for the owner's time and ten seconds more. */
 const LEASE_MS = TIMEOUT_MS + 10_000;
 
-describeReal(['postgres', 'redis', 'kafka'], 'a worker that is killed while it asks the owner of a transaction', () => {
-  it('D6-20: nobody else asks while the id is its own; afterwards another worker does, and applies the notification', async () => {
+describeReal(['postgres', 'redis', 'kafka'], 'a worker killed during a lookup at the owner of a transaction', () => {
+  it('D6-20: its id is not looked up until the lease ends; then another worker looks it up and applies the notification', async () => {
     const asked: { url: string | undefined; answer: ServerResponse }[] = [];
     const server = createServer((req, answer) => void asked.push({ url: req.url, answer }));
     const url = await listening(server);

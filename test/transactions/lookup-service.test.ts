@@ -63,7 +63,7 @@ async function metricsOf({ service }: Portcullis): Promise<string> {
   return (await fetch(`${service.adminUrl}/metrics`)).text();
 }
 
-it('D6-20: a notification of an id that only its owner knows is applied; bearer and fault stand in no log', async () => {
+it('D6-20: a notification of an id that only the owner knows is applied, and the bearer token is not logged', async () => {
   const id = `o/${randomUUID()}`;
   let nodeId = '';
   const owner = await ownerThat((req, res) => {
@@ -87,7 +87,7 @@ it('D6-20: a notification of an id that only its owner knows is applied; bearer 
   expect(lines.join()).not.toContain(TOKEN);
 });
 
-it('D6-20: without the setting nobody is asked: the notification stays parked, and a metric counts its id', async () => {
+it('D6-20: without the setting no lookup is made: the notification stays parked and is counted in a metric', async () => {
   const { p } = await instance(undefined);
   const id = randomUUID();
   await notify(p, id);
@@ -113,13 +113,16 @@ it('D6-20: without the setting nobody is asked: the notification stays parked, a
 
 it.each([
   ['is missing', {}, 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml requires it'],
-  ['is no token', { OWNER_TOKEN: `${TOKEN}\n` }, 'OWNER_TOKEN must be a token of visible ASCII characters'],
-])('D6-20: a start whose variable for the bearer %s names it, and not its value', async (_name, env, fault) => {
-  const started = instance({ url: 'http://127.0.0.1:1', bearer_env: 'OWNER_TOKEN' }, env);
-  await expect(started).rejects.toMatchObject({ cause: { faults: [fault] } });
-});
+  ['is malformed', { OWNER_TOKEN: `${TOKEN}\n` }, 'OWNER_TOKEN must be a token of visible ASCII characters'],
+])(
+  'D6-20: a start whose variable for the bearer %s names the variable, and not its value',
+  async (_name, env, fault) => {
+    const started = instance({ url: 'http://127.0.0.1:1', bearer_env: 'OWNER_TOKEN' }, env);
+    await expect(started).rejects.toMatchObject({ cause: { faults: [fault] } });
+  },
+);
 
-it('D6-20: a reload that would change the lookup says that this needs a restart', async () => {
+it('D6-20: a reload that would change the lookup logs once that it needs a restart', async () => {
   const { p, lines, path } = await instance({ url: 'http://127.0.0.1:1' });
   const changed = opened(await gatewayFile({}, [], { transactions_lookup: { url: 'http://127.0.0.1:2' } }));
   await rename(changed.path, path);

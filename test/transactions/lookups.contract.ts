@@ -42,7 +42,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     while (await lookups.iterate(signal)) await lookups.settled();
   };
 
-  it('D6-20: an id whose notification is parked is asked for once, registered as its owner says, and applied', async () => {
+  it('D6-20: an id with parked notifications is looked up once, registered as its owner says, and applied', async () => {
     const transaction = transactionOf(stand);
     await park(transaction.id);
     await stand.mirror.applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
@@ -55,7 +55,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     expect(await lookupsLeft(stand)).toEqual([]);
   });
 
-  it('D6-20: an id that is registered is not asked for', async () => {
+  it('D6-20: a registered id is not looked up', async () => {
     const [before, after] = [transactionOf(stand), transactionOf(stand)];
     await stand.mirror.register(before);
     for (const { id } of [before, after]) await park(id);
@@ -65,7 +65,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     expect(owner.asked).toEqual([]);
   });
 
-  it('D6-20: a lookup outranks a registration by mutation that came meanwhile, and not one by topic', async () => {
+  it('D6-20: the result of a lookup overrides a registration by mutation during it, and not one by topic', async () => {
     const [mine, other] = stand.nodeIds;
     const said = [transactionOf(stand, { nodeId: other }), transactionOf(stand, { nodeId: other })] as const;
     for (const { id } of said) await park(id);
@@ -83,11 +83,11 @@ export function lookupsContract(open: () => Promise<Database>): void {
   });
 
   it.each([
-    ['does not know', async () => undefined],
-    ['fails for', () => Promise.reject(new Error('the answer is 500'))],
-    ['names no node of ours for', async (id: string) => transactionOf(stand, { id, nodeId: crypto.randomUUID() })],
+    ['does not know,', async () => undefined],
+    ['fails for,', () => Promise.reject(new Error('the answer is 500'))],
+    ['assigns to an unknown node,', async (id: string) => transactionOf(stand, { id, nodeId: crypto.randomUUID() })],
   ])(
-    'D6-20: an id that the owner %s rests for longer and longer, a second to an hour, and is never dropped',
+    'D6-20: an id that the owner %s is retried with backoff from a second to an hour, and never dropped',
     async (_n, find) => {
       const { id } = transactionOf(stand);
       await park(id);
@@ -111,7 +111,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     },
   );
 
-  it('D6-20: one process asks for so many ids at once and no more, and slow ones hold up nobody who parks', async () => {
+  it('D6-20: a process makes a limited number of lookups at once, and slow ones do not block parking or registration', async () => {
     const ids = Array.from({ length: LOOKUPS_AT_ONCE + 3 }, () => transactionOf(stand).id);
     for (const id of ids) await park(id);
     const held = Promise.withResolvers<undefined>();
@@ -130,7 +130,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     expect(owner.asked.toSorted()).toEqual(ids.toSorted());
   });
 
-  it('D6-20: what a process that stops has begun is for others at once; what a killed one had, after its time', async () => {
+  it('D6-20: a lookup of a stopped process can be taken over at once, and one of a killed process after its lease', async () => {
     const [stopped, killed] = [transactionOf(stand), transactionOf(stand)];
     const nowMs = Date.now();
     const clock = { nowMs: () => nowMs };
@@ -157,7 +157,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     expect(await rowOf(stand, killed.id)).toMatchObject({ status: 3 });
   });
 
-  it('D6-20: a database that fails while an answer is applied loses nothing: the id is asked for again', async () => {
+  it('D6-20: when the database fails while a response is applied, the id is looked up again', async () => {
     const transaction = transactionOf(stand);
     await park(transaction.id);
     let isAway = false;

@@ -30,7 +30,7 @@ describeReal('postgres', 'lookups of several processes', () => {
 
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
-  it('D6-20: of several workers one takes an id, and all of them are taken', async () => {
+  it('D6-20: of several workers exactly one looks up each id, and every id is looked up', async () => {
     const transactions = Array.from({ length: 60 }, () => transactionOf(stand));
     await stand.mirror.applyBatch(
       ADMIN,
@@ -49,7 +49,7 @@ describeReal('postgres', 'lookups of several processes', () => {
     expect(await lookupsLeft(stand)).toEqual([]);
   });
 
-  it('D6-20: a lookup that meets a notification being parked applies it', async () => {
+  it('D6-20: a lookup that ends while a notification is being parked applies the notification', async () => {
     const transaction = transactionOf(stand);
     await stand.mirror.applyBatch(ADMIN, [delivery({ id: transaction.id, status: 1 })]);
     const held = heldCommit();
@@ -73,7 +73,7 @@ describeReal('postgres', 'lookups of several processes', () => {
     expect(await lookupsLeft(stand)).toEqual([]);
   });
 
-  it('D6-06 D6-20: both groups, a mutation, the topic and two lookups at once, round after round, lose nothing', async () => {
+  it('D6-06 D6-20: both consumer groups, a mutation, the topic and two lookups at once lose no notification', async () => {
     const { mirror, nodeIds } = stand;
     for (let round = 0; round < 40; round += 1) {
       const right = transactionOf(stand, { nodeId: nodeIds[1] });

@@ -27,9 +27,9 @@ export function mirrorContract(database: Database): void {
     stand = await standOn(database);
   });
 
-  describe('applying', () => {
+  describe('applying notifications', () => {
     it.each(TRANSACTION_COLLECTIONS)(
-      '3-04: a notification sets status, hash and error of the %s with its id',
+      '3-04: a notification sets status, hash and error of the %s transaction with its id',
       async (of) => {
         const { mirror } = stand;
         const transaction = transactionOf(stand, { collection: of, type: 7 });
@@ -51,7 +51,7 @@ export function mirrorContract(database: Database): void {
       },
     );
 
-    it('2.7-05: the greatest gas_used and a time without an offset are kept without loss', async () => {
+    it('2.7-05: the maximum gas_used and a time without an offset are stored exactly', async () => {
       const transaction = transactionOf(stand);
       await stand.mirror.register(transaction);
       const body = `{"id":"${transaction.id}","type":1,"status":2,"gas_used":18446744073709551615,
@@ -65,7 +65,7 @@ export function mirrorContract(database: Database): void {
       });
     });
 
-    it('6-01: a group applies its collections alone', async () => {
+    it('6-01: a consumer group applies only its own collections', async () => {
       for (const collection of TRANSACTION_COLLECTIONS) {
         const transaction = transactionOf(stand, { collection });
         await stand.mirror.registerByOwner(transaction);
@@ -78,7 +78,7 @@ export function mirrorContract(database: Database): void {
       }
     });
 
-    it('3-02 D6-05: a PendingReceipt leaves no trace on user_transactions', async () => {
+    it('3-02 D6-05: a PendingReceipt does not change a user transaction', async () => {
       const transaction = transactionOf(stand, { collection: 'user_transactions' });
       await stand.mirror.register(transaction);
       await stand.mirror.applyBatch(USER, [delivery({ id: transaction.id, status: 2 })]);
@@ -88,7 +88,7 @@ export function mirrorContract(database: Database): void {
       expect(await eventsOf(stand, transaction.id)).toHaveLength(1);
     });
 
-    it('D6-01: a type code that no collection has is stored', async () => {
+    it('D6-01: a type code that is unknown in its collection is stored', async () => {
       const transaction = transactionOf(stand, { collection: 'user_transactions', type: 999 });
       await stand.mirror.register(transaction);
       await stand.mirror.applyBatch(USER, [delivery({ id: transaction.id, status: 3, type: -7 })]);
@@ -98,7 +98,7 @@ export function mirrorContract(database: Database): void {
     it.each([
       ['Done, then Error', [3, 4]],
       ['Error, then Done', [4, 3]],
-    ])('D6-04: what was told to be done and to have failed is reported once: %s', async (_order, statuses) => {
+    ])('D6-04: a transaction with both Done and Error is reported once as a conflict: %s', async (_order, statuses) => {
       const conflicts: string[] = [];
       const mirror = mirrorOn(stand.db, [], conflicts);
       const transaction = transactionOf(stand);
@@ -109,7 +109,7 @@ export function mirrorContract(database: Database): void {
       expect(conflicts).toEqual([transaction.id]);
     });
 
-    it('D6-18: what is no notification is poison, and its batch leaves nothing', async () => {
+    it('D6-18: a malformed notification is a PoisonError, and nothing of its batch is applied', async () => {
       const transaction = transactionOf(stand);
       await stand.mirror.register(transaction);
       const good = delivery({ id: transaction.id, status: 3 });
@@ -120,7 +120,7 @@ export function mirrorContract(database: Database): void {
   });
 
   describe('the event log', () => {
-    it('D6-17: each visible change is one event, numbered from 1 without gaps in its node', async () => {
+    it('D6-17: each visible change is one event, numbered per node from 1 without gaps', async () => {
       const [mine, other] = stand.nodeIds;
       const first = transactionOf(stand, { nodeId: mine });
       const second = transactionOf(stand, { nodeId: other });
@@ -169,7 +169,7 @@ export function mirrorContract(database: Database): void {
       expect(await assetAddress(stand, asset)).toBe('0xc');
     });
 
-    it('D4-01 D6-08: a transaction of another node gives an asset nothing', async () => {
+    it('D4-01 D6-08: a transaction of another node does not change an asset', async () => {
       const asset = await newAsset(stand);
       const foreign = transactionOf(stand, { nodeId: stand.nodeIds[1], assetId: asset });
       await stand.mirror.register(foreign);

@@ -42,7 +42,7 @@ async function raw(answer: Parameters<typeof startRawUpstream>[0]): Promise<RawU
 
 const never = () => new AbortController().signal;
 
-it('D6-20: the owner is asked for the percent-encoded id, with the bearer, and says whose it is', async () => {
+it('D6-20: the owner gets the percent-encoded id and the bearer token, and its response is the registration', async () => {
   const { url, asked } = await honest((req, res) => {
     res.end(JSON.stringify(registrationOf(decodeURIComponent(req.url?.slice('/base/'.length) ?? ''))));
   });
@@ -61,14 +61,14 @@ it('D6-20: the owner is asked for the percent-encoded id, with the bearer, and s
   expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set([`Bearer ${BEARER}`]));
 });
 
-it('D6-20: an id that no encoding keeps is unknown, and nobody is asked', async () => {
+it('D6-20: an id that percent-encoding cannot protect (. or ..) is unknown, without a request', async () => {
   const { url, asked } = await honest((_req, res) => res.end('{}'));
   const owner = ownerAt(url);
   for (const id of ['.', '..']) expect(await owner.find(id, never())).toBeUndefined();
   expect(asked).toEqual([]);
 });
 
-it('D6-20: 404 is an id that the owner does not know', async () => {
+it('D6-20: a 404 means that the owner does not know the id', async () => {
   const { url } = await honest((_req, res) => res.writeHead(404).end('whatever'));
   expect(await ownerAt(url).find('id', never())).toBeUndefined();
 });
@@ -97,7 +97,7 @@ const hostile: [name: string, answer: string, fault: RegExp][] = [
 ];
 
 it.each(hostile)(
-  'D6-20: an owner that answers with %s is at fault, and nothing is said of it',
+  'D6-20: a response with %s is an OwnerError, which does not contain the bearer token',
   async (_n, text, fault) => {
     const upstream = await raw((socket) => socket.end(Buffer.from(text, 'latin1')));
     const failure = await ownerAt(upstream.url)
@@ -109,14 +109,14 @@ it.each(hostile)(
   },
 );
 
-it('D6-20: a redirect is not followed, and the bearer goes nowhere else', async () => {
+it('D6-20: a redirect is not followed, so the bearer token goes nowhere else', async () => {
   const elsewhere = await honest((_req, res) => res.end(valid()));
   const { url } = await honest((_req, res) => res.writeHead(302, { location: `${elsewhere.url}/id` }).end());
   await expect(ownerAt(url).find('id', never())).rejects.toThrow(/status 302/);
   expect(elsewhere.asked).toEqual([]);
 });
 
-it('D6-20: an answer without end is left once it is too long', async () => {
+it('D6-20: an endless response is aborted at the size limit', async () => {
   const upstream = await raw((socket) => {
     socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n`);
     const more = () => socket.write(`4000\r\n${' '.repeat(0x4000)}\r\n`, (error) => error ?? setImmediate(more));
@@ -126,23 +126,23 @@ it('D6-20: an answer without end is left once it is too long', async () => {
 });
 
 it.each([
-  ['says nothing', () => undefined],
+  ['does not respond', () => undefined],
   [
-    'stops within its answer',
+    'stops in the middle of its response',
     (socket: { write(text: string): unknown }) => socket.write(`${OK}Content-Length: 9\r\n\r\n{`),
   ],
-])('D6-20: an owner that %s is left after its time', async (_name, answer) => {
+])('D6-20: a request to an owner that %s times out', async (_name, answer) => {
   const upstream = await raw(answer);
   await expect(ownerAt(upstream.url, { timeoutMs: 50 }).find('id', never())).rejects.toThrow(/in time/);
 });
 
-it('D6-20: an owner that is not there is at fault', async () => {
+it('D6-20: an unreachable owner is an error', async () => {
   const { url } = await honest(() => undefined);
   await open.pop()?.[Symbol.asyncDispose]();
   await expect(ownerAt(url).find('id', never())).rejects.toThrow(/ECONNREFUSED/);
 });
 
-it('D6-20: a question that is broken off ends with its signal', async () => {
+it('D6-20: an aborted request is rejected with the reason of its signal', async () => {
   const stop = new AbortController();
   const upstream = await raw(() => stop.abort(new Error('stopping')));
   await expect(ownerAt(upstream.url).find('id', stop.signal)).rejects.toThrow('stopping');

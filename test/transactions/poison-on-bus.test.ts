@@ -12,15 +12,15 @@ import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../sup
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { delivery, eventsOf, rowOf, type Stand, standOn, transactionOf } from '../support/transactions/stand.ts';
 
-describe('poison on the embedded bus', () => {
-  it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {
+describe('malformed messages on the embedded bus', () => {
+  it('D6-18: messages after a malformed one are applied, and its dead letter can be read', async () => {
     const stand = await standOn(await scratchDatabase());
     await poisonOnBus(stand, new EmbeddedBus(stand.db, () => undefined));
   });
 });
 
 describeReal(['postgres', 'kafka'], 'poison on Kafka', () => {
-  it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {
+  it('D6-18: messages after a malformed one are applied, and its dead letter can be read', async () => {
     const [brokers, prefix] = [serviceAddress('kafka'), topicPrefix()];
     const topics = [TOPICS.admin, TOPICS.user, TOPICS.registered];
     await createTopics(brokers, prefix, [...topics, ...topics.map(deadLetterTopicOf)]);

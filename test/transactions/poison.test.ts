@@ -61,7 +61,7 @@ function poisonContract(open: () => Promise<Database>): void {
   };
 
   it.each(Object.entries(poison))(
-    'D6-18: %s goes to the dead letters with its headers; its batch is applied',
+    'D6-18: %s is dead-lettered with its headers; the rest of its batch is applied',
     async (_name, make) => {
       const { handle, published } = await handlersOn(stand.mirror);
       const bad = make();
@@ -93,7 +93,7 @@ function poisonContract(open: () => Promise<Database>): void {
   );
 
   it.each(['08006', '40001', '40P01', '53300', '57P01', '57014', 'XX000'])(
-    'D6-18: a database that fails with %s dead-letters nothing, and the batch comes again',
+    'D6-18: a database failure with code %s dead-letters nothing, and the batch is repeated',
     async (code) => {
       let isOut = true;
       const statement = () => {
@@ -112,14 +112,14 @@ function poisonContract(open: () => Promise<Database>): void {
   );
 }
 
-describe('poison on the embedded database', () => {
+describe('malformed messages, on the embedded database', () => {
   poisonContract(embeddedDatabase);
 });
 
 describeReal('postgres', 'poison on PostgreSQL', () => {
   poisonContract(realDatabase);
 
-  it('D6-18: a server that ends its connections and takes no new ones dead-letters nothing', async () => {
+  it('D6-18: a server that ends its connections and accepts no new ones dead-letters nothing', async () => {
     const database: RealDatabase = await realDatabase();
     onTestFinished(() => database[Symbol.asyncDispose]());
     const stand = await standOn(database);

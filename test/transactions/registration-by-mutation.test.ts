@@ -46,7 +46,7 @@ function promises(start: () => Promise<Portcullis>): void {
     return rows(p).run((k) => k.selectFrom('parked_notifications').select('id').where('id', '=', id));
   }
 
-  it('D6-22: an id that nobody has named is not registered, parked or not, by the same bytes; nothing is kept of it', async () => {
+  it('D6-22: an id that no owner has registered gets the same error, parked or not, and nothing of it is stored', async () => {
     const [known, unknown] = [await parked(), randomUUID()];
     const answers = [await registered(known), await registered(unknown)];
     expect(answers[0]?.result).toEqual(OFF);
@@ -57,7 +57,7 @@ function promises(start: () => Promise<Portcullis>): void {
     expect(kept).toEqual([]);
   });
 
-  it('D6-22: one that its owner has named is answered as ever: the same, and a duplicate where it is taken', async () => {
+  it('D6-22: an id registered by its owner gets the usual response: success for the same, otherwise a duplicate', async () => {
     const { node_id: nodeId, other_node: other } = p.demo;
     const transactions = p.service.context.transactions;
     const [own, foreign] = [await parked(), await parked()];

@@ -22,7 +22,7 @@ export function registrationContract(database: Database): void {
     stand = await standOn(database);
   });
 
-  it('D6-06: notifications of an unknown id are parked once and applied when it is registered', async () => {
+  it('D6-06: notifications of an unknown id are parked once, and applied when it is registered', async () => {
     const transaction = transactionOf(stand);
     const { id } = transaction;
     const told = [delivery({ id, status: 3, second: 2 }), delivery({ id, status: 1 })];
@@ -34,7 +34,7 @@ export function registrationContract(database: Database): void {
     expect((await eventsOf(stand, id)).at(-1)).toMatchObject({ status: 3, correlation_id: `c-${id}-3-2` });
   });
 
-  it('D6-13: registering is idempotent; another node, collection or type is a duplicate and changes nothing', async () => {
+  it('D6-13: registration is idempotent; with another node, collection or type it is a duplicate and changes nothing', async () => {
     const transaction = transactionOf(stand);
     expect(await stand.mirror.register(transaction)).toBe('registered');
     await stand.mirror.applyBatch(ADMIN, [delivery({ id: transaction.id, status: 2, type: 2 })]);
@@ -49,7 +49,7 @@ export function registrationContract(database: Database): void {
     expect(await rowOf(stand, transaction.id)).toEqual(row);
   });
 
-  it('D6-20: the owner outranks a mutation: row, asset and events go to its node, and stay', async () => {
+  it('D6-20: a registration by the owner overrides one by mutation: row, asset and events move to its node', async () => {
     const [mine, other] = stand.nodeIds;
     const [wrongAsset, asset] = [await newAsset(stand, mine), await newAsset(stand, other)];
     const wrong = transactionOf(stand, { nodeId: mine, assetId: wrongAsset });
@@ -70,7 +70,7 @@ export function registrationContract(database: Database): void {
     expect(await eventsOf(stand, wrong.id)).toEqual(events);
   });
 
-  it('D6-20: before any notification the type of the owner is the type', async () => {
+  it('D6-20: before any notification, the type given by the owner is the type of the transaction', async () => {
     const wrong = transactionOf(stand, { type: 9 });
     await stand.mirror.register(wrong);
     await stand.mirror.registerByOwner({ ...wrong, type: 2 });
@@ -79,8 +79,8 @@ export function registrationContract(database: Database): void {
   });
 
   it.each([
-    ['the group of the right collection is ahead', [ADMIN, 'owner', USER]],
-    ['the group of the wrong collection is ahead', [USER, 'owner', ADMIN]],
+    ['the group of the right collection is first', [ADMIN, 'owner', USER]],
+    ['the group of the wrong collection is first', [USER, 'owner', ADMIN]],
   ] as const)(
     'D6-06 D6-20: no notification is lost when the owner names another collection: %s',
     async (_name, steps) => {
@@ -95,7 +95,7 @@ export function registrationContract(database: Database): void {
     },
   );
 
-  it('D6-06: what the other group parked of a known id goes once it is applied', async () => {
+  it('D6-06: a notification parked by the other group is deleted once it is applied', async () => {
     const transaction = transactionOf(stand);
     await stand.mirror.register(transaction);
     const told = [delivery({ id: transaction.id, status: 3 })];

@@ -44,7 +44,7 @@ function replayOn({ db }: Stand, bus: EmbeddedBus): Replay {
 const options = { signal: new AbortController().signal, onReplayed: () => undefined };
 
 function replayContract(open: () => Promise<Database>): void {
-  it('D6-18: what died is applied when it is replayed, and a second replay changes nothing', async () => {
+  it('D6-18: dead letters are applied by a replay, and a second replay changes nothing', async () => {
     const { stand, bus, state } = await consuming(open);
     const [dead, passed] = [new Recorder(), new Recorder()];
     const transaction = transactionOf(stand);

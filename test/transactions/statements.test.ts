@@ -27,7 +27,7 @@ function countedMirror({ db }: Stand) {
   return { taken, counted: mirrorOn(watchedDb(db, { statement, commit })) };
 }
 
-it('6-01 D6-08: a batch takes as many statements for sixty transactions with assets of two nodes, and parked ones, as for six', async () => {
+it('6-01 D6-08: a batch of sixty transactions with assets of two nodes runs as many statements as a batch of six', async () => {
   await using database = await scratchDatabase();
   const stand = await standOn(database);
   const { counted, taken } = countedMirror(stand);
@@ -54,7 +54,7 @@ it('6-01 D6-08: a batch takes as many statements for sixty transactions with ass
   expect(await statementsOfBatch(60)).toBe(await statementsOfBatch(6));
 });
 
-it('6-01: a group takes one statement for what the other one applies, and waits for nobody', async () => {
+it('6-01: a group runs one statement for transactions that the other group applies, and takes no locks', async () => {
   await using database = await scratchDatabase();
   const stand = await standOn(database);
   const { counted, taken } = countedMirror(stand);
@@ -67,7 +67,7 @@ it('6-01: a group takes one statement for what the other one applies, and waits 
   for (const { id } of transactions) expect(await rowOf(stand, id)).toMatchObject({ status: 2 });
 });
 
-it('6-01 D6-06: a batch of registrations takes as many statements for sixty as for six, parked notifications applied', async () => {
+it('6-01 D6-06: a batch of sixty registrations with parked notifications runs as many statements as a batch of six', async () => {
   await using database = await scratchDatabase();
   const stand = await standOn(database);
   const { counted, taken } = countedMirror(stand);

@@ -18,7 +18,7 @@ describe('the effect of one transaction', () => {
     expect(assetContractAddress([joinOf([notification()])])).toBe('0xcontract');
   });
 
-  it('D6-08: the address may come with another notification than the Done, before or after it', () => {
+  it('D6-08: the address may be in another notification than the Done, before or after it', () => {
     const bare = notification({ contractAddress: '' });
     const pending = notification({ status: 5, contractAddress: '0xpending' });
     for (const order of [
@@ -29,7 +29,7 @@ describe('the effect of one transaction', () => {
     }
   });
 
-  it('D6-21: an Error does not take the effect of a Done back, whichever came first', () => {
+  it('D6-21: an Error does not undo the effect of a Done, in either order', () => {
     const failed = notification({ status: 4, updatedAt: later, contractAddress: '' });
     for (const order of [
       [notification(), failed],
@@ -56,13 +56,13 @@ describe('the effect of one transaction', () => {
   );
 
   it.each(TRANSACTION_COLLECTIONS.filter((name) => name !== 'token_transactions'))(
-    'D6-08: type 1 of %s is no CreateTokenization',
+    'D6-08: type 1 of %s is not CreateTokenization',
     (collection) => expect(assetContractAddress([joinOf([notification()], collection)])).toBeUndefined(),
   );
 });
 
 describe('the contract address of an asset', () => {
-  it('D6-08: of several transactions the one with the highest order key gives it', () => {
+  it('D6-08: comes from the transaction with the highest order key', () => {
     const first = joinOf([notification({ contractAddress: '0xfirst', updatedAt: earlier })]);
     const second = joinOf([notification({ contractAddress: '0xsecond' })]);
     const third = joinOf([notification({ contractAddress: '0xthird', status: 5, updatedAt: later })]);
@@ -71,14 +71,14 @@ describe('the contract address of an asset', () => {
     expect(assetContractAddress([third])).toBeUndefined();
   });
 
-  it('D6-21: of transactions whose highest notifications are equal the higher source of an address gives it', () => {
+  it('D6-21: comes from the highest notification with an address, if transactions are otherwise equal', () => {
     const done = notification({ contractAddress: '' });
     const low = joinOf([done, notification({ status: 2, contractAddress: '0xlow', updatedAt: earlier })]);
     const high = joinOf([done, notification({ status: 2, contractAddress: '0xhigh', updatedAt: later })]);
     expect([assetContractAddress([low, high]), assetContractAddress([high, low])]).toEqual(['0xhigh', '0xhigh']);
   });
 
-  it('D6-21: any order of the notifications of several transactions ends in one address', () => {
+  it('D6-21: is the same for any order of the notifications of several transactions', () => {
     const ids = ['tx-1', 'tx-2', 'tx-3'];
     const delivery = fc.record({ id: fc.constantFrom(...ids), told: anyNotification });
     const orders = fc

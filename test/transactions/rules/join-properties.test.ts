@@ -46,8 +46,8 @@ function generator(seed: number): () => number {
   };
 }
 
-describe('the join', () => {
-  it(`3-03, D6-02, D6-21: ${HISTORIES * ORDERS} orders with repeats end in one state with one effect`, () => {
+describe('joining notifications', () => {
+  it(`3-03, D6-02, D6-21: ${HISTORIES * ORDERS} orders with repeats end in the same state and effect`, () => {
     const set = fc.array(anyNotification, { minLength: 2, maxLength: 5 });
     const differing = new Set<string>();
     fc.assert(
@@ -68,7 +68,7 @@ describe('the join', () => {
     expect([...differing].sort()).toEqual(['conflict', 'effect', 'no effect']);
   });
 
-  it('3-03: states are a semilattice: commutative, associative, idempotent, the empty state its identity', () => {
+  it('3-03: is commutative, associative and idempotent, with the empty state as identity', () => {
     fc.assert(
       fc.property(collection, notifications, notifications, notifications, (name, one, two, three) => {
         const empty = emptyState({ collection: name, registeredType: 1 });
@@ -83,7 +83,7 @@ describe('the join', () => {
     );
   });
 
-  it('3-03: the rank of the status never goes back, and `changed` tells whether the state differs', () => {
+  it('3-03: never lowers the rank of the status, and `changed` says whether the state differs', () => {
     const rank = (status: TransactionStatus | null) => (status === null ? 0 : RANK[status]);
     fc.assert(
       fc.property(collection, notifications, anyNotification, (name, before, next) => {
@@ -98,7 +98,7 @@ describe('the join', () => {
     );
   });
 
-  it('D6-02, D6-03, D6-04: the state is what the highest notifications say', () => {
+  it('D6-02, D6-03, D6-04: takes each value from the highest notification that has one', () => {
     fc.assert(
       fc.property(notifications, (given) => {
         const state = apply(emptyState({ collection: 'node_transactions', registeredType: 1 }), given);
@@ -117,7 +117,7 @@ describe('the join', () => {
     );
   });
 
-  it('3-02: no order of notifications shows PendingReceipt for user_transactions', () => {
+  it('3-02: ignores PendingReceipt for user_transactions, in any order', () => {
     fc.assert(
       fc.property(notifications, (given) => {
         const empty = emptyState({ collection: 'user_transactions', registeredType: 1 });

@@ -13,7 +13,7 @@ const earlier = time('2026-11-21T10:29:59Z');
 const later = time('2026-11-21T10:30:01Z');
 
 describe('the state of a transaction', () => {
-  it('D6-13: before any notification status is null and the type is the registered one', () => {
+  it('D6-13: before any notification the status is null and the type is the registered one', () => {
     expect(joinOf([])).toMatchObject({
       status: null,
       type: 7,
@@ -30,11 +30,11 @@ describe('the state of a transaction', () => {
     expect(joinOf([given])).toMatchObject({ ...members, registeredType: 7 });
   });
 
-  it('3-03: an InProgress after a Done leaves Done standing', () => {
+  it('3-03: an InProgress after a Done does not change Done', () => {
     expect(joinOf([notification(), notification({ status: 2, updatedAt: later })]).status).toBe(3);
   });
 
-  it('D6-03: hash, contract and gas come from the highest notification that has one', () => {
+  it('D6-03: hash, contract and gas come from the highest notification that has a value', () => {
     const none = { transactionHash: '', contractAddress: '', gasUsed: 0n };
     const state = joinOf([
       notification({ ...none, status: 3 }),
@@ -51,7 +51,7 @@ describe('the state of a transaction', () => {
     });
   });
 
-  it('D6-03: status, error and type come from the highest, which takes an error back too', () => {
+  it('D6-03: status, error and type come from the highest notification, which can also clear an error', () => {
     const state = joinOf([
       notification({ status: 4, error: 'reverted', type: 2 }),
       notification({ status: 3, error: null, type: 1, updatedAt: later }),
@@ -65,11 +65,11 @@ describe('the state of a transaction', () => {
     ['Done, then Error', [notification(), notification({ status: 4, updatedAt: later })], true],
     ['Done, then an earlier Error', [notification(), notification({ status: 4, updatedAt: earlier })], true],
     ['Error, then Done', [notification({ status: 4 }), notification({ updatedAt: later })], true],
-  ])('D6-04: conflict after %s', (_, notifications, conflict) => {
+  ])('D6-04: whether there is a conflict after %s', (_, notifications, conflict) => {
     expect(hasConflict(joinOf(notifications))).toBe(conflict);
   });
 
-  it('D6-05, 3-02: a PendingReceipt for user_transactions changes nothing, with all that it carries', () => {
+  it('D6-05, 3-02: a PendingReceipt for user_transactions changes nothing, whatever it contains', () => {
     const pending = notification({ status: 5, updatedAt: later, transactionHash: '0xpending', gasUsed: 9n });
     const state = joinOf([notification({ status: 1 })], 'user_transactions');
     expect(joinNotification(state, pending)).toEqual({ state, changed: false, visible: false, previousStatus: 1 });
@@ -77,8 +77,8 @@ describe('the state of a transaction', () => {
   });
 });
 
-describe('what applying a notification reports', () => {
-  it('D6-02: a repeat changes nothing and gives the same object back', () => {
+describe('the result of applying a notification', () => {
+  it('D6-02: a repeat changes nothing and returns the same object', () => {
     const state = joinOf([notification({ status: 2 }), notification()]);
     for (const repeat of [notification({ status: 2 }), notification()]) {
       const joined = joinNotification(state, repeat);
@@ -87,7 +87,7 @@ describe('what applying a notification reports', () => {
     }
   });
 
-  it('3-03: a step forward is a visible change and names the status before', () => {
+  it('3-03: a higher status is a visible change and names the previous status', () => {
     const first = joinNotification(joinOf([]), notification({ status: 1 }));
     expect(first).toMatchObject({ changed: true, visible: true, previousStatus: null });
     expect(joinNotification(first.state, notification())).toMatchObject({
@@ -97,7 +97,7 @@ describe('what applying a notification reports', () => {
     });
   });
 
-  it('D6-03: a late notification that fills in a hash is a visible change without a change of status', () => {
+  it('D6-03: a late notification that adds a hash is a visible change with the same status', () => {
     const state = joinOf([notification({ transactionHash: '' })]);
     const joined = joinNotification(state, notification({ status: 2, transactionHash: '0xlate' }));
     expect(joined).toMatchObject({
@@ -108,13 +108,13 @@ describe('what applying a notification reports', () => {
     });
   });
 
-  it('D6-03: a higher source of the same hash is to be saved, but shows nothing new', () => {
+  it('D6-03: a higher notification with the same values changes the state, but not visibly', () => {
     const state = joinOf([notification({ transactionHash: '' }), notification({ status: 1 })]);
     const joined = joinNotification(state, notification({ status: 2 }));
     expect(joined).toMatchObject({ changed: true, visible: false });
   });
 
-  it('D6-04: the Error that makes a conflict is a visible change, though Done stands', () => {
+  it('D6-04: an Error that causes a conflict is a visible change, though the status remains Done', () => {
     const joined = joinNotification(joinOf([notification()]), notification({ status: 4, updatedAt: earlier }));
     expect(joined).toMatchObject({ changed: true, visible: true, state: { status: 3 } });
   });

@@ -29,7 +29,7 @@ function parseWith(member: string, literal: string) {
 }
 
 describe('accepted notifications', () => {
-  it('2.7-04, 2.7-05, 2.7-06, 2.7-07: optional members may be left out, times are kept as received', () => {
+  it('2.7-04, 2.7-05, 2.7-06, 2.7-07: optional members may be omitted, and times are kept as received', () => {
     expect(parse({})).toEqual({
       notification: {
         id: 'tx-1',
@@ -45,11 +45,11 @@ describe('accepted notifications', () => {
     });
   });
 
-  it('D2-18: an optional member that is null counts as absent', () => {
+  it('D2-18: a null optional member counts as absent', () => {
     expect(parse({ transaction_hash: null, contract_address: null, gas_used: null, error: null })).toEqual(parse({}));
   });
 
-  it('2.7-08: unknown members are ignored, whatever they hold', () => {
+  it('2.7-08: unknown members are ignored, whatever they contain', () => {
     expect(parse({ extra: 'a\0\uD834', id2: null, other: { deep: [1] } })).toEqual(parse({}));
     expect(parseWith('extra', '{"__proto__": 123456789012345678901, "a": 1e999}')).toEqual(parse({}));
     expect(parseWith('__proto__', '{"id": 3}')).toEqual(parse({}));
@@ -62,7 +62,7 @@ describe('accepted notifications', () => {
     ['18446744073709551615', 18_446_744_073_709_551_615n],
     ['18446744073709551615.0', 18_446_744_073_709_551_615n],
     ['1e3', 1_000n],
-  ])('2.7-05: gas_used %s is kept without loss', (literal, gasUsed) => {
+  ])('2.7-05: gas_used %s is read exactly', (literal, gasUsed) => {
     expect(parseWith('gas_used', literal)).toMatchObject({ notification: { gasUsed } });
   });
 
@@ -86,13 +86,13 @@ describe('accepted notifications', () => {
     expect(parse({ id })).toMatchObject({ notification: { id } });
   });
 
-  it('a byte order mark before the body is ignored', () => {
+  it('a byte order mark at the start of the body is ignored', () => {
     const body = Buffer.from(`\u{FEFF}${JSON.stringify(REQUIRED)}`);
     expect(parseDelivery({ body, correlationId: 'c' })).toEqual({ body, correlationId: 'c', ...parse({}) });
   });
 });
 
-describe('refused notifications', () => {
+describe('rejected notifications', () => {
   const integer = (range: string) => `must be an integer from ${range}`;
   const type = integer('-2147483648 to 2147483647');
   const gas = integer('0 to 18446744073709551615');
@@ -132,12 +132,12 @@ describe('refused notifications', () => {
     ['created_at', '"2026-11-21"', instant],
     ['updated_at', '"2026-02-29T10:30:00Z"', instant],
     ['updated_at', '""', instant],
-  ])('4.5-02, D2-13: %s %s is refused: %s', (path, literal, message) => {
+  ])('4.5-02, D2-13: %s %s is rejected: %s', (path, literal, message) => {
     expect(parseWith(path, literal)).toEqual({ issues: [{ path, message }] });
   });
 
   it.each(['id', 'type', 'status', 'created_at', 'updated_at'])(
-    '2.7-01, 2.7-02, 2.7-03, 2.7-07: %s is required, and null is absent',
+    '2.7-01, 2.7-02, 2.7-03, 2.7-07: %s is required, and null counts as absent',
     (path) => {
       for (const absent of [null, undefined]) {
         const message = expect.stringMatching(/^is required: /);
@@ -146,20 +146,20 @@ describe('refused notifications', () => {
     },
   );
 
-  it('D2-13: all that is wrong is said at once, in the order of the specification', () => {
+  it('D2-13: all errors are reported at once, in the order of the specification', () => {
     const { issues } = parse({ error: 1, gas_used: -1, id: '', updated_at: 'now' });
     expect(issues?.map(({ path }) => path)).toEqual(['id', 'gas_used', 'error', 'updated_at']);
   });
 
   it.each<[string, Uint8Array | string, string]>([
-    ['nothing', '', 'must be JSON, but is empty'],
-    ['half a body', '{"id":', 'must be JSON, but is malformed at line 1 column 7'],
+    ['empty', '', 'must be JSON, but is empty'],
+    ['truncated', '{"id":', 'must be JSON, but is malformed at line 1 column 7'],
     ['not JSON', '{"secret-in-body",}', 'must be JSON, but is malformed at line 1 column 18'],
-    ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'must be in UTF-8'],
+    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'must be in UTF-8'],
     ['an array', '[]', 'must be an object'],
     ['null', 'null', 'must be an object'],
     ['a text', '"id"', 'must be an object'],
-  ])('4.5-02: a body that is %s is refused as a whole', (_, body, message) => {
+  ])('4.5-02: a body that is %s is rejected as a whole', (_, body, message) => {
     expect(() => parseDelivery({ body: Buffer.from(body), correlationId: 'c' })).toThrow(
       new PoisonError(`not a notification: ${message}`),
     );

@@ -30,7 +30,7 @@ function compareTexts(a: string, b: string): number {
 }
 
 describe('the order key', () => {
-  it('D6-02: keys are in the order of rank, updated_at, created_at, Done above Error, then the known members', () => {
+  it('D6-02: keys are ordered by rank, updated_at, created_at, Done above Error, then the remaining members', () => {
     const text = fc.oneof(
       fc.constantFrom('', '\u0001', 'a', 'a\u0001', 'aa', '\uFFFD', '𝄞'),
       fc.string({ unit: 'grapheme' }),
@@ -64,9 +64,9 @@ describe('the order key', () => {
     ['a later Error above Done', { status: 4, updatedAt: later }, { status: 3 }],
     ['Done above Error of the same times', { status: 3, type: 1 }, { status: 4, type: 2 }],
     ['time by instant, not by text', { updatedAt: later }, { updatedAt: time('2026-11-21T11:30:00+01:00') }],
-    ['a text above its own beginning', { transactionHash: 'ab', contractAddress: '' }, { transactionHash: 'a' }],
+    ['a text above its own prefix', { transactionHash: 'ab', contractAddress: '' }, { transactionHash: 'a' }],
     ['any error text above none', { error: '' }, { error: null }],
-  ])('D6-02: %s', (_, higher, lower) => {
+  ])('D6-02: the order is: %s', (_, higher, lower) => {
     expect(orderKeyOf(notification(higher)) > orderKeyOf(notification(lower))).toBe(true);
   });
 });

@@ -42,13 +42,13 @@ describe('type codes', () => {
     ['user_transactions', 10],
     ['secondary_market_transactions', null],
     ['otc_transactions', null],
-  ])('D6-01: %s flags codes below 1 and above %s', (collection, count) => {
+  ])('D6-01: type codes of %s below 1 and above %s are flagged', (collection, count) => {
     expect([-1, 0, 1].map((type) => typeFlagged(collection, type))).toEqual([true, true, false]);
     expect(typeFlagged(collection, count ?? 2147483647)).toBe(false);
     if (count !== null) expect(typeFlagged(collection, count + 1)).toBe(true);
   });
 
-  it('2.7-09: there are six collections, each with the one topic whose consumers apply it', () => {
+  it('2.7-09: there are six collections, and each has one topic whose consumers apply it', () => {
     expect(TRANSACTION_COLLECTIONS).toHaveLength(6);
     expect(collectionsOf('transactions.admin')).toEqual([
       'token_transactions',
