@@ -93,7 +93,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
   const grant = (json: object) => p.call('POST', '/v2/oauth/token', { json });
   const database = () => p.service.context.database;
 
-  it('the fixture has a row of every table that the release had, and of every table that is there now and was then', () => {
+  it('the fixture has rows in every table of the release, and each of these tables still exists', () => {
     const empty = Object.entries(data.known.tables).filter(([, count]) => count === 0);
     expect(empty.map(([table]) => table)).toEqual(Object.keys(EMPTY[name] ?? {}));
     const counted = Object.fromEntries(Object.entries(before).map(([table, rows]) => [table, rows.length]));
@@ -103,7 +103,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     expect(Object.keys(told).filter((table) => !now.includes(table))).toEqual([]);
   });
 
-  it('the schema migrations change no row, but that clients with every other scope get users:erase', () => {
+  it('the schema migrations change no row, except that clients with every other scope get users:erase', () => {
     const { clients = [], ...others } = withColumnsOf(before, after);
     const everything = PERMISSIONS.filter((name) => name !== 'users:erase');
     const expected = before.clients?.map((row) => {
@@ -113,7 +113,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     expect({ ...others, clients }).toEqual({ ...before, clients: expected });
   });
 
-  it('tokens go on, and what was ended stays ended', async () => {
+  it('tokens remain valid, and what was revoked or disabled stays rejected', async () => {
     const { endlessToken, clientToken, loginToken, revokedToken, disabledClient } = data.known;
     expect(await Promise.all([endlessToken, clientToken, loginToken, revokedToken].map(statusOf))).toEqual([
       200, 200, 200, 401,
@@ -121,19 +121,22 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     expect((await grant({ grant_type: 'client_credentials', ...disabledClient })).status).toBe(401);
   });
 
-  it.each(['clientRefreshToken', 'loginRefreshToken'] as const)('the %s gives a new pair', async (which) => {
-    const answer = await grant({ grant_type: 'refresh_token', ...p.demo.client, refresh_token: data.known[which] });
-    expect(answer.status, answer.text).toBe(200);
-    expect(await statusOf(answer.json.access_token)).toBe(200);
-  });
+  it.each(['clientRefreshToken', 'loginRefreshToken'] as const)(
+    'the %s can be redeemed for a new pair',
+    async (which) => {
+      const answer = await grant({ grant_type: 'refresh_token', ...p.demo.client, refresh_token: data.known[which] });
+      expect(answer.status, answer.text).toBe(200);
+      expect(await statusOf(answer.json.access_token)).toBe(200);
+    },
+  );
 
-  it('a password that the release has hashed is good for a login', async () => {
+  it('a password hashed by the release is accepted', async () => {
     expect((await grant({ grant_type: 'password', ...p.demo.client, ...data.known.createdSupervisor })).status).toBe(
       200,
     );
   });
 
-  it('a quota goes on from what was used of it', async () => {
+  it('a quota continues from the saved count', async () => {
     const { client_id: clientId, token } = data.known.limitedClient;
     const saved = before.client_quotas?.find((row) => row.client_id === clientId)?.used;
     expect(await statusOf(token)).toBe(200);
@@ -146,7 +149,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     });
   });
 
-  it('a cursor leads to the page that it led to, and the list has every row', async () => {
+  it('a cursor leads to the same page, and the list has every row', async () => {
     const { cursor, accountIds } = data.known;
     const pages = await graphql(
       `{ accounts(first: 100) { edges { node { id } } } next: accounts(first: 5, after: "${cursor.after}") { edges { node { id } } } }`,
@@ -173,7 +176,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     expect((await call(body.replace('0xkeyed', '0xother'))).status).toBe(409);
   });
 
-  it('texts and numbers are told as they were sent', async () => {
+  it('texts and numbers are returned as they were sent', async () => {
     const { texts, userId, erased, ruleId, doneId, assetAddress, bulk } = data.known;
     const told = await graphql(`{
       user(id: "${userId}") { name surname email }
@@ -193,7 +196,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     });
   });
 
-  it('an agent reads what the release has written', async () => {
+  it('an MCP tool reads a rule that the release has written', async () => {
     const call = {
       jsonrpc: '2.0',
       id: 1,
@@ -209,7 +212,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     });
   });
 
-  it('a subscriber goes on behind the last event that it had, and nothing is missed', async () => {
+  it('a subscriber continues after its last event, without a gap', async () => {
     const { eventCursor, behindId, clientToken: token } = data.known;
     const query =
       'subscription ($after: String) { transactionUpdates(after: $after) { cursor transaction { id status } } }';
@@ -221,7 +224,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     expect(seen.map(({ cursor }) => BigInt(cursor))).toEqual(seen.map((_, at) => BigInt(eventCursor) + BigInt(at + 1)));
   });
 
-  it('a notification that the release had parked is applied once its transaction is registered', async () => {
+  it('a notification parked by the release is applied once its transaction is registered', async () => {
     const { parkedId, texts } = data.known;
     const input = `{ id: "${parkedId}", collection: TOKEN_TRANSACTIONS, type: 1 }`;
     await graphql(`mutation { registerTransaction(input: ${input}) { __typename } }`);
@@ -229,7 +232,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     expect(told.transaction).toEqual({ status: 'ERROR', error: texts.error });
   });
 
-  it('a wallet that the release had parked is there once its account is', async () => {
+  it('a wallet parked by the release is stored once its account arrives', async () => {
     const { id, accountId } = data.known.parkedWallet;
     const row = {
       version: 1,
@@ -251,7 +254,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     });
   });
 
-  it('a file that the release had begun is migrated to its end, each row once', async () => {
+  it('a file started by the release is migrated to its end, each row once', async () => {
     const { id, rows } = data.known.file;
     const done = await vi.waitFor(async () => {
       const { migration } = await graphql(`{ migration(id: "${id}") { status success failed skipped } }`);
@@ -267,7 +270,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     expect(new Set(users.map(({ address }) => address)).size).toBe(done.success);
   });
 
-  it('an event that the release had not relayed is relayed once', async () => {
+  it('an event in the outbox of the release is published once', async () => {
     const { waitingUser } = data.known;
     const relayed = () => raw(database(), `select from bus_messages where key = '${waitingUser}'`);
     await vi.waitFor(async () => {
@@ -292,7 +295,7 @@ function upgradeTests(name: 'embedded' | 'server'): void {
     return Object.fromEntries([...writtenRecords, ...spooledRecords].map((id) => [id, 1]));
   };
 
-  it('the records of the spool that the release left behind arrive in the audit, each once', async () => {
+  it('records in the spool of the release reach the audit log, each once', async () => {
     const had = before.audit_records?.map((row) => row.correlation_id);
     expect(had).toEqual(expect.arrayContaining(data.known.writtenRecords));
     expect(data.known.spooledRecords.filter((id) => had?.includes(id))).toEqual([]);
@@ -307,28 +310,25 @@ function upgradeTests(name: 'embedded' | 'server'): void {
   });
 
   // An embedded database takes long to start again: test/start/first-start.test.ts has it of this version's.
-  it.runIf(inject('isThorough') || name === 'server')(
-    'a second start finds all of it as the first one left it',
-    async () => {
-      const count = async () =>
-        await graphql('{ accounts { totalCount } users { totalCount } transactions { totalCount } }');
-      const first = await count();
-      await p[Symbol.asyncDispose]();
-      p = await start();
-      expect(await count()).toEqual(first);
-      await vi.waitFor(async () => expect(await recorded()).toEqual(once()));
-      expect(await statusOf(data.known.endlessToken)).toBe(200);
-      const id = randomUUID();
-      await p.call('GET', '/health', { headers: { 'x-correlation-id': id } });
-      await vi.waitFor(async () => {
-        expect(await raw(database(), `select from audit_records where correlation_id = '${id}'`)).toHaveLength(1);
-      });
-      expect(await recorded()).toEqual(once());
-    },
-  );
+  it.runIf(inject('isThorough') || name === 'server')('a second start finds the data of the first one', async () => {
+    const count = async () =>
+      await graphql('{ accounts { totalCount } users { totalCount } transactions { totalCount } }');
+    const first = await count();
+    await p[Symbol.asyncDispose]();
+    p = await start();
+    expect(await count()).toEqual(first);
+    await vi.waitFor(async () => expect(await recorded()).toEqual(once()));
+    expect(await statusOf(data.known.endlessToken)).toBe(200);
+    const id = randomUUID();
+    await p.call('GET', '/health', { headers: { 'x-correlation-id': id } });
+    await vi.waitFor(async () => {
+      expect(await raw(database(), `select from audit_records where correlation_id = '${id}'`)).toHaveLength(1);
+    });
+    expect(await recorded()).toEqual(once());
+  });
 }
 
-describe('the DATA_DIR of an embedded instance of 0.1.0, which was killed', () => upgradeTests('embedded'));
-describeReal('postgres', 'the PostgreSQL and the DATA_DIR of an instance of 0.1.0, which was killed', () =>
+describe('the DATA_DIR of an embedded instance of 0.1.0 that was killed', () => upgradeTests('embedded'));
+describeReal('postgres', 'the PostgreSQL and the DATA_DIR of an instance of 0.1.0 that was killed', () =>
   upgradeTests('server'),
 );
