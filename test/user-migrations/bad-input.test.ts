@@ -58,15 +58,15 @@ async function count() {
   return [users?.length, migrations?.length];
 }
 
-describe('a body that is not valid', () => {
+describe('an invalid body', () => {
   it.each([...MEMBERS, ...OF_ONE])(
-    '4.6-02 D7-02 D2-22: of one user: a bad %s is a 400 that names it',
+    '4.6-02 D7-02 D2-22: for one user: a bad %s is a 400 that names it',
     async (member, texts) => {
       for (const json of texts) await refusedAt(SINGLE, userJson(member, json), member);
     },
   );
 
-  it.each(MEMBERS)('D7-05 7.5-01: of many: a bad %s is a 400 that names the row', async (member, texts) => {
+  it.each(MEMBERS)('D7-05 7.5-01: for many: a bad %s is a 400 that names the row', async (member, texts) => {
     const good = JSON.stringify(newUser());
     for (const json of texts) {
       await refusedAt(BULK, `{"users":[${good},${good},${userJson(member, json)}]}`, `users[2].${member}`);
@@ -80,18 +80,18 @@ describe('a body that is not valid', () => {
     ['an object of users', '{"users":{"0":{}}}', 'users'],
     ['a text of users', '{"users":"[]"}', 'users'],
     ['501 rows', JSON.stringify({ users: Array.from({ length: 501 }, () => newUser()) }), 'users'],
-    ['20,000 rows that are nothing', JSON.stringify({ users: Array.from({ length: 20_000 }, () => 0) }), 'users'],
+    ['20,000 rows that are numbers', JSON.stringify({ users: Array.from({ length: 20_000 }, () => 0) }), 'users'],
     ['a null row', '{"users":[null]}', 'users[0]'],
     ['a text as a row', '{"users":["a"]}', 'users[0]'],
     ['an array as a row', '{"users":[[]]}', 'users[0]'],
     ['an array as the body', '[]', ''],
     ['null as the body', 'null', ''],
     ['a text as the body', '"users"', ''],
-  ])('7.5-01 4.7-02: of many: %s is a 400 that names it', async (_name, body, at) => {
+  ])('7.5-01 4.7-02: for many: %s is a 400 that names it', async (_name, body, at) => {
     await refusedAt(BULK, body, at);
   });
 
-  it('D2-14: over its limit a body is a 400: 1 MiB for one user, 2 MiB for many', async () => {
+  it('D2-14: a body over its limit is a 400: 1 MiB for one user, 2 MiB for many', async () => {
     const long = (bytes: number) => JSON.stringify({ ...newUser(), unknown: 'n'.repeat(bytes) });
     expect((await migrate.raw(SINGLE, long(1024 * 1024))).status).toBe(400);
     expect((await migrate.raw(SINGLE, long(1024 * 1024 - 300))).status).toBe(201);
@@ -100,15 +100,15 @@ describe('a body that is not valid', () => {
   });
 });
 
-describe('a body that is odd and valid', () => {
+describe('an unusual but valid body', () => {
   it.each([
     ['__proto__ and constructor', '"__proto__":{"email":5},"constructor":{"prototype":1}'],
-    ['a member that nobody knows twice', '"note":5,"note":"N"'],
-    ['null where it may be', '"name":null,"surname":null,"kyc_sent":null,"external_id":null'],
-    ['an astral name', '"name":"😀 𝒜"'],
+    ['an unknown member twice', '"note":5,"note":"N"'],
+    ['null for optional members', '"name":null,"surname":null,"kyc_sent":null,"external_id":null'],
+    ['a name beyond the basic plane', '"name":"😀 𝒜"'],
     ['a name with a newline and quotes', '"name":"a\\n\\"b\\"\\\\{}"'],
     ['a name of 1,024 characters', `"name":"${'n'.repeat(1_024)}"`],
-  ])('4.6-04 D2-18: %s', async (_name, members) => {
+  ])('4.6-04 D2-18: is accepted with %s', async (_name, members) => {
     const body = () => `${JSON.stringify(newUser()).slice(0, -1)},${members}}`;
     expect((await migrate.raw(SINGLE, body())).status).toBe(201);
     expect((await migrate.raw(BULK, `{"users":[${body()}]}`)).json).toMatchObject({ success: 1, total: 1 });

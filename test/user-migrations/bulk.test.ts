@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 describe('a bulk migration', () => {
-  it('2.9-01 2.9-02 4.7-01 4.7-03 7.5-02 D7-04: tells of every row in order, with what the row had', async () => {
+  it('2.9-01 2.9-02 4.7-01 4.7-03 7.5-02 D7-04: returns every row in order, with its identifiers and outcome', async () => {
     const id = randomUUID();
     const existing = newUser({ external_id: randomUUID() });
     await migrate.one(existing);
@@ -59,7 +59,7 @@ describe('a bulk migration', () => {
     expect(await eventsOf(p, last.user_id)).toEqual([]);
   });
 
-  it('D7-02 D2-22: what keeps one row from being stored fails that row alone', async () => {
+  it('D7-02 D2-22: a row that cannot be stored fails, and the other rows are created', async () => {
     const faults = [
       { wallet_address: 'w'.repeat(129) },
       { email: 'a\0@x.y' },
@@ -79,7 +79,7 @@ describe('a bulk migration', () => {
     expect(answer.json.results[1].reason).toBe('wallet_address has more than 128 characters');
   });
 
-  it('D7-03: letters beyond ASCII are compared as the unique index compares them', async () => {
+  it('D7-03: non-ASCII letters are compared as the unique index compares them', async () => {
     const id = randomUUID();
     const spellings = 'ÄÖÜ äöü ΣΑΣ σας σασ İ i̇ ẞ ß ss K k ﬀ ff Σ σ ς I ı Å å Ω ω Ǆ ǅ ǆ'.split(' ');
     const users = spellings.map((name, index) =>
@@ -105,7 +105,7 @@ describe('a bulk migration', () => {
     expect(again.json).toMatchObject({ success: 0, skipped: spellings.length, failed: 0 });
   });
 
-  it('4.7-02 D7-02: 500 rows are taken, each user once; their order is that of the rows', async () => {
+  it('4.7-02 D7-02: 500 rows are accepted; each creates one user, in the order of the rows', async () => {
     const users = Array.from({ length: 500 }, (_, index) => newUser({ name: `n${index}`, kyc_sent: index % 2 === 0 }));
     const answer = await migrate.many(users);
     expect(answer).toMatchObject({ status: 200, json: { total: 500, success: 500, skipped: 0, failed: 0 } });

@@ -76,7 +76,7 @@ describe('a dry run', () => {
       .raw((sql) => sql`alter table users add constraint none_refused check (name <> 'refused')`);
   });
 
-  it('D7-15: decides the outcomes of the run that follows, and changes neither users nor events', async () => {
+  it('D7-15: predicts the outcomes of the following run, and changes neither users nor events', async () => {
     const shared = { db: database.db, log: silentLog, nowMs: Date.now, notify: () => undefined };
     const { files, jobs } = filesOn(database.db);
     const migrations = new UserMigrations(shared);
@@ -105,7 +105,7 @@ describe('a dry run', () => {
     );
   });
 
-  it('D7-15: compares 500 rows with each other, however long they are, and more than 500 batch by batch', async () => {
+  it('D7-15: compares up to 500 long rows with each other, and more than 500 batch by batch', async () => {
     const long = (count: number) => csvOf(count, { [count]: `0xlast,user-1@x.y,${'n'.repeat(9)},` });
     const wide = long(500).replaceAll('Name', '😀'.repeat(1_000));
     for (const [content, last] of [
@@ -121,7 +121,7 @@ describe('a dry run', () => {
     }
   });
 
-  it('D7-15 D7-09: another process finishes an interrupted one, and one can be cancelled', async () => {
+  it('D7-15 D7-09: that is interrupted is finished by another process, and a running one can be cancelled', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     await files.start(caller, fileOf(csvOf(1_200)), { isDryRun: true });
@@ -140,7 +140,7 @@ describe('a dry run', () => {
   });
 });
 
-describe('a dry run of a caller', () => {
+describe('a dry run over the interfaces', () => {
   const p = usePortcullis();
   let token: string;
   beforeAll(async () => {
@@ -156,7 +156,7 @@ describe('a dry run of a caller', () => {
   const usersOf = (email = '') =>
     rows(p).run((k) => k.selectFrom('users').select('id').where('email', '=', email.trim()));
 
-  it('D7-15: GraphQL stores the migration with its rows and marks it, from a request and from a file', async () => {
+  it('D7-15: GraphQL stores the migration and its rows with dryRun, from a request and from a file', async () => {
     const users = newUsers();
     const { result } = await operate(p, token, MigrateUsersDocument, { users, dryRun: true });
     const [created, skipped] = [
@@ -184,7 +184,7 @@ describe('a dry run of a caller', () => {
     expect(await usersOf(users[0]?.email)).toEqual([]);
   });
 
-  it('D7-15 D7-14: an idempotency key is refused with what to change, and stays free for the run', async () => {
+  it('D7-15 D7-14: an idempotency key is rejected with what to change, and can be used for the run', async () => {
     const users = newUsers();
     const headers = { 'idempotency-key': randomUUID() };
     const call = async (dryRun: boolean) => {
@@ -203,7 +203,7 @@ describe('a dry run of a caller', () => {
     expect(await call(false)).toMatchObject({ __typename: 'Migration', dryRun: false, success: 1 });
   });
 
-  it('D7-15: the tool migrate_users marks a dry run, creates no user and takes no key with it', async () => {
+  it('D7-15: the tool migrate_users reports dry_run, creates no user and rejects a key', async () => {
     await using agent = await connect(p, p.demo.client.client_secret);
     const users = newUsers().map(({ walletAddress, email }) => ({ wallet_address: walletAddress, email }));
     const { given: dry } = await agent.call('migrate_users', { users, dry_run: true });

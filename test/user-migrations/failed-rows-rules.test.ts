@@ -31,7 +31,7 @@ it.each([
     ],
     0,
   ],
-])('failed rows take what is stored of them: %s', (_name, records, bytes) => {
+])('the size of failed rows counts what is stored: %s', (_name, records, bytes) => {
   expect(failedBytesOf(records)).toBe(bytes);
 });
 
@@ -44,7 +44,7 @@ it.each([
   [1_000_011, 100_001, true],
   [10_737_418_240, 1_073_741_824, false],
   [10_737_418_241, 1_073_741_824, true],
-])('%i bytes of failed rows, of %i that were read, are too much: %s', (failed, read, expected) => {
+])('whether %i bytes of failed rows for %i bytes read exceed the limit: %s', (failed, read, expected) => {
   expect(isTooMuch(failed, read)).toBe(expected);
 });
 
@@ -52,13 +52,16 @@ it.each([
   [24, null, 'has a quote inside an unquoted field: enclose the field in quotes, and double each quote in it'],
   [24, 'u'.repeat(21), 'wallet_address must not be blank'],
   [28, '\ufffd'.repeat(25), 'wallet_address must not contain U+0000 or a lone surrogate'],
-])('a line of %i bytes may fail for the longest of reasons, in a file of any size', (bytes, email, fault) => {
-  const rows = Math.floor(1_073_741_824 / bytes);
-  const record = { ...FAILED, email, reason: `line ${rows}: ${fault}` };
-  expect(isTooMuch(rows * failedBytesOf([record]), rows * bytes)).toBe(false);
-});
+])(
+  'a file in which each line of %i bytes fails for the longest reason stays within the limit, at any size',
+  (bytes, email, fault) => {
+    const rows = Math.floor(1_073_741_824 / bytes);
+    const record = { ...FAILED, email, reason: `line ${rows}: ${fault}` };
+    expect(isTooMuch(rows * failedBytesOf([record]), rows * bytes)).toBe(false);
+  },
+);
 
-it('the row at which a migration ends says so under its number', () => {
+it('the row at which a migration stops has its number and the reason', () => {
   expect(endRowOf(7)).toEqual({
     ...FAILED,
     index: 7,

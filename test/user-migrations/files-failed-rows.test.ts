@@ -45,8 +45,8 @@ async function expectEnded(nodeId: string): Promise<void> {
   expect({ chunks, jobs }).toEqual({ chunks: [], jobs: [] });
 }
 
-describe('a file whose failed rows would take much more room than itself', () => {
-  it('has failed there: what was applied stays, the last row tells why, and so does the log', async () => {
+describe('a file whose failed rows would take much more space than the file', () => {
+  it('stops there: applied rows stay, and the last row and the log give the reason', async () => {
     const caller = await newNode(database.db);
     const logged: unknown[] = [];
     const warn = (fields: object, message?: string) => void logged.push([fields, message]);
@@ -65,14 +65,14 @@ describe('a file whose failed rows would take much more room than itself', () =>
     expect(await work(jobs)).toBe('none');
   });
 
-  it('D7-09: ends at the same row, whoever goes on with it after each batch', async () => {
+  it('D7-09: stops at the same row when another process continues after each batch', async () => {
     const caller = await newNode(database.db);
     await filesOn(database.db).files.start(caller, fileOf(ATTACK, 65_536));
     while ((await oneBatch(database.db)) === 'more');
     await expectEnded(caller.nodeId);
   });
 
-  it('D7-09: ends at the same row where its end is cut off before any statement or commit', async () => {
+  it('D7-09: stops at the same row when its end is interrupted at any statement or commit', async () => {
     const caller = await newNode(database.db);
     await filesOn(database.db).files.start(caller, fileOf(ATTACK, 65_536));
     for (let batch = 0; batch < APPLIED / 500; batch += 1) await oneBatch(database.db);
@@ -100,13 +100,13 @@ describe('a file whose failed rows would take much more room than itself', () =>
   });
 });
 
-describe('a file that is applied to its end', () => {
+describe('a file that is applied completely', () => {
   it.each([
     ['1 MB of failed rows at most', 'a,b,c\n'.repeat(6_600), 'failed'],
     ['1 MB of rows without an identifier at most', 'abc\n'.repeat(6_600), 'skipped'],
-    ['a failed row in 24 bytes, however many', 'a"b, user-1@example.org\n'.repeat(9_000), 'failed'],
-    ['users who are there already, however many', '0x1,a@x.y\n'.repeat(9_000), 'skipped'],
-  ])('has %s', async (_name, lines, outcome) => {
+    ['failed rows of 24 bytes, any number', 'a"b, user-1@example.org\n'.repeat(9_000), 'failed'],
+    ['existing users, any number', '0x1,a@x.y\n'.repeat(9_000), 'skipped'],
+  ])('may have %s', async (_name, lines, outcome) => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     await new UserMigrations({ db: database.db, log: silentLog, nowMs: Date.now, notify: () => undefined }).migrateOne(

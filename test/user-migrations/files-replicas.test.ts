@@ -18,7 +18,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'files between replicas', () => {
     await worker?.[Symbol.asyncDispose]();
   });
 
-  it('D7-09: what one replica was given another one applies, and its events are relayed', async () => {
+  it('D7-09: a file uploaded to one replica is applied by another, and its events are published', async () => {
     const { migrationFiles, database } = gateway.service.context;
     const caller = { nodeId: gateway.demo.node_id, subject: 'ann', correlationId: 'upload' };
     const { id } = await migrationFiles.start(caller, fileOf(csvOf(ROWS)));

@@ -48,7 +48,7 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     return rows.map(({ status, reason }) => [status, reason]);
   };
 
-  it('D7-09: cut off before any statements and commits, it comes to the same end', async () => {
+  it('D7-09: interrupted at any statements and commits, a file ends with the same outcomes', async () => {
     const whole = await newNode(database.db);
     await filesOn(database.db).files.start(whole, fileOf(FILE));
     let steps = 0;
@@ -78,7 +78,7 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     );
   });
 
-  it('D7-09: two that take the job from each other all the time apply each row once', async () => {
+  it('D7-09: two processes that take over the job from each other apply each row once', async () => {
     const caller = await newNode(database.db);
     const { id } = await filesOn(database.db).files.start(caller, fileOf(FILE));
     const runners = [database, replica].map(({ db }) => filesOn(db).jobs);
@@ -96,7 +96,7 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     await expectAll(caller.nodeId);
   });
 
-  it('D7-09: a job that somebody has is left alone until the lease has ended, unless it is wanted by force', async () => {
+  it('D7-09: a leased job is not taken over until the lease ends, unless it is forced', async () => {
     const caller = await newNode(database.db);
     const first = filesOn(database.db);
     const { id } = await first.files.start(caller, fileOf(FILE), { lease: () => first.jobs.lease() });
@@ -109,7 +109,7 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     await expectAll(caller.nodeId);
   });
 
-  it('D7-09: while PostgreSQL is away it waits, and then goes on where it was', async () => {
+  it('D7-09: while PostgreSQL is unavailable the job waits, and then continues where it was', async () => {
     const caller = await newNode(database.db);
     const logged: string[] = [];
     const tell = (_fields: object, message: string) => void logged.push(message);

@@ -32,7 +32,7 @@ async function migrated(content: string | Buffer) {
 }
 
 describe('a job', () => {
-  it('D7-09: leaves the event loop a turn between two batches, on the embedded database too', async () => {
+  it('D7-09: lets the event loop run between two batches, on the embedded database too', async () => {
     const turns: number[] = [];
     let turn = 0;
     let clock = setImmediate(function count() {
@@ -53,8 +53,8 @@ describe('a job', () => {
   });
 });
 
-describe('what becomes of a file', () => {
-  it('D7-09: each row has the outcome that it has in bulk, and is numbered among the data rows', async () => {
+describe('outcomes of a file', () => {
+  it('D7-09: each row has the outcome that it would have in bulk, numbered among the data rows', async () => {
     const rows = [
       '  0xABC  ,Ann@X.Y,e1,Ann,"Lee, ""A""",TRUE',
       '0x2,ANN@x.y,e2,Bob,,',
@@ -84,7 +84,7 @@ describe('what becomes of a file', () => {
     expect({ events, chunks, jobs }).toEqual({ events: [], chunks: [], jobs: [] });
   });
 
-  it('D7-09 D7-08: each user who is created has one KYC event, under the correlation id of the upload', async () => {
+  it('D7-09 D7-08: each created user has one KYC event, with the correlation id of the upload', async () => {
     const { caller, users, events } = await migrated(csvOf(7, { 3: '0x3,user-3@x.y,Name,true' }));
     const unsent = users.filter((user) => !user.kyc_token_sent).map(({ id }) => id);
     expect(unsent).toHaveLength(6);
@@ -92,7 +92,7 @@ describe('what becomes of a file', () => {
     expect(new Set(events.map((event) => event.correlation_id))).toEqual(new Set([caller.correlationId]));
   });
 
-  it('D7-09: outcomes are the same as those of bulk requests with the same rows', async () => {
+  it('D7-09: outcomes equal those of a bulk request with the same rows', async () => {
     const inputs = Array.from({ length: 300 }, (_, at) => ({
       wallet_address: `0x${at % 97}`,
       email: at % 3 === 0 ? '' : `USER-${at % 89}@x.y`,
@@ -113,33 +113,36 @@ describe('what becomes of a file', () => {
     ['a field too many', '0x2,b@x.y,Lee,true,x', 'line 2: has 5 fields, not 4'],
     ['a blank wallet', '  ,b@x.y,Bob,', 'line 2: wallet_address must not be blank'],
     ['U+0000 in the wallet', '0\0x,b@x.y,Bob,', 'line 2: wallet_address must not contain U+0000'],
-    ['kyc_sent that is neither', '0x2,b@x.y,Bob,yes', 'line 2: kyc_sent must be true or false'],
+    ['kyc_sent that is neither true nor false', '0x2,b@x.y,Bob,yes', 'line 2: kyc_sent must be true or false'],
     ['bytes that are not UTF-8', Buffer.from('0x2,b@x.y,B\xf6b,', 'latin1'), 'line 2: is not UTF-8'],
-  ])('D7-09: a line with %s is a failed row that names it, and the others stand', async (_name, line, reason) => {
-    const before = Buffer.from('wallet_address,email,name,kyc_sent\n0x1,a@x.y,Ann,\n');
-    const after = Buffer.from('\n0x3,c@x.y,Cy,\n');
-    const { migrations, rows, users } = await migrated(Buffer.concat([before, Buffer.from(line), after]));
-    expect(migrations).toMatchObject([{ status: 'done', total: 3, success: 2, skipped: 0, failed: 1 }]);
-    expect(rows).toMatchObject([{ status: 'created' }, { index: 2, status: 'failed' }, { status: 'created' }]);
-    expect(rows[1]?.reason?.startsWith(reason)).toBe(true);
-    expect(users.map(({ address }) => address)).toEqual(['0x1', '0x3']);
-  });
+  ])(
+    'D7-09: a line with %s is a failed row with its line number, and the other rows are applied',
+    async (_name, line, reason) => {
+      const before = Buffer.from('wallet_address,email,name,kyc_sent\n0x1,a@x.y,Ann,\n');
+      const after = Buffer.from('\n0x3,c@x.y,Cy,\n');
+      const { migrations, rows, users } = await migrated(Buffer.concat([before, Buffer.from(line), after]));
+      expect(migrations).toMatchObject([{ status: 'done', total: 3, success: 2, skipped: 0, failed: 1 }]);
+      expect(rows).toMatchObject([{ status: 'created' }, { index: 2, status: 'failed' }, { status: 'created' }]);
+      expect(rows[1]?.reason?.startsWith(reason)).toBe(true);
+      expect(users.map(({ address }) => address)).toEqual(['0x1', '0x3']);
+    },
+  );
 
   it.each([
     ['camelCase, in any order', 'kycSent,externalId,walletAddress\ntrue,e,0x1\n'],
     ['a byte order mark and CRLF', '\ufeffwallet_address,external_id,kyc_sent\r\n0x1,e,true\r\n'],
-  ])('D7-09: a file can have %s', async (_name, content) => {
+  ])('D7-09: a file may have %s', async (_name, content) => {
     const { migrations, users } = await migrated(content);
     expect(migrations).toMatchObject([{ total: 1, success: 1 }]);
     expect(users).toMatchObject([{ address: '0x1', external_id: 'e', kyc_token_sent: true }]);
   });
 
-  it('D7-09: a file with a header alone is done, with no rows', async () => {
+  it('D7-09: a file with only a header is done, with no rows', async () => {
     expect((await migrated('wallet_address,email\n')).migrations).toMatchObject([{ status: 'done', total: 0 }]);
   });
 });
 
-describe('a file that is refused', () => {
+describe('a rejected file', () => {
   it.each([
     ['nothing', '', `is empty: its first line must name the columns, ${KNOWN}`],
     ['empty lines alone', '\n\r\n', 'is empty'],
@@ -148,7 +151,7 @@ describe('a file that is refused', () => {
     ['a column twice', 'wallet_address,email,walletAddress\n', 'has the column wallet_address twice: name it once'],
     ['a header with an open quote', '"wallet_address,email\n', 'has a header that has a quote that is not closed'],
     ['no line end for long', 'x'.repeat(600_000), 'has a header that has more than 16 KiB'],
-  ])('D7-09: one with %s is refused, says why, and leaves nothing', async (_name, content, message) => {
+  ])('D7-09: with %s is rejected with the reason, and nothing is stored', async (_name, content, message) => {
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db);
     await expect(files.start(caller, fileOf(content, 100_000))).rejects.toMatchObject({
@@ -159,7 +162,7 @@ describe('a file that is refused', () => {
     expect({ migrations, chunks }).toEqual({ migrations: [], chunks: [] });
   });
 
-  it('D7-09: an upload that breaks off leaves nothing', async () => {
+  it('D7-09: an interrupted upload stores nothing', async () => {
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db);
     async function* broken() {
@@ -172,8 +175,8 @@ describe('a file that is refused', () => {
   });
 });
 
-describe('a migration that runs', () => {
-  it('D7-09: its progress has the rows in all from the first, and the counters of what was applied', async () => {
+describe('a running migration', () => {
+  it('D7-09: its progress has the total from the start, and the counters of applied rows', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     const { id } = await files.start(caller, fileOf(csvOf(1_200, { 5: '0x5,a,b,c,d', 900: '0x1,again@x.y,,' })));
@@ -196,7 +199,7 @@ describe('a migration that runs', () => {
     expect(await files.progress((await newNode(database.db)).nodeId, id)).toBeUndefined();
   });
 
-  it('D7-09: cancelled, it stops before the next batch; what was applied stays, and the file goes', async () => {
+  it('D7-09: once cancelled, it stops before the next batch; applied rows stay, and the file is deleted', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     const { id } = await files.start(caller, fileOf(csvOf(1_200)));
@@ -221,7 +224,7 @@ describe('a migration that runs', () => {
     }
   });
 
-  it('D7-09: files take turns, so that a small one does not wait for the end of a large one', async () => {
+  it('D7-09: files take turns, so a small one does not wait for the end of a large one', async () => {
     const [large, small] = [await newNode(database.db), await newNode(database.db)];
     const { files, jobs } = filesOn(database.db);
     const first = await files.start(large, fileOf(csvOf(11_000), 65_536));
@@ -233,7 +236,7 @@ describe('a migration that runs', () => {
     expect(await work(jobs)).toBe('finished');
   });
 
-  it('D7-09: a fault that comes again and again at one place ends the migration as failed, and is logged', async () => {
+  it('D7-09: an error that repeats at one row ends the migration as failed, and is logged', async () => {
     const caller = await newNode(database.db);
     const logged: unknown[] = [];
     const log = {
@@ -262,7 +265,7 @@ describe('a migration that runs', () => {
     expect((await stateOf(database.db, caller.nodeId)).chunks).toEqual([]);
   });
 
-  it('D7-09: what was left of an upload is swept after a day, and no file that is needed', async () => {
+  it('D7-09: parts of an unfinished upload are deleted after a day, and files in use are kept', async () => {
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db, { nowMs: () => Date.now() - 25 * 3_600_000 });
     const kept = await files.start(caller, fileOf(csvOf(3)));

@@ -36,10 +36,10 @@ describeReal('postgres', 'the look-up of duplicates', () => {
   };
 
   it.each([
-    ['that nobody has analysed', async () => undefined, async () => undefined],
-    ['analysed before the node had any', async () => void (await addUsers().then(analyze)), async () => undefined],
+    ['that do not exist', async () => undefined, async () => undefined],
+    ['older than the users of the node', async () => void (await addUsers().then(analyze)), async () => undefined],
     ['that are fresh', async () => undefined, async () => void (await analyze())],
-  ])('4.7-02: it reads no more users than it has rows, by statistics %s', async (_name, before, after) => {
+  ])('4.7-02: reads at most three rows per input row, with statistics %s', async (_name, before, after) => {
     await before();
     const nodeId = await addUsers();
     await after();

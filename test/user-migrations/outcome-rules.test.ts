@@ -20,7 +20,7 @@ function row(
 const created: RowOutcome = { status: 'created' };
 const skipped = (reason: string) => ({ status: 'skipped', reason });
 
-describe('what becomes of a row', () => {
+describe('the outcome of a row', () => {
   it.each<[string, JudgedRow[], unknown[]]>([
     ['an email and a wallet', [row(['a', undefined, 'w'])], [created]],
     ['an external id and a wallet', [row([undefined, 'x', 'w'])], [created]],
@@ -48,27 +48,31 @@ describe('what becomes of a row', () => {
     ['the wallet taken', [row(['a', 'x', 'w'], { taken: { ...FREE, address: true } })], [skipped('duplicate_wallet')]],
     ['the same row twice', [row(['a', 'x', 'w']), row(['a', 'x', 'w'])], [created, skipped('duplicate_email')]],
     [
-      'an external id of a row before',
+      'the external id of an earlier row',
       [row(['a', 'x', 'w']), row(['b', 'x', 'v'])],
       [created, skipped('duplicate_external_id')],
     ],
-    ['a wallet of a row before', [row(['a', 'x', 'w']), row(['b', 'y', 'w'])], [created, skipped('duplicate_wallet')]],
     [
-      'an email of a skipped row: it created nobody',
+      'the wallet of an earlier row',
+      [row(['a', 'x', 'w']), row(['b', 'y', 'w'])],
+      [created, skipped('duplicate_wallet')],
+    ],
+    [
+      'the email of a skipped row, which created no user',
       [row(['a', 'x', 'w'], { taken: { ...FREE, address: true } }), row(['a', 'x', 'v'])],
       [skipped('duplicate_wallet'), created],
     ],
     [
-      'an email of a failed row: it created nobody',
+      'the email of a failed row, which created no user',
       [row(['a', 'x', 'w'], { fault: 'f' }), row(['a', 'x', 'w'])],
       [{ status: 'failed', reason: 'f' }, created],
     ],
-    ['an email and an external id alike', [row(['a', undefined, 'w']), row([undefined, 'a', 'v'])], [created, created]],
+    ['an email equal to an external id', [row(['a', undefined, 'w']), row([undefined, 'a', 'v'])], [created, created]],
   ])('7.5-02 D7-04: %s', (_name, given, expected) => {
     expect(outcomesOf(given)).toEqual(expected);
   });
 
-  it('D7-04: created rows share no identifier, and every skipped one shares the one that its reason names', () => {
+  it('D7-04: created rows share no identifier, and a skipped row shares the one its reason names', () => {
     const name = fc.constantFrom(undefined, 'a', 'b', 'c');
     const judged = fc
       .record({ emailKey: name, externalId: name, address: fc.constantFrom('u', 'v', 'w') })
@@ -99,7 +103,7 @@ describe('what becomes of a row', () => {
   });
 });
 
-describe('what no table can hold of a row', () => {
+describe('values of a row that cannot be stored', () => {
   const good = { wallet_address: 'w', email: 'a@b.c' };
   it.each([
     ['an email with U+0000', { email: 'a\0' }, 'email contains U+0000 or a lone surrogate'],
@@ -122,7 +126,7 @@ describe('what no table can hold of a row', () => {
     expect(faultOf({ ...good, ...more })).toBe(fault);
   });
 
-  it('D7-02: characters are counted, not halves of them', () => {
+  it('D7-02: lengths count characters, not UTF-16 units', () => {
     expect([
       isLonger('😀😀', 2),
       isLonger('😀😀😀', 2),

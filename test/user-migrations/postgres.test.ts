@@ -62,7 +62,7 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
   const eventsOf = (ids: readonly string[]) =>
     database.db.unscoped('test').run((k) => k.selectFrom('outbox').select('key').where('key', 'in', ids));
 
-  it('4.7-02: the number of statements is the same for 1 and for 500 rows', async () => {
+  it('4.7-02: the number of statements is the same for 1 to 500 rows', async () => {
     const counts = [];
     for (const size of [1, 2, 100, 500]) {
       let statements = 0;
@@ -77,7 +77,7 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
     expect(counts[0]).toBeLessThanOrEqual(7);
   });
 
-  it('4.7-03 7.5-02: a row that the database refuses is failed, the others stand, and no text of the database is told', async () => {
+  it('4.7-03 7.5-02: a row that the database rejects fails without its error text, and the other rows are created', async () => {
     const rows = Array.from({ length: 37 }, (_, index) => user([3, 4, 20, 36].includes(index) ? { name: 'bad' } : {}));
     const done = await migrationsOn(database.db).migrateMany(CALLER, rows);
     expect(done).toMatchObject({ total: 37, success: 33, skipped: 0, failed: 4 });
@@ -91,7 +91,7 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
     expect(logged[0]).toMatchObject({ sql_state: 'P0001', row: 4, correlation_id: 'c' });
   });
 
-  it('D7-04: what a failed row would have taken is free for the rows after it', async () => {
+  it('D7-04: the identifiers of a failed row are free for later rows', async () => {
     const [first, second] = [user({ name: 'bad' }), user()];
     const rows = [
       first,
@@ -109,18 +109,18 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
     expect(await usersOf(rows)).toHaveLength(1);
   });
 
-  it('4.7-03: rows of which all are refused are all failed', async () => {
+  it('4.7-03: when the database rejects all rows, all are failed', async () => {
     const rows = Array.from({ length: 50 }, () => user({ name: 'bad' }));
     expect(await migrationsOn(database.db).migrateMany(CALLER, rows)).toMatchObject({ success: 0, failed: 50 });
   });
 
-  it('7.4-05: one user whom the database refuses is a fault, and nothing is written', async () => {
+  it('7.4-05: a single user that the database rejects is an error, and nothing is written', async () => {
     const row = user({ name: 'bad' });
     await expect(migrationsOn(database.db).migrateOne(CALLER, row)).rejects.toThrow('secret');
     expect(await usersOf([row])).toEqual([]);
   });
 
-  it('D7-03: the unique indexes have the last word: what came in between is a duplicate', async () => {
+  it('D7-03: a user inserted meanwhile by another process makes the row a duplicate', async () => {
     const rows = [user({ external_id: randomUUID() }), user({ external_id: randomUUID() }), user(), user()];
     const taken = [
       { email: rows[0]?.email?.toUpperCase() ?? '', external_id: null, address: randomUUID() },
@@ -145,7 +145,7 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
     ]);
   });
 
-  it('D7-04 7.5-02: twenty requests at once with the same users, in two replicas, create each of them once', async () => {
+  it('D7-04 7.5-02: twenty concurrent requests with the same users, on two replicas, create each user once', async () => {
     const rows = Array.from({ length: 60 }, () => user());
     const replicas = [migrationsOn(database.db), migrationsOn(replica.db)];
     const requests = Array.from({ length: 20 }, (_, index) => {

@@ -30,7 +30,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('D7-08 6-02: each created user has its event on Kafka, by its key, and no other user has one', async () => {
+  it('D7-08 6-02: each created user without kyc_sent has its event on Kafka, by its key, and no other user has one', async () => {
     const users = Array.from({ length: 30 }, (_, index) => newUser({ kyc_sent: index % 3 === 0, name: 'Secret' }));
     const correlation = `c-${randomUUID()}`;
     const { json } = await p.call('POST', BULK, {
@@ -51,7 +51,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     await vi.waitFor(async () => expect(await rows(p).run((k) => k.selectFrom('outbox').select('id'))).toEqual([]));
   });
 
-  it('D7-08: events that a gateway has written are relayed by others, and counted until then', async () => {
+  it('D7-08: events written by a gateway are published by other processes, and leave the outbox', async () => {
     const gateway = await startReplica(p, {
       env: { PORTCULLIS_ROLE: 'gateway', TOPIC_PREFIX: `other-${randomUUID()}` },
     });
@@ -69,7 +69,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     }
   });
 
-  it('D7-04 4.7-03: twenty requests at once with the same users, at two replicas, create each of them once', async () => {
+  it('D7-04 4.7-03: twenty concurrent requests with the same users, at two replicas, create each user once', async () => {
     const users = Array.from({ length: 40 }, () => newUser());
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -81,7 +81,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     expect([sum('success'), sum('skipped'), sum('failed')]).toEqual([40, 19 * 40, 0]);
   });
 
-  it('D7-06: requests at once under one key, at two replicas, do their work once and have one answer', async () => {
+  it('D7-06: concurrent requests with one key, at two replicas, run once and get the same response', async () => {
     const json = newUser();
     const headers = { 'idempotency-key': randomUUID() };
     const answers = await Promise.all(
@@ -95,7 +95,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     expect(other).toMatchObject({ status: 409, json: { message: 'idempotency_conflict' } });
   });
 
-  it('D7-03: many users at once, one request each, are all migrated', async () => {
+  it('D7-03: forty concurrent requests for one user each all succeed', async () => {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
         (index % 2 === 0 ? p : replica).call('POST', SINGLE, { token, json: newUser() }),

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 describe('a single migration', () => {
-  it('4.6-01 2.8-01 2.8-02 2.8-03: answers 201 with the user, exactly as documented', async () => {
+  it('4.6-01 2.8-01 2.8-02 2.8-03: returns 201 with the user, exactly as documented', async () => {
     const id = randomUUID();
     const answer = await migrate.one({
       wallet_address: `  0xABC${id.toUpperCase()} `,
@@ -41,7 +41,7 @@ describe('a single migration', () => {
     );
   });
 
-  it('2.8-02 4.6-04: what is absent, or null, is an empty text; the external id is null', async () => {
+  it('2.8-02 4.6-04: absent and null texts are empty; an absent external id is null', async () => {
     const { wallet_address, email } = newUser();
     const answer = await migrate.one({ wallet_address, email, name: null, kyc_sent: null, external_id: null });
     expect(answer).toMatchObject({ status: 201, json: { external_id: null, name: '', surname: '', kyc: null } });
@@ -49,7 +49,7 @@ describe('a single migration', () => {
     expect(anonymous).toMatchObject({ status: 201, json: { email: '' } });
   });
 
-  it('2.8-04 D7-01 3-06 6-02: kyc_sent makes the user verified as of now, and no event tells of it', async () => {
+  it('2.8-04 D7-01 3-06 6-02: kyc_sent makes the user verified at the current time, without an event', async () => {
     const answer = await migrate.one(newUser({ kyc_sent: true }));
     expect(JSON.stringify(answer.json.kyc)).toBe(
       `{"is_verified":true,"token_sent":true,"token_sent_at":"${NOW}","token_tx_hash":null}`,
@@ -57,7 +57,7 @@ describe('a single migration', () => {
     expect(await eventsOf(p, answer.json.id)).toEqual([]);
   });
 
-  it('6-02 D7-08: without kyc_sent one event asks for the KYC token, and tells no name and no e-mail', async () => {
+  it('6-02 D7-08: without kyc_sent one event requests the KYC token, without name and email', async () => {
     const user = newUser({ external_id: randomUUID(), name: 'Nameless', surname: 'Person' });
     const { json } = await migrate.one(user);
     const events = await eventsOf(p, json.id);
@@ -88,13 +88,13 @@ describe('a single migration', () => {
     ['4.6-03 7.4-01: no identifier', { email: undefined }, 'missing_email_and_external_id'],
     ['7.4-01 D7-02: two empty identifiers', { email: '', external_id: '' }, 'missing_email_and_external_id'],
     ['7.4-01: two null identifiers', { email: null, external_id: null }, 'missing_email_and_external_id'],
-  ])('%s: 400 with the reason alone', async (_name, more, message) => {
+  ])('%s: 400 with only the reason', async (_name, more, message) => {
     const answer = await migrate.one(newUser(more));
     expect(answer.status).toBe(400);
     expect(answer.text).toBe(JSON.stringify({ code: -1, domain: 0, message }));
   });
 
-  it('7.4-02 7.4-03 7.4-04 D7-03 D7-04: a duplicate is told by its first reason: email, external id, wallet', async () => {
+  it('7.4-02 7.4-03 7.4-04 D7-03 D7-04: a duplicate has the first reason that applies: email, external id, wallet', async () => {
     const id = randomUUID();
     const user = { wallet_address: `0x${id}`, email: `${id}@example.com`, external_id: `Ext-${id}` };
     await migrate.one(user);
@@ -116,20 +116,20 @@ describe('a single migration', () => {
     expect(exact.status).toBe(201);
   });
 
-  it('D7-03: the same user is another one of another node', async () => {
+  it('D7-03: the same user on another node is a different user', async () => {
     const user = newUser({ external_id: randomUUID() });
     const elsewhere = await migrationsOf(p, await p.clientToken(p.demo.other_node.client));
     expect((await migrate.one(user)).status).toBe(201);
     expect((await elsewhere.one(user)).status).toBe(201);
   });
 
-  it('7.4-05 7.5-03: no token is 401', async () => {
+  it('7.4-05 7.5-03: a request without a token is a 401', async () => {
     const answer = await p.call('POST', SINGLE, { json: newUser() });
     expect(answer).toMatchObject({ status: 401, json: { code: -1, domain: 0, message: 'unauthorized' } });
     expect((await p.call('POST', `${SINGLE}/bulk`, { json: { users: [newUser()] } })).status).toBe(401);
   });
 
-  it('7.4-05 7.5-03: a fault of the database is a masked 500', async () => {
+  it('7.4-05 7.5-03: a database error is a masked 500', async () => {
     await renameTable(p, 'outbox', 'outbox_away');
     try {
       for (const answer of [await migrate.one(newUser()), await migrate.many([newUser(), newUser()])]) {

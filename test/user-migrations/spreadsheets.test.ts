@@ -130,7 +130,7 @@ describe('D7-12: a file saved by a spreadsheet', () => {
       `name,${HEADER.replace(',name', '')}\n"","0x1","ada@example.com"\n`,
       ['0x1', 'ada@example.com', ''],
     ],
-  ])('%s', async (_name, file, ...users) => {
+  ])('is read as expected: %s', async (_name, file, ...users) => {
     const expected = { outcomes: CREATED(users.length), users };
     expect(await migrated(file)).toEqual(expected);
     expect(await migrated(file, 7)).toEqual(expected);
@@ -151,14 +151,14 @@ describe('D7-12: a file saved by a spreadsheet', () => {
     ['a field of one comma', `${HEADER}\n",",,\n`, 'missing_email_and_external_id'],
     ['a zero-width space', `${HEADER}\n\u200b,,\n`, 'missing_email_and_external_id'],
     ['one field too few, the wallet', `email,wallet_address\na@x.y\n`, 'line 1: wallet_address must not be blank'],
-  ])('%s is no empty line: its row says what is wrong', async (_name, file, reason) => {
+  ])('a record is not treated as blank: %s', async (_name, file, reason) => {
     const { outcomes, users } = await migrated(file);
     const [[index, , told] = []] = outcomes;
     expect([index, users]).toEqual([1, []]);
     expect(told).toContain(reason);
   });
 
-  it('counts neither blank records nor empty lines: `line N` is the row with an outcome', async () => {
+  it('`line N` in a reason counts neither blank records nor empty lines', async () => {
     const file = [HEADER, ',,', '0x1,a@x.y,Ann', '', ',,', '"",,', '0x2,b"@x.y,Bob', ' ', '0x3,c@x.y,Cy', ',,'];
     const { outcomes } = await migrated(file.join('\r\n'));
     expect(outcomes).toEqual([
@@ -168,7 +168,7 @@ describe('D7-12: a file saved by a spreadsheet', () => {
     ]);
   });
 
-  it('D7-09: is taken up again in the middle of blank records, one batch of bytes at a time', async () => {
+  it('D7-09: reading resumes in the middle of blank records, one batch of bytes at a time', async () => {
     const blank = `${','.repeat(99)}\n`.repeat(8_000);
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db);
@@ -271,8 +271,8 @@ const OTHER_FORMATS: [name: string, file: Buffer | string, cause: RegExp][] = [
   ['vertical bars', ROWS.replaceAll(',', '|'), /fields are separated by commas$/],
 ];
 
-describe('D7-12: a file in another format is refused with the cause and what to do', () => {
-  it.each(OTHER_FORMATS)('%s', async (_name, file, cause) => {
+describe('D7-12: a file in another format is rejected with the cause and what to do', () => {
+  it.each(OTHER_FORMATS)('as %s', async (_name, file, cause) => {
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db);
     for (const partBytes of [100_000, 3]) {
@@ -291,7 +291,7 @@ describe('D7-12: a file in another format is refused with the cause and what to 
     ['an unknown column', 'wallet_address,sep=\r\n', /^has the unknown column "sep="/],
     ['a lone CR in a later cell', `wallet_address,phone\r\n0x1,"1\r2"\r\n`, /^has the unknown column "phone"/],
     ['Windows-1252', Buffer.from('wallet_address,n\xe4me\n', 'latin1'), /^has a header that is not UTF-8/],
-  ])('%s is not mistaken for one of them', async (_name, file, cause) => {
+  ])('but %s gets the usual reason', async (_name, file, cause) => {
     const { files } = filesOn(database.db);
     await expect(files.start(await newNode(database.db), fileOf(file))).rejects.toMatchObject({
       message: expect.stringMatching(cause),
@@ -299,10 +299,10 @@ describe('D7-12: a file in another format is refused with the cause and what to 
   });
 });
 
-describe('D7-12: an external id', () => {
+describe('D7-12: an external id that a spreadsheet has changed', () => {
   const errors = ['#NAME?', '#REF!', '#VALUE!', '#DIV/0!', '#NULL!', '#N/A', '########'];
   it.each(['1.23457E+11', '1,23457E+11', '1E+15', '1.2e+20', '9.00720E+15', '1.23457E+011', ...errors])(
-    '%s has a warning: a spreadsheet has put it in place of the value',
+    'is detected: %s has a warning',
     (external_id) => {
       expect(warningOf({ external_id })).toContain(`external_id ${external_id} is what a spreadsheet shows`);
     },
@@ -323,11 +323,11 @@ describe('D7-12: an external id', () => {
     '#1',
     '#name',
     '#A-7',
-  ])('%j has none', (external_id) => {
+  ])('is not reported for %j', (external_id) => {
     expect(warningOf({ external_id })).toBeUndefined();
   });
 
-  it('that a spreadsheet has replaced is listed with its row, whether it was stored or not', async () => {
+  it('is listed with its row, whether the row was created or skipped', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     const rows = ['1.23457E+11', '123457000000', '1.23457E+11', 'x'].map((id, at) => `0x${at},${id}\n`);

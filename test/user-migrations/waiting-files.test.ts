@@ -37,7 +37,7 @@ describeReal('postgres', 'files that wait', () => {
     message: expect.stringMatching(/4 GiB: wait .* or cancel/),
   });
 
-  it('DG-09: uploads to two processes together never store more of a tenant than 4 GiB', async () => {
+  it('DG-09: concurrent uploads to two processes store at most 4 GiB for a tenant', async () => {
     const caller = await nodeWithRoomFor(5);
     const processes = [filesOn(database.db), filesOn(replica.db)];
     const uploads = Array.from({ length: 12 }, (_, at) => processes[at % 2]?.files.start(caller, fileOf(csvOf(3))));
@@ -48,7 +48,7 @@ describeReal('postgres', 'files that wait', () => {
     expect(await chunksOf(caller.nodeId)).toBe(MAX_WAITING_CHUNKS);
   });
 
-  it('DG-09: a file that passes the limit is refused while it is uploaded, and nothing of it stays', async () => {
+  it('DG-09: a file that exceeds the limit is rejected during the upload, and nothing of it is stored', async () => {
     const caller = await nodeWithRoomFor(2);
     let sent = 0;
     async function* endless() {
@@ -59,7 +59,7 @@ describeReal('postgres', 'files that wait', () => {
     expect(await chunksOf(caller.nodeId)).toBe(MAX_WAITING_CHUNKS - 2);
   });
 
-  it('DG-09: the end of a migration makes room, other tenants and the command line have their own', async () => {
+  it('DG-09: a cancelled migration frees its space; other tenants and the command line have separate limits', async () => {
     const caller = await nodeWithRoomFor(1);
     const { files, jobs } = filesOn(database.db);
     const { id } = await files.start(caller, fileOf(csvOf(1)));
