@@ -93,7 +93,7 @@ const PROGRESS = `subscription ($id: ID!) { migrationProgress(id: $id) { done mi
   rows(first: 10) { edges { node { email externalId } } } } } }`;
 
 describe('erasing a user', () => {
-  it('D7-09 D7-10: leaves nothing of a person who appeared over REST, GraphQL, MCP and in a file', async () => {
+  it('D7-09 D7-10: removes everything about a person who appeared over REST, GraphQL, MCP and in a file', async () => {
     const { mark, user } = person();
     const keyed = { 'idempotency-key': randomUUID() };
     const { json } = await migrate.one(user, keyed);
@@ -155,7 +155,7 @@ describe('erasing a user', () => {
     expect(await migrate.one(user, keyed)).toMatchObject({ status: 201, text: '{}' });
   });
 
-  it('D2-08 D7-10: no search for a person, before or after the erasure, leaves what was searched for', async () => {
+  it('D2-08 D7-10: search terms for a person are not stored or logged, before and after the erasure', async () => {
     const { mark, user } = person();
     const { json } = await migrate.one(user);
     const agent = await connect(p, p.demo.client.client_secret);
@@ -195,7 +195,7 @@ describe('erasing a user', () => {
     );
   });
 
-  it('D7-10: a kept result of a tool is refused as erased, and its key stays taken', async () => {
+  it('D7-10: a repeated tool call whose stored result was erased gets the error erased, and does not run again', async () => {
     const { user } = person();
     const again = { users: [user], idempotency_key: randomUUID() };
     const call = () => post(p, p.demo.client.client_secret, callOf('migrate_users', again));
@@ -204,7 +204,7 @@ describe('erasing a user', () => {
     expect((await call()).json.result).toMatchObject({ isError: true, _meta: { error: { code: 'erased' } } });
   });
 
-  it('D7-10: a keyed mutation whose kept result was erased answers with an error that says what to do', async () => {
+  it('D7-10: a repeated keyed mutation whose stored result was erased gets an error that asks for a new key', async () => {
     const { user } = person();
     const input = { walletAddress: user.wallet_address, email: user.email };
     const query = `mutation ($input: MigrateUserInput!) { migrateUser(input: $input) { ... on User { id } } }`;
@@ -219,7 +219,7 @@ describe('erasing a user', () => {
     ]);
   });
 
-  it('D7-10: changes nothing but bodies and URL queries of the noted records of the tenant', async () => {
+  it('D7-10: changes only bodies and URL queries of the audit records that mention the user', async () => {
     const elsewhere = await p.clientToken(p.demo.other_node.client);
     const rules = rulesOf(p, token);
     const rule = await rules.created(limit({ name: p.demo.client.client_id }));
@@ -274,7 +274,7 @@ describe('erasing a user', () => {
     expect((await versionsOf(p.service.context.database, rule))[0]).toMatchObject({ name: p.demo.client.client_id });
   });
 
-  it('D7-10: the document that launders evidence keeps its operation, its caller and its digests', async () => {
+  it('D7-10: a record of a mutation with several fields keeps its operation, client and digests', async () => {
     const { mark, user } = person();
     const document = `mutation ($x: String) {
       ...Both
@@ -290,7 +290,7 @@ describe('erasing a user', () => {
     expect(record?.digests).toHaveLength(3);
   });
 
-  it('D7-10: housekeeping erases records that arrive late, and none of requests after the erasure', async () => {
+  it('D7-10: housekeeping erases audit records that arrive late, and none of requests after the erasure', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
     await erase(json.id);
@@ -324,7 +324,7 @@ describe('erasing a user', () => {
     expect(Object.fromEntries(bodies.map((row) => [row.id, row.request_body]))).toEqual({ [late]: null, [later]: 'x' });
   });
 
-  it('D7-10: erases a user with names of the greatest length, by few statements', async () => {
+  it('D7-10: erases a user with names of maximum length in few statements', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
     const name = 'Zoë O.\\ '.repeat(128);
@@ -343,7 +343,7 @@ describe('erasing a user', () => {
     expect(statements.filter((reason) => reason.startsWith('the function erases')).length).toBeLessThanOrEqual(6);
   });
 
-  it('D7-10: leaves nothing of a person in records of requests that showed audit records', async () => {
+  it('D7-10: removes the person from records of requests that returned audit records', async () => {
     const { mark, user } = person();
     const { json } = await migrate.one(user);
     await p.service.context.auditWriter.flush();
@@ -361,7 +361,7 @@ describe('erasing a user', () => {
     expect(await traces(mark)).toEqual([]);
   });
 
-  it('D7-10: finds the records of a user once, however many there are', async () => {
+  it('D7-10: searches for the audit records of a user once, however many there are', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
     await recordsOf('path', '/graphql');
@@ -405,7 +405,7 @@ describe('erasing a user', () => {
     expect(permissionsOfRole('admin')).toContain('users:erase');
   });
 
-  it('D7-09: the receipt is kept with the user, with who erased it, and counts what is erased once more', async () => {
+  it('D7-09: the receipt is returned with the user and names who erased it; a second erasure adds to its counts', async () => {
     const { user } = person();
     const { json } = await migrate.one(user, { 'idempotency-key': randomUUID() });
     const read = async () => (await operate(p, token, UserDocument, { id: json.id })).user;
@@ -476,7 +476,7 @@ describe('erasing a user', () => {
     expect(await receiptIn(json.id)).toMatchObject({ by: 'mallory', records, responses: 2 });
   });
 
-  it('D7-09: an erasure that fails halfway leaves its time, its subject and its responses in the receipt', async () => {
+  it('D7-09: an erasure that fails halfway updates time and subject of the receipt and keeps its counts', async () => {
     const { user } = person();
     const { json } = await migrate.one(user, { 'idempotency-key': randomUUID() });
     const stop = async () => {
@@ -493,7 +493,7 @@ describe('erasing a user', () => {
     expect(after?.erasedAt).not.toBe(before?.erasedAt);
   });
 
-  it('D7-09: a user whom an earlier version has erased has no receipt', async () => {
+  it('D7-09: a user erased by an earlier version has no receipt', async () => {
     const { json } = await migrate.one(person().user);
     const erased_at = new Date().toISOString();
     await rows(p).run((k) => k.updateTable('users').set({ erased_at }).where('id', '=', json.id));
@@ -501,7 +501,7 @@ describe('erasing a user', () => {
     expect(user).toMatchObject({ erasedAt: erased_at, erasure: null });
   });
 
-  it('D7-09: a subject of any length is kept, cut, with the receipt', async () => {
+  it('D7-09: a subject over the maximum length is truncated in the receipt', async () => {
     const { json } = await migrate.one(person().user);
     const { current } = p.service.context.secrets.jwt.legacy;
     const claims = { token_use: undefined, sub: 's'.repeat(1_100), scope: 'users:read users:erase' };
@@ -509,7 +509,7 @@ describe('erasing a user', () => {
     expect(erased).toMatchObject({ __typename: 'User', erasure: { by: 's'.repeat(1_024) } });
   });
 
-  it('D7-09: once more changes nothing; the identifiers are free for another user', async () => {
+  it('D7-09: a second erasure changes nothing else, and the identifiers are free for another user', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
     const first = await erase(json.id);
@@ -521,7 +521,7 @@ describe('erasing a user', () => {
     expect((await operate(p, token, UserDocument, { id: again.json.id })).user?.email).toBe(user.email);
   });
 
-  it('D7-09: the counters and outcomes of migrations stay, and so does every other user', async () => {
+  it('D7-09: the counters and outcomes of migrations remain, and other users are not affected', async () => {
     const [one, other] = [person(), person()];
     const { json } = await migrate.many([one.user, other.user]);
     await erase(json.results[0].user_id);
@@ -532,7 +532,7 @@ describe('erasing a user', () => {
     expect(await traces(other.mark)).toContain('migration_rows');
   });
 
-  it('D7-09: rows of release 0.1.0, which have noted nobody, count by their email and external id', async () => {
+  it('D7-09: rows of release 0.1.0 without user ids are matched by email and external id', async () => {
     const { mark, user } = person();
     const { json } = await migrate.one(user);
     await migrate.raw(BULK, JSON.stringify({ users: [user, { ...user, email: `b${user.email}` }] }));

@@ -95,7 +95,7 @@ describeReal('postgres', 'the queries that compare identifiers', () => {
     ],
   };
 
-  it.each(Object.keys(work))('D3-35 D7-11: %s reads from an index', async (name) => {
+  it.each(Object.keys(work))('D3-35 D7-11: %s uses an index', async (name) => {
     const [part, index, run] = work[name] ?? ['', '', async () => undefined];
     const plans = (await plansOf(part, run)).filter((plan) => !plan.includes('migration_rows'));
     expect(plans.length).toBeGreaterThan(0);

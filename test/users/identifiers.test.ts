@@ -146,7 +146,7 @@ const SPELLINGS: [name: string, other: (n: string) => string, sent: (n: string) 
 ];
 
 it.each(EACH)(
-  'D7-11 D7-02: on %s, identifiers are compared and stored trimmed and composed, and external ids exactly',
+  'D7-11 D7-02: on %s, emails are compared and stored trimmed and composed, and external ids exactly',
   async (on) => {
     const n = randomUUID();
     const longest = `${'ö'.repeat(512 - n.length)}${n}`;
@@ -173,8 +173,8 @@ it.each(EACH)(
   },
 );
 
-describe('D7-11: an email is one, however it is spelt', () => {
-  it('and is stored trimmed and composed', async () => {
+describe('D7-11: spellings of one email', () => {
+  it('are stored trimmed and composed, and later ones are duplicates', async () => {
     const n = randomUUID();
     const sent = SPELLINGS.map(([, , sentAs], at) => ({ email: sentAs(`${at}-${n}`), external_id: `${at}-${n}` }));
     expect(await migrate(BULK, sent)).toEqual(SPELLINGS.map(() => 'created'));
@@ -193,7 +193,7 @@ describe('D7-11: an email is one, however it is spelt', () => {
     }
   });
 
-  it('within one bulk request, and in one file', async () => {
+  it('are duplicates within one bulk request, and in one file', async () => {
     const n = randomUUID();
     const emails = [`ö-${n}@x.y`, `o\u0308-${n}@x.y`, ` Ö-${n}@x.y\u00a0`, `O\u0308-${n}@x.y`];
     const { results } = (await rest.many(emails.map((email) => ({ wallet_address: wallet(), email })))).json;
@@ -212,7 +212,7 @@ describe('D7-11: an email is one, however it is spelt', () => {
     ['sharp s', 'ß', 'ss'],
     ['a space inside', 'a b', 'ab'],
     ['a Cyrillic letter', 'а', 'a'],
-  ])('%s stay another email', async (_name, one, other) => {
+  ])('do not include %s', async (_name, one, other) => {
     const n = randomUUID();
     expect(await migrate(BULK, [{ email: `${one}-${n}@x.y` }, { email: `${other}-${n}@x.y` }])).toEqual([
       'created',
@@ -221,8 +221,8 @@ describe('D7-11: an email is one, however it is spelt', () => {
   });
 });
 
-describe('D7-11 D7-02: blank identifiers count as absent, and external ids are exact', () => {
-  it('in any spelling', async () => {
+describe('D7-11 D7-02: blank identifiers', () => {
+  it('count as absent, and external ids are compared exactly', async () => {
     const blanks = [' ', '\t', '\u00a0', '\u3000\u2003', '\ufeff', '\u0085', '\u2028'];
     const missing = blanks.map((blank) => ({ email: blank, external_id: blank }));
     expect(await migrate(BULK, missing)).toEqual(blanks.map(() => 'missing_email_and_external_id'));
@@ -233,20 +233,20 @@ describe('D7-11 D7-02: blank identifiers count as absent, and external ids are e
     expect(await migrate(BULK, exact)).toEqual(spellings.map(() => 'duplicate_external_id'));
   });
 
-  it('and results name neither of them', async () => {
+  it('are omitted from results', async () => {
     const { text } = await rest.many([{ wallet_address: '0x1', email: ' ', external_id: '\u00a0' }]);
     expect(JSON.parse(text).results).toEqual([{ status: 'skipped', reason: 'missing_email_and_external_id' }]);
     expect(await lastRows()).toMatchObject([{ email: null, external_id: null }]);
   });
 });
 
-it('D7-11: a megabyte of blanks costs no time, and what is too long is refused', async () => {
+it('D7-11: an email with a megabyte of blanks is rejected as too long', async () => {
   const email = `${' '.repeat(500_000)}x${' '.repeat(500_000)}y`;
   const { json } = await rest.many([{ wallet_address: wallet(), email }]);
   expect(json.results[0]).toMatchObject({ status: 'failed', reason: 'email has more than 512 characters' });
 });
 
-describe('D7-11: a search finds what is stored, however it is spelt', () => {
+describe('D7-11: a search finds a stored user in any spelling', () => {
   const n = randomUUID();
   beforeAll(async () => {
     await rest.one({
@@ -258,30 +258,30 @@ describe('D7-11: a search finds what is stored, however it is spelt', () => {
   });
 
   it.each([
-    ['composed', `zoë-${n}@x.y`],
-    ['decomposed', `ZOE\u0308-${n}@x.y`],
-    ['with blanks around', `\u00a0zoë-${n}@x.y \ufeff`],
-    ['a part of a name, decomposed', `Zoe\u0308 ${n}`],
-    ['an external id as it is', `oe\u0308-${n}`],
-  ])('%s', async (_name, search) => {
+    ['a composed email', `zoë-${n}@x.y`],
+    ['a decomposed email', `ZOE\u0308-${n}@x.y`],
+    ['an email with surrounding blanks', `\u00a0zoë-${n}@x.y \ufeff`],
+    ['a decomposed part of a name', `Zoe\u0308 ${n}`],
+    ['an unchanged external id', `oe\u0308-${n}`],
+  ])('by %s', async (_name, search) => {
     const { users } = await operate(p, token, UsersDocument, { filter: { search } });
     expect(users.edges.map(({ node }) => node.email)).toEqual([`zoë-${n}@x.y`]);
     const { given } = await agent.call('list_users', { search });
     expect(given.data).toMatchObject([{ email: `zoë-${n}@x.y` }]);
   });
 
-  it('blanks alone are searched as they are', async () => {
+  it('but a search for blanks is not trimmed', async () => {
     expect((await operate(p, token, UsersDocument, { filter: { search: '   ' } })).users.edges).toEqual([]);
     expect((await operate(p, token, UsersDocument, { filter: { search: '' } })).users.edges.length).toBeGreaterThan(1);
   });
 
-  it('a blank at the end of a name counts', async () => {
+  it('but a blank at the end of a name is significant', async () => {
     const { users } = await operate(p, token, UsersDocument, { filter: { search: `Zoë ${n} ` } });
     expect(users.edges).toEqual([]);
   });
 });
 
-it('D7-11 D7-02: a wallet address is trimmed of the same blanks', async () => {
+it('D7-11 D7-02: blanks around a wallet address are removed', async () => {
   const address = wallet();
   expect((await rest.one({ wallet_address: `\u0085${address}\ufeff`, email: `${address}@x.y` })).json.address).toBe(
     address,
