@@ -95,16 +95,16 @@ const bodies: [string, Bad, 201 | 400][] = [
   ['a network with a space', { body: limitText('network_id', `" ${randomUUID()}"`) }, 400],
   ['a network with a line after it', { body: limitText('network_id', `"${randomUUID()}\\n"`) }, 400],
   ['a network of zeros', { body: limitText('network_id', '"00000000-0000-0000-0000-000000000000"') }, 201],
-  ['a most of 1e78', { body: limitText('max_amount', '1e78') }, 201],
-  ['a most of 1e79', { body: limitText('max_amount', '1e79') }, 400],
-  ['a most of 100,000 digits', { body: limitText('max_amount', '9'.repeat(100_000)) }, 400],
+  ['a max_amount of 1e78', { body: limitText('max_amount', '1e78') }, 201],
+  ['a max_amount of 1e79', { body: limitText('max_amount', '1e79') }, 400],
+  ['a max_amount of 100,000 digits', { body: limitText('max_amount', '9'.repeat(100_000)) }, 400],
   [
-    'a most of 1 and 100,000 zeros behind the point',
+    'a max_amount of 1 and 100,000 zeros behind the point',
     { body: limitText('max_amount', `1.${'0'.repeat(100_000)}`) },
     201,
   ],
-  ['a most that is an object', { body: limitText('max_amount', '{"literal":"5"}') }, 400],
-  ['a most a little off a whole number', { body: limitText('max_amount', `1.${'0'.repeat(40)}1`) }, 400],
+  ['a max_amount that is an object', { body: limitText('max_amount', '{"literal":"5"}') }, 400],
+  ['a max_amount slightly above a whole number', { body: limitText('max_amount', `1.${'0'.repeat(40)}1`) }, 400],
   ['a number of periods of 2^64', { body: limitText('time_period_value', '18446744073709551616') }, 400],
   ['a number of periods of 1.0', { body: limitText('time_period_value', '1.0') }, 201],
   ['a number of approvers of 1e999', { body: limitText('min_user_count', '1e999') }, 400],
@@ -116,7 +116,7 @@ const bodies: [string, Bad, 201 | 400][] = [
   ['an approval that is a text', { body: limitText('sign_and_approve_rule', '"{}"') }, 400],
 ];
 
-it.each(bodies)('D2-13 4.2-03 4.3-02: a rule of %s', async (_name, bad, expected) => {
+it.each(bodies)('D2-13 4.2-03 4.3-02: a rule with %s has the documented status', async (_name, bad, expected) => {
   for (const method of ['POST', 'PUT'] as const) {
     const { status, text, json } = await send(method, bad);
     expect([status, expected === 201 ? text : json.message]).toEqual([

@@ -15,7 +15,7 @@ function textOf(units: bigint, scale: number): string {
   return `${units < 0n ? '-' : ''}${digits.slice(0, point)}${scale > 0 ? `.${digits.slice(point)}` : ''}`;
 }
 
-describe('reading', () => {
+describe('reading a decimal', () => {
   it.each([
     ['0', '0'],
     ['-0', '0'],
@@ -39,7 +39,7 @@ describe('reading', () => {
     [`1${'0'.repeat(78)}`, `1${'0'.repeat(78)}`],
     ['1e-78', `0.${'0'.repeat(77)}1`],
     [`1.${'0'.repeat(10_000)}`, `1.${'0'.repeat(77)}`],
-  ])('D5-03: %s is %s', (literal, text) => {
+  ])('D5-03: %s is read as %s', (literal, text) => {
     expect(readDecimal(literal)).toEqual({ text });
   });
 
@@ -57,7 +57,7 @@ describe('reading', () => {
     '1e-999',
     `1e${'9'.repeat(400)}`,
     `1${'0'.repeat(79)}`,
-  ])('D5-03: %s is beyond the limits', (literal) => {
+  ])('D5-03: %s exceeds the limits', (literal) => {
     expect(readDecimal(literal)).toEqual({ fault: expect.stringMatching(/78 significant digits/) });
     expect(hasDecimalForm(literal)).toBe(true);
   });
@@ -79,12 +79,12 @@ describe('reading', () => {
     'Infinity',
     '١',
     '1\n',
-  ])('D5-03: "%s" is no number', (literal) => {
+  ])('D5-03: "%s" is not a number', (literal) => {
     expect(readDecimal(literal)).toEqual({ fault: 'must be a number' });
     expect(hasDecimalForm(literal)).toBe(false);
   });
 
-  it('D5-03: what was read is read again as the same', () => {
+  it('D5-03: the text of a decimal is read as the same decimal', () => {
     fc.assert(
       fc.property(decimals, ({ text }) => {
         const read = readDecimal(text);
@@ -94,8 +94,8 @@ describe('reading', () => {
   });
 });
 
-describe('comparing and adding', () => {
-  it('D5-03: order is that of the values, to the last digit', () => {
+describe('comparing and adding decimals', () => {
+  it('D5-03: the order is that of the values, to the last digit', () => {
     fc.assert(
       fc.property(decimals, decimals, (a, b) => {
         const order = a.units * 10n ** BigInt(b.scale) - b.units * 10n ** BigInt(a.scale);
@@ -104,7 +104,7 @@ describe('comparing and adding', () => {
     );
   });
 
-  it('D5-03: a sum loses nothing', () => {
+  it('D5-03: a sum is exact', () => {
     fc.assert(
       fc.property(fc.array(decimals, { maxLength: 8 }), (terms) => {
         const scale = 40;

@@ -31,7 +31,7 @@ function reversed(logic: RuleLogic): RuleLogic {
 }
 
 describe('condition trees', () => {
-  it('DG-10: De Morgan: not all is one that does not, not any is all that do not', () => {
+  it('DG-10: follow De Morgan: not(and) equals or(not), and not(or) equals and(not)', () => {
     fc.assert(
       fc.property(fc.array(logics, { minLength: 1, maxLength: 4 }), balances, (trees, given) => {
         const denied = trees.map((tree) => ({ not: tree }));
@@ -41,7 +41,7 @@ describe('condition trees', () => {
     );
   });
 
-  it('DG-10: a double negation is nothing', () => {
+  it('DG-10: a double negation changes nothing', () => {
     fc.assert(
       fc.property(logics, balances, (tree, given) => {
         expect(fires({ not: { not: tree } }, given)).toBe(fires(tree, given));
@@ -49,7 +49,7 @@ describe('condition trees', () => {
     );
   });
 
-  it('DG-10: of a tree and its negation exactly one fires where all is known, and neither where something is not', () => {
+  it('DG-10: exactly one of a tree and its negation fires with all balances known, and neither with one unknown', () => {
     fc.assert(
       fc.property(logics, fullBalances, (tree, given) => {
         expect(fires({ not: tree }, given)).toBe(!fires(tree, given));
@@ -64,7 +64,7 @@ describe('condition trees', () => {
     );
   });
 
-  it('DG-10: the order of conditions changes nothing but the order of the explanation', () => {
+  it('DG-10: reordering conditions changes only the order of the explanation', () => {
     fc.assert(
       fc.property(logics, balances, (tree, given) => {
         const [one, other] = [evaluated(tree, given), evaluated(reversed(tree), given)];
@@ -76,7 +76,7 @@ describe('condition trees', () => {
     );
   });
 
-  it('DG-16: a rule either fires or has a first condition that keeps it from firing', () => {
+  it('DG-16: a rule either fires or has a first unmet condition', () => {
     fc.assert(
       fc.property(logics, balances, (tree, given) => {
         const { fires: fired, explanation } = evaluated(tree, given);
@@ -87,7 +87,7 @@ describe('condition trees', () => {
     );
   });
 
-  it('DG-10: the order of balances changes nothing', () => {
+  it('DG-10: reordering balances changes nothing', () => {
     fc.assert(
       fc.property(logics, balances, (tree, given) => {
         expect(evaluated(tree, given.toReversed())).toEqual(evaluated(tree, given));
@@ -95,7 +95,7 @@ describe('condition trees', () => {
     );
   });
 
-  it('DG-10: every condition is explained once, each by a path of its own', () => {
+  it('DG-10: every condition is explained once, with its own path', () => {
     fc.assert(
       fc.property(logics, balances, (tree, given) => {
         const { explanation } = evaluated(tree, given);
@@ -106,8 +106,8 @@ describe('condition trees', () => {
   });
 });
 
-describe('operators', () => {
-  it('D5-02: every spelling means its operator, so that none has an effect', () => {
+describe('comparison operators', () => {
+  it('D5-02: every spelling maps to exactly one operator', () => {
     for (const op of OPERATORS) for (const spelling of spellingsOf(op)) expect(operatorOf(spelling)).toBe(op);
     const all = OPERATORS.flatMap(spellingsOf);
     expect(new Set(all).size).toBe(all.length);
@@ -116,7 +116,7 @@ describe('operators', () => {
     }
   });
 
-  it('D5-02: exactly one of lt, eq and gt holds, and the others are made of them', () => {
+  it('D5-02: exactly one of lt, eq and gt holds, and lte, gte and neq follow from them', () => {
     fc.assert(
       fc.property(conditions, fullBalances, (condition, given) => {
         const holds = (op: (typeof OPERATORS)[number]) => fires({ ...condition, op }, given);

@@ -55,21 +55,21 @@ describe('an automatic transfer', () => {
   });
 
   it.each<[string, RuleLogic, boolean]>([
-    ['all of what holds', { and: [low, low] }, true],
-    ['all, one of which does not hold', { and: [low, high] }, false],
-    ['any, one of which holds', { or: [high, low] }, true],
-    ['any of what does not hold', { or: [high, high] }, false],
-    ['not what does not hold', { not: high }, true],
-    ['not what is not known', { not: unknown }, false],
-    ['any, one of which is not known', { or: [low, unknown] }, false],
-    ['all but what is not known', { and: [low, { not: unknown }] }, false],
-    ['not any, one of which is not known', { not: { or: [high, unknown] } }, false],
-    ['not all, one of which is not known', { not: { and: [high, unknown] } }, false],
-  ])('DG-10: %s', (_name, logic, fires) => {
+    ['and: all hold', { and: [low, low] }, true],
+    ['and: one does not hold', { and: [low, high] }, false],
+    ['or: one holds', { or: [high, low] }, true],
+    ['or: none holds', { or: [high, high] }, false],
+    ['not: the condition does not hold', { not: high }, true],
+    ['not: the value is unknown', { not: unknown }, false],
+    ['or: one value is unknown', { or: [low, unknown] }, false],
+    ['and, not: one value is unknown', { and: [low, { not: unknown }] }, false],
+    ['not, or: one value is unknown', { not: { or: [high, unknown] } }, false],
+    ['not, and: one value is unknown', { not: { and: [high, unknown] } }, false],
+  ])('DG-10: evaluates %s', (_name, logic, fires) => {
     expect(evaluateRule(ruleWith(logic), factsOf([balance('5')])).fires).toBe(fires);
   });
 
-  it('DG-10: is explained condition by condition, those that cannot be evaluated with a reason', () => {
+  it('DG-10: explains each condition, with a reason for those that cannot be evaluated', () => {
     const other = condition({ network_currency_id: OTHER_CURRENCY });
     const twice = condition({ field: 'twice' });
     const logic = { and: [low, { or: [high, { not: other }] }, twice] };
@@ -95,20 +95,20 @@ describe('an automatic transfer', () => {
   });
 
   it.each<[string, RuleLogic, string]>([
-    ['all, the first of which holds', { and: [low, high, high] }, '.and[1]'],
-    ['any of what does not hold', { or: [high, high] }, '.or[0]'],
-    ['any that holds, and one that does not', { and: [{ or: [high, low] }, high] }, '.and[1]'],
-    ['not what holds', { not: low }, '.not'],
-    ['not any, the second of which holds', { not: { or: [high, low] } }, '.not.or[1]'],
-    ['any that holds, beside what is not known', { or: [high, low, unknown] }, '.or[2]'],
-    ['what does not hold, before what is not known', { and: [high, unknown] }, '.and[0]'],
-  ])('DG-16: the first condition that keeps it from firing: %s', (_name, logic, path) => {
+    ['and: the first holds', { and: [low, high, high] }, '.and[1]'],
+    ['or: none holds', { or: [high, high] }, '.or[0]'],
+    ['or in and: the or holds, the next does not', { and: [{ or: [high, low] }, high] }, '.and[1]'],
+    ['not: the condition holds', { not: low }, '.not'],
+    ['not, or: the second holds', { not: { or: [high, low] } }, '.not.or[1]'],
+    ['or: one holds, one is unknown', { or: [high, low, unknown] }, '.or[2]'],
+    ['and: the first does not hold, the second is unknown', { and: [high, unknown] }, '.and[0]'],
+  ])('DG-16: has the first unmet condition: %s', (_name, logic, path) => {
     const rule = ruleWith(logic);
     const { explanation } = evaluateRule(rule, factsOf([balance('5')]));
     expect(firstUnmet(rule, explanation)?.path).toBe(`auto_transfer_rule.rule_logic${path}`);
   });
 
-  it('D5-04: the other object is never evaluated', () => {
+  it('D5-04: does not evaluate a limit that the rule also contains', () => {
     const other = { max_amount: '1', time_period: 'day', time_period_value: 1 } as const;
     const rule = { ...ruleWith(low), permissionless_transfer_limit_rule: other };
     expect(evaluateRule(rule, factsOf([balance('5')]))).toMatchObject({ fires: true, explanation: { length: 1 } });
@@ -120,7 +120,7 @@ describe('an automatic transfer', () => {
     [10, 90, true],
     [90, undefined, true],
     [undefined, 10, true],
-  ])('D5-04: an approver from %s to %s: it can fire: %s', (min_priority, max_priority, fires) => {
+  ])('D5-04: with approver priorities from %s to %s, whether it can fire: %s', (min_priority, max_priority, fires) => {
     const rule = { ...ruleWith(low), sign_and_approve_rule: { min_priority, max_priority } };
     const { fires: fired, explanation } = evaluateRule(rule, factsOf([balance('5')]));
     expect(fired).toBe(fires);
@@ -138,7 +138,7 @@ describe('an automatic transfer', () => {
     }
   });
 
-  it('DG-10: one that is disabled does not fire, and says so', () => {
+  it('DG-10: does not fire while the rule is disabled, and says so', () => {
     const { fires, explanation } = evaluateRule({ ...ruleWith(low), status: 'disabled' }, factsOf([balance('5')]));
     expect(fires).toBe(false);
     expect(explanation.at(-1)).toMatchObject({ path: 'status', result: false, reason: 'the rule is disabled' });
@@ -159,20 +159,25 @@ function transfer(amount: string, secondsBefore: bigint, network_currency_id = C
   return { amount, network_currency_id, at: { seconds: AT.seconds - secondsBefore, nanos: 0 } };
 }
 
-describe('a limit', () => {
+describe('a transfer limit', () => {
   it.each<[string, Transfer[], string, boolean]>([
     ['no transfers', [], '0', true],
-    ['as much as is allowed', [transfer('60.5', 0n), transfer('39.5', 1n)], '100.0', true],
+    ['exactly the limit', [transfer('60.5', 0n), transfer('39.5', 1n)], '100.0', true],
     [
-      'a little more',
+      'slightly more than the limit',
       [transfer('100', 0n), transfer('0.000000000000000000000001', 1n)],
       '100.000000000000000000000001',
       false,
     ],
-    ['one at the very start, which is left out', [transfer('1', 7_199n), transfer('100', 7_200n)], '1', true],
-    ['one that is still to come', [transfer('1', 0n), transfer('100', -1n)], '1', true],
-    ['another currency', [transfer('1', 0n), transfer('100', 0n, OTHER_CURRENCY)], '1', true],
-  ])('DG-10: of 100 in two hours: %s', (_name, transfers, actual, fires) => {
+    [
+      'a transfer at the start of the window, which is excluded',
+      [transfer('1', 7_199n), transfer('100', 7_200n)],
+      '1',
+      true,
+    ],
+    ['a future transfer', [transfer('1', 0n), transfer('100', -1n)], '1', true],
+    ['a transfer in another currency', [transfer('1', 0n), transfer('100', 0n, OTHER_CURRENCY)], '1', true],
+  ])('DG-10: of 100 in two hours, with %s', (_name, transfers, actual, fires) => {
     expect(evaluateRule(limitOf('100', 'hour', 2), factsOf([], { transfers }))).toEqual({
       fires,
       explanation: [
@@ -189,7 +194,7 @@ describe('a limit', () => {
     });
   });
 
-  it('DG-10: without transfers nobody knows: it does not fire, and says why', () => {
+  it('DG-10: does not fire when the transfers are missing, and says so', () => {
     const { fires, explanation } = evaluateRule(limitOf('100', 'day', 1), factsOf([]));
     expect(fires).toBe(false);
     expect(explanation).toMatchObject([{ actual: null, result: false, reason: 'the transfers are missing' }]);

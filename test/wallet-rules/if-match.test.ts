@@ -16,7 +16,7 @@ describe('If-Match', () => {
     ['', []],
     [', ,', []],
     ['"\u00e9"', []],
-  ])('D5-05: %s names %j', (header, versions) => {
+  ])('D5-05: %s contains the versions %j', (header, versions) => {
     expect(versionsOf(header)).toEqual(versions);
   });
 

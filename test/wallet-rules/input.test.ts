@@ -157,16 +157,16 @@ const valid: [string, string, unknown][] = [
   ['D2-18', 'null for the groups of a condition', logic(leaf({ and: null, or: null, not: null }))],
 ];
 
-describe('the input of a rule', () => {
-  it.each(invalid)('%s: %s is refused, and its place told', (_clauses, _what, body, path) => {
+describe('the input of a wallet rule', () => {
+  it.each(invalid)('%s: %s is rejected, with the path of the member', (_clauses, _what, body, path) => {
     expect(faultsOf(body)).toEqual([path]);
   });
 
-  it.each(valid)('%s: %s is taken', (_clauses, _what, body) => {
+  it.each(valid)('%s: %s is accepted', (_clauses, _what, body) => {
     expect(faultsOf(body)).toEqual([]);
   });
 
-  it('D2-13: every fault is told at once', () => {
+  it('D2-13: all errors are reported at once', () => {
     expect(faultsOf({ type: 'auto_transfer', priority: 0, sign_and_approve_rule: { min_user_count: 0 } })).toEqual([
       'name',
       'network_id',
@@ -177,7 +177,7 @@ describe('the input of a rule', () => {
     ]);
   });
 
-  it('D5-02: neither depth nor breadth makes more than a few issues', () => {
+  it('D5-02: a very deep or wide tree causes one error', () => {
     const broad = { and: Array.from({ length: 100_000 }, () => ({ or: [] })) };
     let deep: unknown = 1;
     for (let level = 0; level < 100_000; level += 1) deep = { not: deep };
@@ -185,7 +185,7 @@ describe('the input of a rule', () => {
   });
 });
 
-describe('the same in GraphQL', () => {
+describe('the input of a wallet rule in GraphQL', () => {
   const input = camelInput(walletRuleTextInput);
   const good = {
     name: '',
@@ -200,14 +200,14 @@ describe('the same in GraphQL', () => {
     },
   };
 
-  it('DG-07: takes camelCase, and decimals in condition trees as texts too', () => {
+  it('DG-07: accepts camelCase, and decimals in condition trees as texts too', () => {
     expect(input.parse(good)).toMatchObject({
       network_id: good.networkCurrencyId,
       auto_transfer_rule: { amount: '1.0', rule_logic: { value: '0.10', op: 'lt' } },
     });
   });
 
-  it('DG-07: tells paths in camelCase but inside of ruleLogic, where the names are those of REST', () => {
+  it('DG-07: reports paths in camelCase, except inside ruleLogic, which uses the names of REST', () => {
     const ruleLogic = { and: [leaf({ network_currency_id: 'x' }), { networkCurrencyId: 'x' }] };
     const own = { ...good.autoTransferRule, ruleLogic, targetWalletId: 'x' };
     const { error } = input.safeParse({ ...good, networkCurrencyId: 'x', autoTransferRule: own });

@@ -40,7 +40,7 @@ describeReal('postgres', 'the list of the rules of a node', () => {
     ['changed within the hour', { changedSince: { seconds: 1n, nanos: 0 } }, 'wallet_rules_of_node'],
     ['of a wallet', { walletId: NODE }, 'wallet_rules_page'],
   ])(
-    'DG-02: a page of %s is read from an index, whatever the values, and nothing is sorted',
+    'DG-02: a page of %s is read from an index without sorting, for any parameter values',
     async (_name, filter, index) => {
       const submit = vi.spyOn(pg.Query.prototype, 'submit');
       await new WalletRulePages(stand.database.db).page(NODE, filter, {

@@ -30,7 +30,7 @@ describeReal('postgres', 'several at once', () => {
   const content = (name: string) => walletRuleInput.parse(limit({ name }));
   const door = () => database.db.unscoped('test');
 
-  it('D5-05: of those that name one version, one replaces the rule', async () => {
+  it('D5-05: of concurrent replacements with the same If-Match version, exactly one succeeds', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const [walletId = ''] = walletIds;
     const { id } = await rules.create(author(nodeId), walletId, content('first'));
@@ -58,7 +58,7 @@ describeReal('postgres', 'several at once', () => {
     );
   });
 
-  it('D5-05: of those that name none, each has a version of its own', async () => {
+  it('D5-05: concurrent replacements without If-Match each create their own version', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const [walletId = ''] = walletIds;
     const { id } = await rules.create(author(nodeId), walletId, content('first'));
@@ -76,7 +76,7 @@ describeReal('postgres', 'several at once', () => {
     for (const { version, name } of kept.slice(1)) expect(name).toBe(names.get(version));
   });
 
-  it('D5-09: of replacements, changes of the status and the end of the wallet at once, each that is done has its version', async () => {
+  it('D5-09: concurrent replacements, status changes and the deletion of the wallet leave versions without gaps', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const walletId = walletIds[1] ?? '';
     const place = { walletId, id: (await rules.create(author(nodeId), walletId, content('first'))).id };
@@ -107,7 +107,7 @@ describeReal('postgres', 'several at once', () => {
     for (const version of kept.slice(1, -1)) expect(done).toContainEqual(expect.objectContaining(picked(version)));
   });
 
-  it('4.2-02: a rule is not made for a wallet that goes at the same time', async () => {
+  it('4.2-02: no rule remains for a wallet that is deleted concurrently', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const walletId = walletIds.at(-1) ?? '';
     await door().run((k) => k.deleteFrom('wallet_networks').where('wallet_id', '=', walletId));
@@ -124,7 +124,7 @@ describeReal('postgres', 'several at once', () => {
     ).toEqual([]);
   });
 
-  it('D5-07: assignments of one network are one row', async () => {
+  it('D5-07: concurrent assignments of one network create one row', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const [walletId = ''] = walletIds;
     await door().run((k) => k.deleteFrom('wallet_networks'));

@@ -41,7 +41,7 @@ describe('POST /v1/wallets/{wallet_id}/rules', () => {
     });
   });
 
-  it('D5-03 2.6-10: a number of forty digits is kept as sent', async () => {
+  it('D5-03 2.6-10: a number of forty digits is stored exactly', async () => {
     const value = `-${FORTY}.${FORTY.slice(0, 20)}`;
     const amount = `0.${FORTY}`;
     const body = autoTransfer({}, { rule_logic: leaf({ value: literal(value) }), amount: literal(amount) });
@@ -57,7 +57,7 @@ describe('POST /v1/wallets/{wallet_id}/rules', () => {
     });
   });
 
-  it('D5-04: the other object is validated and stored, and unknown members are not', async () => {
+  it('D5-04: the object of the other type is validated and stored, and unknown members are dropped', async () => {
     const other = { max_amount: 5, time_period: 'week', time_period_value: 2, unknown: 1 };
     const body = autoTransfer({ permissionless_transfer_limit_rule: other, status: 'disabled', version: 7, id: 'x' });
     const row = await stored(await rules.created(body));
@@ -71,7 +71,7 @@ describe('POST /v1/wallets/{wallet_id}/rules', () => {
     expect([status, json.errors[0].path]).toEqual([400, 'permissionless_transfer_limit_rule.max_amount']);
   });
 
-  it('2.6-12 2.6-13 D5-04: an approval can have any of its members, crossed bounds too', async () => {
+  it('2.6-12 2.6-13 D5-04: an approval may have any of its members, also min_priority above max_priority', async () => {
     const mandatory_user_id = randomUUID().toUpperCase();
     for (const [given, kept] of [
       [{}, {}],
@@ -86,7 +86,7 @@ describe('POST /v1/wallets/{wallet_id}/rules', () => {
     }
   });
 
-  it('4.2-02 D4-01: an unknown wallet and one of another node are 404 alike', async () => {
+  it('4.2-02 D4-01: an unknown wallet and one of another node are the same 404', async () => {
     const texts = [];
     for (const walletId of [randomUUID(), p.demo.other_node.wallet_id, p.demo.account_id]) {
       const { status, text } = await rules.create(limit(), walletId);
@@ -95,7 +95,7 @@ describe('POST /v1/wallets/{wallet_id}/rules', () => {
     expect(new Set(texts)).toEqual(new Set([`404 ${envelope('not_found')}`]));
   });
 
-  it('4.2-03: a body is judged before the wallet, and the token before both', async () => {
+  it('4.2-03: the token is checked before the body, and the body before the wallet', async () => {
     const bad = limit({ network_id: 'x' });
     expect((await rules.create(bad, randomUUID())).json).toEqual({
       code: -1,
@@ -127,7 +127,7 @@ describe('PUT /v1/wallets/{wallet_id}/rules/{id}', () => {
     expect((await stored(id))?.version).toBe(2);
   });
 
-  it('4.3-03 D4-01: an unknown rule, one of another wallet and one of another node are 404 alike', async () => {
+  it('4.3-03 D4-01: an unknown rule, one of another wallet and one of another node are the same 404', async () => {
     const id = await rules.created();
     const neighbour = rulesOf(p, await p.clientToken(p.demo.other_node.client));
     const { headers } = await neighbour.create(limit(), p.demo.other_node.wallet_id);
@@ -169,12 +169,12 @@ describe('PUT /v1/wallets/{wallet_id}/rules/{id}', () => {
     expect((await stored(id))?.version).toBe(expected === 200 ? 2 : 1);
   });
 
-  it('D2-02 D5-05: a bad body is told before a version that does not hold', async () => {
+  it('D2-02 D5-05: an invalid body is reported before an If-Match version that does not match', async () => {
     const id = await rules.created();
     expect((await rules.replace(id, limit({ type: 'x' }), { ifMatch: '"9"' })).status).toBe(400);
   });
 
-  it('4.3-04: a database that fails is a masked 500', async () => {
+  it('4.3-04: a database error is a masked 500', async () => {
     const id = await rules.created();
     await renameTable(p, 'wallet_rules', 'wallet_rules_away');
     try {

@@ -51,7 +51,7 @@ function historySuite(open: () => Promise<Database>): void {
         sql`update wallet_rules set status = ${status}, version = version + 1, updated_at = now() where id = ${id}`,
     );
 
-  it('D5-09: any sequence of writes leaves versions without a gap, each as it was, of which the newest is the rule', async () => {
+  it('D5-09: any sequence of writes leaves unchanged versions without a gap, the newest of which is the rule', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const [walletId = ''] = walletIds;
     await fc.assert(
@@ -93,7 +93,7 @@ function historySuite(open: () => Promise<Database>): void {
     );
   });
 
-  it('D5-09: a change that does not raise the version by 1 is refused, whoever sends it', async () => {
+  it('D5-09: the database rejects a change that does not raise the version by 1', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const author = { nodeId, subject: 'x', clientId: undefined, correlationId: 'x' };
     const content: WalletRuleContent = {

@@ -104,8 +104,8 @@ const countAll = async () => {
 
 const database = () => p.service.context.database;
 
-describe('a write', () => {
-  it.each(CREATES)('D5-09: by %s leaves the version 1, with its content and its author', async (_way, send) => {
+describe('a write of a wallet rule', () => {
+  it.each(CREATES)('D5-09: by %s creates version 1, with its content and author', async (_way, send) => {
     const correlationId = randomUUID();
     const [rules = 0, versions = 0] = await countAll();
     const id = idOf(await send({ id: '', correlationId, by: token }));
@@ -115,7 +115,7 @@ describe('a write', () => {
     expect(await countAll()).toEqual([rules + 1, versions + 1]);
   });
 
-  it.each(CHANGES)('D5-09: by %s leaves the next version, and those before it as they were', async (_way, send) => {
+  it.each(CHANGES)('D5-09: by %s creates the next version, and leaves earlier ones unchanged', async (_way, send) => {
     const id = await made();
     const before = await versionsOf(database(), id);
     const correlationId = randomUUID();
@@ -127,14 +127,14 @@ describe('a write', () => {
     expect(await versionsOf(database(), id)).toEqual([...before, newest]);
   });
 
-  it.each(NOTHING)('D5-09: by %s leaves none', async (_way, send) => {
+  it.each(NOTHING)('D5-09: by %s creates no version', async (_way, send) => {
     const id = await made();
     const before = await countAll();
     await send({ id, correlationId: randomUUID(), by: token });
     expect(await countAll()).toEqual(before);
   });
 
-  it('D5-09 D7-07: that is repeated under its key leaves no second one', async () => {
+  it('D5-09 D7-07: repeated with its idempotency key creates no second version', async () => {
     const key = randomUUID();
     const send = rest('POST', () => ({ 'idempotency-key': key }));
     const first = await send({ id: '', correlationId: 'first', by: token });
@@ -145,7 +145,7 @@ describe('a write', () => {
     expect(await versionsOf(database(), idOf(first))).toMatchObject([{ correlation_id: 'first' }]);
   });
 
-  it('D5-09: whose transaction does not end leaves neither a rule nor a version', async () => {
+  it('D5-09: that is rolled back leaves neither a rule nor a version', async () => {
     const { walletRules } = p.service.context;
     const before = await countAll();
     const author = { nodeId: p.demo.node_id, subject: 'x', clientId: undefined, correlationId: 'x' };
@@ -160,10 +160,10 @@ describe('a write', () => {
   });
 });
 
-describe('its author', () => {
+describe('the author of a version', () => {
   const send = rest('POST');
 
-  it('D5-09: is the supervisor of a login, and the client that it came by', async () => {
+  it('D5-09: is the supervisor of a login, with the client', async () => {
     const by = await p.loginToken();
     const { sub } = JSON.parse(Buffer.from(by.split('.')[1] ?? '', 'base64url').toString());
     const id = idOf(await send({ id: '', correlationId: 'of a login', by }));
@@ -171,7 +171,7 @@ describe('its author', () => {
     expect(await versionsOf(database(), id)).toMatchObject([{ subject: sub, client_id: p.demo.client.client_id }]);
   });
 
-  it('D5-09: is whoever a legacy token names, and no client where it names none', async () => {
+  it('D5-09: is the subject of a legacy token, without a client if the token names none', async () => {
     const { current } = p.service.context.secrets.jwt.legacy;
     const claims = { sub: 'old/Ünit 7', client_id: undefined, token_use: undefined, scope: 'wallet-rules:write' };
     const by = signed(p, apiClaims(p, claims), { secret: current });
@@ -179,7 +179,7 @@ describe('its author', () => {
     expect(await versionsOf(database(), id)).toMatchObject([{ subject: 'old/Ünit 7', client_id: null }]);
   });
 
-  it('D5-09 D2-06: has the correlation id of the audit record, which is no secret', async () => {
+  it('D5-09 D2-06: has the correlation id of the audit record, with a token in it replaced', async () => {
     const id = idOf(await send({ id: '', correlationId: token, by: token }));
     const [version] = await versionsOf(database(), id);
     expect(version?.correlation_id).toMatch(/^jwt:[0-9a-f]{16}$/);
@@ -223,25 +223,28 @@ describe('the content of a version', () => {
     return p.call('POST', '/graphql', { token, json: { query } });
   };
 
-  it.each(BODIES)('D5-09 D5-03: %s is a body of REST with every digit, which makes it again', async (_name, body) => {
-    const rules = rulesOf(p, token);
-    const id = await rules.created(body());
-    await rules.replace(id, limit({ name: 'in between' }));
-    const { text } = await historyOf(id);
-    const sent = /"rule":(\{.*\}),"status":"ACTIVE","deleted":false[^[]*$/.exec(
-      text.slice(text.indexOf('"version":1')),
-    )?.[1];
-    const headers = { 'x-target-server': 'wallet-rules', 'content-type': 'application/json' };
-    const path = `/v1/wallets/${p.demo.wallet_id}/rules/${id}`;
-    const put = await p.call('PUT', path, { token, headers, body: sent ?? '' });
-    expect([put.status, put.headers.get('etag')]).toEqual([200, '"3"']);
-    const [first, , third] = await versionsOf(database(), id);
-    const content = ({ version: _v, at: _at, subject: _s, correlation_id: _c, ...kept }: NonNullable<typeof first>) =>
-      kept;
-    expect(third && content(third)).toEqual(first && content(first));
-  });
+  it.each(BODIES)(
+    'D5-09 D5-03: of %s is a REST body with every digit, which restores the rule',
+    async (_name, body) => {
+      const rules = rulesOf(p, token);
+      const id = await rules.created(body());
+      await rules.replace(id, limit({ name: 'in between' }));
+      const { text } = await historyOf(id);
+      const sent = /"rule":(\{.*\}),"status":"ACTIVE","deleted":false[^[]*$/.exec(
+        text.slice(text.indexOf('"version":1')),
+      )?.[1];
+      const headers = { 'x-target-server': 'wallet-rules', 'content-type': 'application/json' };
+      const path = `/v1/wallets/${p.demo.wallet_id}/rules/${id}`;
+      const put = await p.call('PUT', path, { token, headers, body: sent ?? '' });
+      expect([put.status, put.headers.get('etag')]).toEqual([200, '"3"']);
+      const [first, , third] = await versionsOf(database(), id);
+      const content = ({ version: _v, at: _at, subject: _s, correlation_id: _c, ...kept }: NonNullable<typeof first>) =>
+        kept;
+      expect(third && content(third)).toEqual(first && content(first));
+    },
+  );
 
-  it('D5-09: of GraphQL and of the tool is the same, newest first, each with its author', async () => {
+  it('D5-09: is the same over GraphQL and MCP, newest first, each with its author', async () => {
     const rules = rulesOf(p, token);
     const id = await rules.created(whole());
     await rules.replace(id, limit({ name: 'second' }));
@@ -270,7 +273,7 @@ describe('the content of a version', () => {
     );
   });
 
-  it('D5-09 D8-06: is listed by the tool in pages, like every list', async () => {
+  it('D5-09 D8-06: is listed by the MCP tool in pages, like every list', async () => {
     const rules = rulesOf(p, token);
     const id = await rules.created();
     for (let version = 2; version <= 7; version += 1) await rules.replace(id, limit({ name: `number ${version}` }));
@@ -286,8 +289,8 @@ describe('the content of a version', () => {
   });
 });
 
-describe('a rule that went with its wallet', () => {
-  it('D5-09 D1-10: keeps its history, whose newest version is its end', async () => {
+describe('a rule deleted with its wallet', () => {
+  it('D5-09 D1-10: keeps its history, whose newest version is marked as deleted', async () => {
     const walletId = randomUUID();
     const { reference } = p.service.context;
     const now = new Date().toISOString();
@@ -324,8 +327,8 @@ describe('a rule that went with its wallet', () => {
   });
 });
 
-describe('a rule that holds a text where a decimal belongs', () => {
-  it('is shown with that text, and so are its versions', async () => {
+describe('a rule with a text instead of a decimal', () => {
+  it('is returned with that text, and so are its versions', async () => {
     const id = idOf(await rulesOf(p, token).create(autoTransfer()));
     const leafOf = { field: 'balance', op: 'lt' as const, value: 'many', network_currency_id: id };
     const rule_logic = { not: leafOf };

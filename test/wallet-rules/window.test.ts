@@ -10,7 +10,7 @@ function startOf(end: string, count: number, period: TimePeriod): string | undef
   return start && instantToIsoMillis(start);
 }
 
-describe('where a window begins', () => {
+describe('the start of a time window', () => {
   it.each<[string, number, TimePeriod, string]>([
     ['2026-11-21T10:30:00.123Z', 1, 'hour', '2026-11-21T09:30:00.123Z'],
     ['2026-11-21T10:30:00Z', 36, 'hour', '2026-11-19T22:30:00.000Z'],
@@ -29,7 +29,7 @@ describe('where a window begins', () => {
     expect(startOf(end, count, period)).toBe(start);
   });
 
-  it('DG-10: a window longer than all time has no start', () => {
+  it('DG-10: of a window longer than all representable time is undefined', () => {
     expect(startOf('2026-11-21T10:30:00Z', 2_147_483_647, 'year')).toBeUndefined();
     expect(startOf('2026-11-21T10:30:00Z', 2_147_483_647, 'month')).toBeUndefined();
     const end = parseInstant('2026-11-21T10:30:00Z') ?? { seconds: 0n, nanos: 0 };
