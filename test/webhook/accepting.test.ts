@@ -15,7 +15,7 @@ function bodyOf(bytes: number): string {
 }
 
 describe.each(PATHS)('POST %s', (path) => {
-  it('4.5-01 4.5-05 7.3-01: answers 200 with an empty body once both topics have the message', async () => {
+  it('4.5-01 4.5-05 7.3-01: returns 200 with an empty body once both topics have the message', async () => {
     const body = JSON.stringify(notification());
     const answer = await stand.post(path, body);
     expect({ status: answer.status, text: answer.text, length: answer.headers.get('content-length') }).toEqual({
@@ -26,7 +26,7 @@ describe.each(PATHS)('POST %s', (path) => {
     for (const topic of [stand.admin, stand.user]) await expect.poll(() => topic.texts).toContain(body);
   });
 
-  it('6-01 D6-16 2.7-08: the bytes go unchanged to both topics, with the same five headers', async () => {
+  it('6-01 D6-16 2.7-08: publishes the unchanged bytes to both topics, with the same five headers', async () => {
     const id = randomUUID();
     const head = `  {"id" : "${id}", "type":1.0,"status":2, "created_at":"2026-11-21T10:30:00Z",`;
     const body = Buffer.from(
@@ -54,7 +54,7 @@ describe.each(PATHS)('POST %s', (path) => {
     expect(found[0]?.headers).toEqual(found[1]?.headers);
   });
 
-  it('4.5-04: a repeat is 200 and goes out again, as an event of its own', async () => {
+  it('4.5-04: accepts a repeat with 200, and publishes it as another event', async () => {
     const told = notification();
     const before = stand.admin.messages.length;
     for (let time = 0; time < 2; time += 1) expect((await stand.post(path, JSON.stringify(told))).status).toBe(200);
@@ -63,13 +63,13 @@ describe.each(PATHS)('POST %s', (path) => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  it('D6-05: a PendingReceipt is 200, whatever its id is of', async () => {
+  it('D6-05: accepts a PendingReceipt with 200, whatever its collection', async () => {
     const { transactions } = stand.portcullis.demo;
     const told = notification({ id: transactions.user_transactions, status: 5 });
     expect((await stand.post(path, JSON.stringify(told))).status).toBe(200);
   });
 
-  it('5.4-01: both passwords are accepted while one is rotated, under any case of the scheme', async () => {
+  it('5.4-01: accepts both passwords during a rotation, and any case of the scheme', async () => {
     const { username, password } = stand.portcullis.webhook;
     const accepted = [
       basic(username, PREVIOUS_PASSWORD),
@@ -81,14 +81,14 @@ describe.each(PATHS)('POST %s', (path) => {
     }
   });
 
-  it('D3-35: the password is compared in NFC', async () => {
+  it('D3-35: compares the password in NFC', async () => {
     const { username } = stand.portcullis.webhook;
     const authorization = basic(username, PREVIOUS_PASSWORD.normalize('NFD'));
     expect((await stand.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
   });
 });
 
-it('D6-09: the alias alone says that it is deprecated, until when, and what comes after it, on every answer', async () => {
+it('D6-09: only responses of the alias have the Deprecation, Sunset and Link headers, and all of them do', async () => {
   const { username, password } = stand.portcullis.webhook;
   const calls = (path: string) => [
     stand.post(path, JSON.stringify(notification())),

@@ -30,12 +30,12 @@ export function webhookWhileKafkaFails(broker: () => KafkaBehindProxy, isThoroug
 
     it.each<Fault>([
       ['is frozen', () => freeze(broker().server.pid), () => signal('SIGCONT')],
-      ['takes everything and answers nothing', () => broker().proxy.set('mute'), mended],
+      ['receives everything and sends nothing', () => broker().proxy.set('mute'), mended],
       // What a killed one is to its clients.
-      ['refuses every connection', () => broker().proxy.set('cut'), () => broker().proxy.set('passing')],
+      ['rejects every connection', () => broker().proxy.set('cut'), () => broker().proxy.set('passing')],
       ...(isThorough ? [killed] : []),
     ])(
-      '7.3-01: while it %s every request is answered 500 by the deadline, and 200 afterwards',
+      '7.3-01: while Kafka %s every request gets 500 by its deadline, and 200 afterwards',
       async (_fault, begin, end) => {
         await expect.poll(post, { interval: 100 }).toBe(200);
         await begin();

@@ -17,7 +17,7 @@ function padded(bytes: number): { id: string; body: string } {
   return { id: told.id, body: body.replace('"padding":""', `"padding":"${'x'.repeat(bytes - body.length)}"`) };
 }
 
-describeReal(['postgres', 'redis', 'kafka'], 'notifications as large as they may be, on Kafka', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'notifications of maximum size, on Kafka', () => {
   let portcullis: Portcullis;
   let kafka: Kafka;
 
@@ -35,7 +35,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'notifications as large as they may
     return (await portcullis.call('POST', '/v2/webhooks/custodial', { body, headers })).status;
   }
 
-  it('4.5-01 6-01: they and their small neighbours are all accepted and in both topics once; one too large fails alone', async () => {
+  it('4.5-01 6-01: large and small notifications are accepted and in both topics once; an oversized one alone is a 400', async () => {
     const large = Array.from({ length: LARGE }, () => padded(LARGEST));
     const small = Array.from({ length: SMALL }, () => padded(1_000));
     const mixed = [...large, ...small].toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -51,7 +51,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'notifications as large as they may
     }
   });
 
-  it('7.3-01: one that is larger than a broker of other settings takes is answered 500, and fails none of its neighbours', async () => {
+  it('7.3-01: one larger than the limit of the broker gets 500, and others are accepted', async () => {
     const admin = kafka.admin();
     await admin.connect();
     const configEntries = [{ name: 'max.message.bytes', value: '100000' }];

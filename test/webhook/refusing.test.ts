@@ -32,7 +32,7 @@ const credentials: Record<string, (username: string, password: string) => string
 };
 
 describe.each(PATHS)('POST %s', (path) => {
-  it.each(Object.entries(credentials))('4.5-03 5.4-01 D2-11: %s is 401, whatever the body is', async (_name, make) => {
+  it.each(Object.entries(credentials))('4.5-03 5.4-01 D2-11: %s is 401, whatever the body', async (_name, make) => {
     const { username, password } = stand.portcullis.webhook;
     const authorization = make(username, password);
     for (const body of [JSON.stringify(notification()), '{', 'x'.repeat(300_000)]) {
@@ -53,7 +53,7 @@ describe.each(PATHS)('POST %s', (path) => {
     ['D2-22: an error with a lone surrogate', { error: '\ud800' }, 'error', /surrogate/],
   ];
 
-  it.each(invalid)('4.5-02 D2-13 %s is 400 and says so', async (_name, members, member, message) => {
+  it.each(invalid)('4.5-02 D2-13 %s is 400 with the member and the reason', async (_name, members, member, message) => {
     const published = stand.bus.deadlinesMs.length;
     const answer = await stand.post(path, JSON.stringify(notification(members)));
     expect(answer).toMatchObject({ status: 400, json: { code: -1, domain: 0, message: 'invalid_request' } });
@@ -61,7 +61,7 @@ describe.each(PATHS)('POST %s', (path) => {
     expect(stand.bus.deadlinesMs).toHaveLength(published);
   });
 
-  it.each(['refuses', 'is silent'] as const)('7.3-01: a bus that %s is a masked 500', async (mood) => {
+  it.each(['refuses', 'is silent'] as const)('7.3-01: a bus that %s causes a masked 500', async (mood) => {
     stand.bus.mood = mood;
     const answer = await stand.post(path, JSON.stringify(notification()));
     expect(answer).toMatchObject({ status: 500, text: '{"code":-1,"domain":0,"message":"internal_error"}' });
@@ -69,7 +69,7 @@ describe.each(PATHS)('POST %s', (path) => {
     expect((await stand.post(path, JSON.stringify(notification()))).status).toBe(200);
   });
 
-  it('7.3-01: the bus has what is left of 4 s since the request arrived, and not since its body did', async () => {
+  it('7.3-01: the deadline for the bus is 4 s after the request arrived, not after its body', async () => {
     const { username, password } = stand.portcullis.webhook;
     stand.bus.deadlinesMs.length = 0;
     const body = JSON.stringify(notification());

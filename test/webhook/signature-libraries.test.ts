@@ -16,7 +16,7 @@ const stand = beforeTests(() =>
   }),
 );
 
-describe.each(LIBRARIES)('signed by the library %s', (_name, webhook) => {
+describe.each(LIBRARIES)('a webhook signed with the library %s', (_name, webhook) => {
   const body = JSON.stringify(notification({ error: 'ünïcode 𝄞', transaction_hash: '0xabc' }));
 
   function headers(secret: string, at = new Date()): Record<string, string> {
@@ -29,15 +29,18 @@ describe.each(LIBRARIES)('signed by the library %s', (_name, webhook) => {
     };
   }
 
-  it.each(PATHS)('D6-15: %s takes it under the secret and the previous one, and no other', async (path) => {
-    expect((await stand.post(path, body, headers(SECRET))).status).toBe(200);
-    expect((await stand.post(path, body, headers(PREVIOUS))).status).toBe(200);
-    expect((await stand.post(path, body, headers(FOREIGN))).status).toBe(401);
-    expect((await stand.post(path, body, headers(SECRET, new Date(Date.now() - 310_000)))).status).toBe(401);
-    expect((await stand.post(path, `${body} `, headers(SECRET))).status).toBe(401);
-  });
+  it.each(PATHS)(
+    'D6-15: is accepted at %s with the current and the previous secret, and rejected otherwise',
+    async (path) => {
+      expect((await stand.post(path, body, headers(SECRET))).status).toBe(200);
+      expect((await stand.post(path, body, headers(PREVIOUS))).status).toBe(200);
+      expect((await stand.post(path, body, headers(FOREIGN))).status).toBe(401);
+      expect((await stand.post(path, body, headers(SECRET, new Date(Date.now() - 310_000)))).status).toBe(401);
+      expect((await stand.post(path, `${body} `, headers(SECRET))).status).toBe(401);
+    },
+  );
 
-  it('D6-15: what the tests of this product sign, the library verifies', () => {
+  it('D6-15: a signature made by these tests is verified by the library', () => {
     const signed = signatureHeaders(SECRET, body, { atMs: Date.now() });
     expect(() => webhook(SECRET).verify(body, signed)).not.toThrow();
     expect(() => webhook(FOREIGN).verify(body, signed)).toThrow();

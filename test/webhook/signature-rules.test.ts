@@ -40,7 +40,7 @@ function keyOf(secret: string): Buffer {
 }
 
 describe('the signature of a notification', () => {
-  it.each(PUBLISHED)('D6-15: the published signature of $id holds', (message) => {
+  it.each(PUBLISHED)('D6-15: the published signature of $id is valid', (message) => {
     expect(judge(message)).toBeUndefined();
   });
 
@@ -59,7 +59,7 @@ describe('the signature of a notification', () => {
     ['another spelling of its last bits', ONE.signature.replace('0=', '1='), 'signature'],
     ['more after it', `${ONE.signature}=`, 'signature'],
     ['its letters in another case', ONE.signature.toUpperCase(), 'signature'],
-  ])('D6-15: of several signatures one is enough, as it was written: %s', (_name, signature, fault) => {
+  ])('D6-15: of several signatures one valid one is enough, exactly as it was sent: %s', (_name, signature, fault) => {
     expect(judge(ONE, { 'webhook-signature': signature })).toBe(fault);
   });
 
@@ -72,12 +72,12 @@ describe('the signature of a notification', () => {
     [-301, 0, 'future'],
     [86_400, 0, 'stale'],
     [-86_400, 0, 'future'],
-  ])('D6-15 D2-31: %i s and %i ms after its timestamp: %s', (seconds, ms, fault) => {
+  ])('D6-15 D2-31: %i s and %i ms after its timestamp the result is: %s', (seconds, ms, fault) => {
     expect(judge(ONE, {}, seconds * 1_000 + ms)).toBe(fault);
   });
 
   it.each(['', ' ', '1731705121.0', '+1731705121', '01731705121 ', '0x6737b3a1', '1.731705121e9', 'NaN', '-1', '٣'])(
-    'D6-15: the timestamp %j is none, whatever was signed',
+    'D6-15: the timestamp %j is invalid, whatever was signed',
     (timestamp) =>
       expect(judge(ONE, { 'webhook-timestamp': timestamp })).toBe(timestamp === '' ? 'incomplete' : 'signature'),
   );
@@ -95,9 +95,11 @@ describe('the signature of a notification', () => {
     ['webhook-timestamp', '0', 'stale'],
     // Milliseconds, where the specification has seconds.
     ['webhook-timestamp', '1731705121000', 'future'],
-  ])('D6-15 D2-31: %s as %j is refused: %s', (name, value, fault) => expect(judge(ONE, { [name]: value })).toBe(fault));
+  ])('D6-15 D2-31: %s as %j is rejected: %s', (name, value, fault) =>
+    expect(judge(ONE, { [name]: value })).toBe(fault),
+  );
 
-  it('D6-15: none of the headers is good only where none is required, and only without any of them', () => {
+  it('D6-15: without signature headers a request is accepted only if no signature is required', () => {
     const message = { body: Buffer.from('{}'), receivedAtMs: 0 };
     const keys = [keyOf(ONE.secret)];
     const none = { 'content-type': 'application/json' };
@@ -123,5 +125,7 @@ describe('a signing secret', () => {
     ['the alphabet of URLs', `whsec_${of(32).replaceAll('+', '-').replaceAll('/', '_')}`, undefined],
     ['a space', `whsec_ ${of(32)}`, undefined],
     ['nothing', '', undefined],
-  ])('D6-15: %s', (_name, secret, bytes) => expect(signingKey(secret)?.length).toBe(bytes));
+  ])('D6-15: the length in bytes, or invalid: %s', (_name, secret, bytes) =>
+    expect(signingKey(secret)?.length).toBe(bytes),
+  );
 });

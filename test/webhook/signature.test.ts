@@ -37,7 +37,7 @@ function without(body: string, name: string): Record<string, string> {
   return others;
 }
 
-describe.each(['optional', 'required'] as const)('with a signing secret, the signature %s', (mode) => {
+describe.each(['optional', 'required'] as const)('with a signing secret and WEBHOOK_SIGNATURE=%s', (mode) => {
   let stand: WebhookStand;
   beforeAll(async () => {
     stand = await webhookStand({
@@ -48,18 +48,21 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
   afterAll(() => stand[Symbol.asyncDispose]());
 
   describe.each(PATHS)('POST %s', (path) => {
-    it.each(table)('D6-15 4.5-05 D2-31: %s', async (_name, headers, status, reason) => {
-      const body = JSON.stringify(notification());
-      const published = stand.bus.deadlinesMs.length;
-      const id = `signature-${mode}-${path}-${_name}`;
-      const answer = await stand.post(path, body, { ...headers(body), 'x-correlation-id': id });
-      if (status === 401) expect(answer).toMatchObject(UNAUTHORIZED);
-      if (status === 401) expect(answer.headers.get('www-authenticate')).toBe(CHALLENGE);
-      expect(lines).toContainEqual(expect.objectContaining({ correlation_id: id, status, reason }));
-      expect([answer.status, stand.bus.deadlinesMs.length - published]).toEqual([status, status === 200 ? 1 : 0]);
-    });
+    it.each(table)(
+      'D6-15 4.5-05 D2-31: a request %s gets the expected status and reason',
+      async (_name, headers, status, reason) => {
+        const body = JSON.stringify(notification());
+        const published = stand.bus.deadlinesMs.length;
+        const id = `signature-${mode}-${path}-${_name}`;
+        const answer = await stand.post(path, body, { ...headers(body), 'x-correlation-id': id });
+        if (status === 401) expect(answer).toMatchObject(UNAUTHORIZED);
+        if (status === 401) expect(answer.headers.get('www-authenticate')).toBe(CHALLENGE);
+        expect(lines).toContainEqual(expect.objectContaining({ correlation_id: id, status, reason }));
+        expect([answer.status, stand.bus.deadlinesMs.length - published]).toEqual([status, status === 200 ? 1 : 0]);
+      },
+    );
 
-    it(`D6-15 D2-31: none of the headers is ${UNSIGNED[mode]}, and incomplete where a signature is required`, async () => {
+    it(`D6-15 D2-31: without signature headers is ${UNSIGNED[mode]}, with reason incomplete where a signature is required`, async () => {
       const id = `unsigned-${mode}-${path}`;
       const answer = await stand.post(path, JSON.stringify(notification()), { 'x-correlation-id': id });
       expect(answer.status).toBe(UNSIGNED[mode]);
@@ -67,7 +70,7 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
       expect(lines).toContainEqual(expect.objectContaining({ correlation_id: id, reason }));
     });
 
-    it('D6-15: the bytes are judged as they came, before anybody reads them as JSON', async () => {
+    it('D6-15: the signature is verified on the raw bytes, before they are parsed', async () => {
       const signed = (body: string | Buffer) => stand.post(path, body, signatureHeaders(SECRET, body, { atMs: NOW }));
       expect(
         (await signed(` {"other" :\t"ü", "unknown": 1e400,${JSON.stringify(notification()).slice(1)} `)).status,
@@ -79,20 +82,20 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
       }
     });
 
-    it('D6-15 4.5-03: a good signature stands for no credentials, and bad credentials are told the same', async () => {
+    it('D6-15 4.5-03: a valid signature does not replace the credentials, and the response is the same 401', async () => {
       const body = JSON.stringify(notification());
       const signed = signatureHeaders(SECRET, body, { atMs: NOW });
       const answer = await stand.post(path, body, { ...signed, authorization: basic('chain-processor', 'x') });
       expect(answer).toMatchObject(UNAUTHORIZED);
     });
 
-    it('D6-15 D2-14: a body over the limit is a 400: what is not read cannot be judged', async () => {
+    it('D6-15 D2-14: a body over the limit is a 400, without a check of its signature', async () => {
       const body = JSON.stringify(notification({ padding: 'x'.repeat(262_144) }));
       expect((await stand.post(path, body, signatureHeaders(FOREIGN, body, { atMs: NOW }))).status).toBe(400);
     });
   });
 
-  it('D2-31: the metric and the audit record name the reason', async () => {
+  it('D2-31: the metric and the audit record have the reason', async () => {
     const before = await scrape(stand.portcullis.service);
     const body = JSON.stringify(notification());
     const cases: [reason: string, headers: Record<string, string>][] = [
@@ -114,7 +117,7 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
     }
   });
 
-  it('D6-15: neither secret is in a log line, an audit record or an answer', async () => {
+  it('D6-15: neither secret is in a log line, an audit record or a response', async () => {
     const body = JSON.stringify(notification());
     const signed = { ...signatureHeaders(FOREIGN, body, { atMs: NOW }), 'x-correlation-id': `looked-for-${mode}` };
     const { text } = await stand.post(PATHS[0], body, signed);
@@ -126,7 +129,7 @@ describe.each(['optional', 'required'] as const)('with a signing secret, the sig
 });
 
 describe('without a signing secret', () => {
-  it('D6-15: signature headers mean nothing', async () => {
+  it('D6-15: signature headers are ignored', async () => {
     await using stand = await webhookStand();
     const body = JSON.stringify(notification());
     for (const path of PATHS) {
