@@ -46,16 +46,16 @@ it.each<[string, Partial<SoakFacts>, string]>([
     'of 8 requests',
   ],
   ['a pace below the plan', { paced: { planned: 100, answered: 89 } }, '89 of 100 requests'],
-  ['a kind that never was answered', { silent: ['mcp'] }, 'nothing of mcp was answered'],
-  ['what is left of a queue', { left: { lag: 0, outbox: 3 } }, 'outbox: 3 are left'],
+  ['a kind of request that was never answered', { silent: ['mcp'] }, 'nothing of mcp was answered'],
+  ['a queue that is not empty', { left: { lag: 0, outbox: 3 } }, 'outbox: 3 are left'],
   ['an error in the log', { errorLines: ['{"level":"error"}'] }, 'the log has an error'],
-  ['memory that grows', { memory: [...flat(30), ...flat(10, 230)] }, 'memory grew by 12.0 %: 250 MB'],
+  ['growing memory', { memory: [...flat(30), ...flat(10, 230)] }, 'memory grew by 12.0 %: 250 MB'],
   ['too few samples', { memory: flat(7) }, '7 samples of memory are too few'],
 ])('%s is a fault', (_name, facts, says) => {
   expect(faultsOf({ ...GOOD, ...facts })).toEqual([expect.stringContaining(says)]);
 });
 
-it('memory is compared between the second and the last quarter, by the median, and may grow by a tenth', () => {
+it('memory growth compares the medians of the second and the last quarter, and may be a tenth', () => {
   const climbing = [...flat(10, 100), ...flat(10, 150), ...flat(10, 300), ...flat(10, 169)];
   expect(memoryTrend(climbing)).toEqual({ secondMb: 200, lastMb: 219, growth: expect.closeTo(0.095) });
   expect(faultsOf({ ...GOOD, memory: climbing })).toEqual([]);
@@ -71,17 +71,17 @@ it.each([
   [2n, '4', '4 came after 2'],
   [4n, '4', '4 came again, or late, after 4'],
   [4n, '', '"" is no cursor'],
-])('after the cursor %s the cursor %j: %s', (before, cursor, expected) => {
+])('after the cursor %s, the cursor %j has the fault: %s', (before, cursor, expected) => {
   expect(cursorFault(before, cursor)).toBe(expected);
 });
 
 it.each<[string, StreamEnd]>([
   ['a stop, on a socket', { by: 'close', code: 1012 }],
   ['a stop, on an event stream', { by: 'end' }],
-  ['a token that has ended, at the connection', { by: 'close', code: 4401 }],
-  ['a token that has ended, later', { by: 'close', code: 4403 }],
+  ['an expired token, at the connection', { by: 'close', code: 4401 }],
+  ['an expired token, later', { by: 'close', code: 4403 }],
   ['reading too slowly', { by: 'errors', codes: ['SLOW_CONSUMER'] }],
-])('a subscriber comes back after %s', (_name, end) => {
+])('a subscriber is expected to reconnect after %s', (_name, end) => {
   expect(endFault(end)).toBeUndefined();
 });
 
@@ -96,7 +96,7 @@ it.each<[StreamEnd, string]>([
   [{ by: 'errors', codes: ['SLOW_CONSUMER', undefined] }, 'the stream ended with the errors ["SLOW_CONSUMER",null]'],
   [{ by: 'errors', codes: [] }, 'the stream ended with the errors []'],
   [{ by: 'failure', reason: 'ECONNRESET' }, 'the stream failed: ECONNRESET'],
-])('no other end is one that is documented: %j', (end, fault) => {
+])('the stream end %j is unexpected', (end, fault) => {
   expect(endFault(end)).toBe(fault);
 });
 
