@@ -60,8 +60,8 @@ interface ContextInput {
  * Constructs the dependencies of a process. This composition root is the only place that constructs the database, the
  * cache, the bus and what builds on them.
  */
-export async function createContext({ config, secrets, log: given, overrides, stack }: ContextInput) {
-  const tracing = await openTracing(config.tracing, { log: given, version: VERSION }, stack);
+export async function createContext({ config, secrets, log: baseLog, overrides, stack }: ContextInput) {
+  const tracing = await openTracing(config.tracing, { log: baseLog, version: VERSION }, stack);
   const { log } = tracing;
   const { skewMs = 0 } = overrides;
   const nowMs = overrides.nowMs ?? (skewMs === 0 ? Date.now : () => Date.now() + skewMs);
@@ -113,7 +113,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
       isOwnClock: isEmbedded || overrides.nowMs !== undefined,
       mirror:
         'run' in cache
-          ? sessionMirror({ run: (...given) => cache.run(...given), maxSessions: config.maxSessions, nowMs })
+          ? sessionMirror({ run: (...args) => cache.run(...args), maxSessions: config.maxSessions, nowMs })
           : undefined,
       log,
       issuer: () => publicUrl.value,

@@ -119,7 +119,7 @@ function memoryMetrics({ memory }: Context): Metric[] {
       name: 'portcullis_memory_refusals_total',
       help: 'Requests refused because their account held the most memory, by kind of account.',
       labelNames,
-      read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.refused[account]]),
+      read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.refusals[account]]),
     }),
   ];
 }

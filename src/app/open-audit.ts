@@ -73,7 +73,7 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
   const store = new AuditStore(db);
   const onError = (error: unknown) =>
     log.error({ err: error }, 'could not write audit records to the database; keeping them in the spool');
-  const refused = new RefusedRecords({
+  const refusedRecords = new RefusedRecords({
     dir,
     nowMs,
     insert: (line) => store.insertAll([Buffer.from(line)]),
@@ -81,13 +81,13 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     onGivenUp: onLost('refused', 'database rejected an audit record for ten minutes; moved it to refused.ndjson'),
     onError,
   });
-  refused.start();
+  refusedRecords.start();
   const onBadValue = onLost('database', 'database rejected an audit record');
   const auditWriter = new AuditWriter({
     spool,
     insert: (lines) =>
       keeper.write(lines, (onGap) =>
-        store.insert(lines, onBadValue, (_error, line) => refused.add(jsonOf(line)), onGap),
+        store.insert(lines, onBadValue, (_error, line) => refusedRecords.add(jsonOf(line)), onGap),
       ),
     onError,
   });
@@ -104,14 +104,14 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
       onError(error);
     });
     spool.close(isSettled);
-    refused.close();
+    refusedRecords.close();
   });
   const recorder = new AuditLog(chain, log, new SecretNames({ mask: config.auditMaskedNames }));
   return {
     spool,
     auditWriter,
     auditSeals: seals,
-    auditRefused: refused,
+    auditRefused: refusedRecords,
     auditLost: lost,
     auditUnrecorded: recorder.unrecorded,
     audit: trail ?? recorder,

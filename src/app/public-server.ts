@@ -44,10 +44,10 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   const { upstreams } = behind;
   const { requests, connections, tracer } = context.telemetry;
   const trusts = compileTrust(config.trustProxy);
-  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
+  const onEnd = (exchange: Exchange, aborted: boolean, onPersisted: () => void) => {
     requests.ended(exchange, aborted);
     endSpan(exchange, aborted);
-    withinSpan(exchange, () => audit.record(exchange, aborted, kept));
+    withinSpan(exchange, () => audit.record(exchange, aborted, onPersisted));
   };
   let current = gatewayConfig;
   const graphql = graphqlOf(context, behind.persisted, () =>
@@ -67,10 +67,10 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
       const passing = tracer ? () => runTraced(tracer, exchange, noting) : noting;
       if (exchange.held) inRequest(exchange.held, passing);
     },
-    onClosed: (reason) => connections.refused(reason),
-    onUnparsed: (unparsed, kept) => {
+    onClosed: (reason) => connections.countRefusal(reason),
+    onUnparsed: (unparsed, onPersisted) => {
       requests.unparsed(unparsed.status);
-      audit.recordUnparsed(unparsed, context.nowMs(), kept);
+      audit.recordUnparsed(unparsed, context.nowMs(), onPersisted);
     },
     log,
   });

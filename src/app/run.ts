@@ -48,7 +48,9 @@ export function startFailure(error: unknown, config: Config | undefined): string
   const chain = [...causes(error)];
   const codes = chain.flatMap((link) => ('code' in link && typeof link.code === 'string' ? link.code : []));
   if (chain.some(({ name }) => name.startsWith('KafkaJS'))) return kafkaFailure(chain, config);
-  const path = chain.map((link) => ('path' in link ? link.path : undefined)).find((found) => typeof found === 'string');
+  const path = chain
+    .map((link) => ('path' in link ? link.path : undefined))
+    .find((candidate) => typeof candidate === 'string');
   const url = config?.databaseUrl === undefined ? undefined : new URL(config.databaseUrl);
   const host = url ? (url.searchParams.get('host') ?? url.host) : 'DATA_DIR';
   // A certificate, or its key.
@@ -56,14 +58,14 @@ export function startFailure(error: unknown, config: Config | undefined): string
     return `${path} cannot be read (${codes[0]}): check the path in DATABASE_URL`;
   }
   if (path !== undefined) return `${path} cannot be used (${codes[0]}): DATA_DIR and AUDIT_SPOOL_DIR must be writable`;
-  const refusal = codes.map((code) => DATABASE_REFUSALS[code]).find((found) => found !== undefined);
+  const refusal = codes.map((code) => DATABASE_REFUSALS[code]).find((candidate) => candidate !== undefined);
   if (refusal !== undefined) return `the database at ${host} cannot be used: ${refusal}`;
   // pg has no codes for a server that refuses TLS, or that does not respond.
   const says = (words: RegExp) => chain.some(({ message }) => words.test(message));
   const refusesTls = says(/does not support SSL/) ? 'the server does not support it' : undefined;
   const tls = codes.find((code) => TLS_CODES.test(code)) ?? refusesTls;
   if (tls !== undefined) return `the database at ${host} cannot be used with TLS (${tls}): see sslmode in DATABASE_URL`;
-  const code = codes.find((found) => UNREACHABLE.has(found)) ?? (says(SILENCE) ? 'timeout' : undefined);
+  const code = codes.find((candidate) => UNREACHABLE.has(candidate)) ?? (says(SILENCE) ? 'timeout' : undefined);
   if (code === undefined) return undefined;
   return `the database at ${host} does not respond (${code}): start it, or change DATABASE_URL`;
 }

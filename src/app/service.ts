@@ -48,9 +48,9 @@ interface ServiceInput {
  * then stops everything in reverse order.
  * @throws ConfigError if the configuration is wrong, StartError if its surroundings prevent the start.
  */
-export async function startService({ config, secrets, log: given, overrides = {}, variables = {} }: ServiceInput) {
+export async function startService({ config, secrets, log: baseLog, overrides = {}, variables = {} }: ServiceInput) {
   await using stack = new AsyncDisposableStack();
-  const log = keyedLog(given);
+  const log = keyedLog(baseLog);
   const { path, source } = await readTableText(config.gatewayConfigPath);
   const complete = (table: GatewayConfig) => withDiscovers(table, config.discoversUpstreamUrl);
   const gatewayConfig = complete(parseGatewayConfig(path, source));

@@ -85,13 +85,13 @@ export class AuditRetention {
   async keep(): Promise<void> {
     const { nowMs, retentionDays } = this.#deps;
     for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) await this.#makePartition(monthOf(nowMs(), ahead));
-    const asked = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
-    const [kept] = await this.#unscoped().raw(
+    const configuredOldest = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
+    const [row] = await this.#unscoped().raw(
       (sql) => sql<{ oldest: string }>`
-        select to_char(least(${asked}, now() - make_interval(days => audit_retention_days())) at time zone 'UTC',
+        select to_char(least(${configuredOldest}, now() - make_interval(days => audit_retention_days())) at time zone 'UTC',
           'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as oldest`,
     );
-    const oldest = kept?.oldest ?? asked;
+    const oldest = row?.oldest ?? configuredOldest;
     await this.#dropBefore(monthOf(Date.parse(oldest)).from);
     await this.#deleteBefore(oldest);
   }

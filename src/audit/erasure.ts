@@ -32,15 +32,15 @@ export class AuditErasure {
   /** Erases the records of the user's tenant that have noted the user, and returns their number. */
   async erase(userId: string): Promise<number> {
     for (let total = 0; ; ) {
-      const found = await this.#unscoped().raw(
+      const records = await this.#unscoped().raw(
         (sql) => sql<{ at: string; id: string }>`
           select a.at, a.id from users u join audit_records a on a.node_id = u.node_id
           where u.id = ${userId}::uuid and a.noted_users @> array[${userId}::uuid] and a.digests is null
             and a.at < coalesce(u.erased_at + interval '10 minutes', 'infinity')
           order by a.at, a.id limit ${MAX_FOUND}`,
       );
-      for (let [start, size] = [0, FIRST_BATCH]; start < found.length; await nextTurn()) {
-        const batch = found.slice(start, start + size);
+      for (let [start, size] = [0, FIRST_BATCH]; start < records.length; await nextTurn()) {
+        const batch = records.slice(start, start + size);
         const startedTick = performance.now();
         const [row] = await this.#unscoped().raw(
           (sql) => sql<{ erased: number }>`
@@ -52,7 +52,7 @@ export class AuditErasure {
         const isShort = performance.now() - startedTick < STATEMENT_MS;
         size = isShort ? Math.min(size * 2, MAX_BATCH) : Math.max(Math.floor(size / 2), 1);
       }
-      if (found.length < MAX_FOUND) return total;
+      if (records.length < MAX_FOUND) return total;
     }
   }
 

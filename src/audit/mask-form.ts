@@ -131,9 +131,9 @@ const WORD_END = /[\s,;&?#"'<>]/;
  * masking, so that long heads cost no more than the recorded part. Text that was cut ends in `…`.
  */
 export function maskPart(text: string, maxBytes: number, mask: (text: string) => string): string {
-  const kept = cutReadable(text, maxBytes);
-  const shown = mask(maskValues(kept));
-  if (kept === text && isWithin(shown, maxBytes)) return shown;
+  const readable = cutReadable(text, maxBytes);
+  const shown = mask(maskValues(readable));
+  if (readable === text && isWithin(shown, maxBytes)) return shown;
   return cut(shown, maxBytes - CUT_MARK_BYTES) + CUT_MARK;
 }
 
@@ -143,10 +143,10 @@ export function maskPart(text: string, maxBytes: number, mask: (text: string) =>
  */
 function cutReadable(text: string, maxBytes: number): string {
   if (isWithin(text, maxBytes)) return text;
-  const whole = withoutOpenUserinfo(cut(text, maxBytes - CUT_MARK_BYTES).replace(CUT_ESCAPE, ''));
-  const word = whole.split(WORD_END).at(-1) ?? '';
+  const cutText = withoutOpenUserinfo(cut(text, maxBytes - CUT_MARK_BYTES).replace(CUT_ESCAPE, ''));
+  const word = cutText.split(WORD_END).at(-1) ?? '';
   const isSecret = (spelled: string) => TOKEN_START.test(spelled) || withoutOpenUserinfo(spelled) !== spelled;
-  return spellingsOf(word).some(isSecret) ? whole.slice(0, -word.length) : whole;
+  return spellingsOf(word).some(isSecret) ? cutText.slice(0, -word.length) : cutText;
 }
 
 function isWithin(text: string, maxBytes: number): boolean {

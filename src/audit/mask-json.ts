@@ -125,8 +125,8 @@ class JsonMasker {
 
   /** Checks whether the text ends within a literal. */
   #isCutLiteral(): boolean {
-    const rest = this.#text.slice(this.#scanner.start);
-    return LITERALS.some((literal) => literal.startsWith(rest));
+    const remainder = this.#text.slice(this.#scanner.start);
+    return LITERALS.some((literal) => literal.startsWith(remainder));
   }
 
   #startSecret(depth: number): void {
@@ -285,7 +285,7 @@ export function maskEmbedded(text: string, secrets: SecretNames = SECRETS, embed
   const scanned = new JsonMasker(text, { embedding, secrets }).run();
   if (scanned.end !== 'error') return scanned.text;
   // Much text that begins with a bracket is not JSON: the rest is returned unless it may hold a secret.
-  const rest = text.slice(scanned.endAt);
-  const isSuspect = scanned.masked || ESCAPED_ASCII.test(rest) || secrets.maskText(rest) !== rest;
-  return isSuspect ? scanned.text : scanned.text + rest;
+  const remainder = text.slice(scanned.endAt);
+  const isSuspect = scanned.masked || ESCAPED_ASCII.test(remainder) || secrets.maskText(remainder) !== remainder;
+  return isSuspect ? scanned.text : scanned.text + remainder;
 }

@@ -100,8 +100,8 @@ export class SecretNames {
     const names = [...Object.keys(SECRET_NAMES), ...mask].map(bareName);
     this.#names = new Set([...names, ...ENDINGS].flatMap((name) => [name, `${name}s`, `x${name}`]));
     this.#shown = new Set([...FRIENDS.filter((name) => !names.includes(name)), ...unmask.map(bareName)]);
-    const whole = [...names, ...TEXTS, 'kty'].map((name) => folded(name).replace(/\p{M}+/gu, ''));
-    const letters = `a-z0-9${[...new Set(whole.join('').replaceAll(/[a-z0-9]/g, ''))].join('')}`;
+    const foldedNames = [...names, ...TEXTS, 'kty'].map((name) => folded(name).replace(/\p{M}+/gu, ''));
+    const letters = `a-z0-9${[...new Set(foldedNames.join('').replaceAll(/[a-z0-9]/g, ''))].join('')}`;
     const gap = `[^${letters}]{0,${MAX_GAP}}`;
     const starts = [
       [START, String.raw`(?:(?<![${letters}])|(?<=\\[bfnrt]))`],
@@ -110,7 +110,7 @@ export class SecretNames {
     const all = [
       ...ENDINGS,
       ...FORMS.map((form) => `${ENDED}${form}`),
-      ...whole.flatMap((name) => [`${START}${name}`, `${START}x${name}`]),
+      ...foldedNames.flatMap((name) => [`${START}${name}`, `${START}x${name}`]),
     ];
     const name = `${patternOf(all, gap, new Map(starts))}s?(?:${gap}\\d{1,3})?(?<=[${letters}])`;
     const escapes = String.raw`(?:[^${letters}]|(?<=\\)[bfnrt]){0,${MAX_GAP}}`;
@@ -132,8 +132,8 @@ export class SecretNames {
     if (known !== undefined) return known;
     const segments = name.slice(name.lastIndexOf('/') + 1).split(DIVIDER);
     const bare = bareName(name);
-    const kinds = this.#shown.has(bare) ? [] : [bare, ...segments.map(bareName)].map((one) => this.#readKind(one));
-    const kind = kinds.find((one) => one !== 'none') ?? 'none';
+    const kinds = this.#shown.has(bare) ? [] : [bare, ...segments.map(bareName)].map((part) => this.#readKind(part));
+    const kind = kinds.find((candidate) => candidate !== 'none') ?? 'none';
     // To forget all of them now and then costs less than to know which was used last.
     if (this.#kinds.size === MAX_KINDS) this.#kinds.clear();
     if (name.length <= MAX_NAME) this.#kinds.set(name, kind);
@@ -205,7 +205,7 @@ export class SecretNames {
     const plain = folded(text);
     this.#assignment.lastIndex = 0;
     let match = this.#assignment.exec(plain);
-    for (let others = 0; match !== null && others < MAX_OTHERS; others += 1) {
+    for (let attempts = 0; match !== null && attempts < MAX_OTHERS; attempts += 1) {
       const kind = this.#kindBefore(match.index, plain);
       if (kind === 'any' || (kind === 'text' && !NUMBER.test(plain.slice(match.index + 1, match.index + MAX_NAME))))
         break;

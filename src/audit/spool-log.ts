@@ -240,12 +240,12 @@ export class SpoolLog extends SegmentChain {
    */
   append(lines: readonly string[], maxBytesOnDisk: number): boolean {
     if (lines.length === 0) return true;
-    const { bytes: encoded, lines: kept } = encodeLines(lines);
+    const { bytes: encoded, lines: encodedLines } = encodeLines(lines);
     if (this.bytesOnDisk + encoded.length > maxBytesOnDisk) return false;
     const isAllInMemory = this.#memoryBytes === this.bytesLeft;
     this.#write(encoded);
     this.pendingLines += lines.length;
-    if (isAllInMemory) this.#remember(kept);
+    if (isAllInMemory) this.#remember(encodedLines);
     return true;
   }
 

@@ -20,14 +20,14 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
   if (args[0] === '--version') return tell(out, `${(await import('../platform/health.ts')).VERSION}\n`);
   const group = groupToHelp(args);
   if (group.length > 0) return tell(out, programHelp(group));
-  const found = findCommand(COMMAND_NAMES, args);
-  const command = found && (await loadCommand(found.name));
+  const match = findCommand(COMMAND_NAMES, args);
+  const command = match && (await loadCommand(match.name));
   if (!command) return misused(err, unknownCommand(COMMAND_NAMES, args), 'portcullis');
-  const parsed = parse(command, found.rest);
-  if (typeof parsed === 'string') return misused(err, parsed, `portcullis ${command.name}`);
-  const { flags, positionals } = parsed;
+  const commandLine = parse(command, match.remainingArgs);
+  if (typeof commandLine === 'string') return misused(err, commandLine, `portcullis ${command.name}`);
+  const { flags, positionals } = commandLine;
   if (flags.help === true) return tell(out, commandHelp(command));
-  const fault = missing(command, parsed);
+  const fault = missing(command, commandLine);
   if (fault !== undefined) return misused(err, fault, `portcullis ${command.name}`);
   try {
     await using stack = new AsyncDisposableStack();

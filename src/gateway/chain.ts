@@ -13,7 +13,7 @@ import {
 } from '../platform/errors.ts';
 import type { Endpoint } from './endpoints/gateway-config.ts';
 import type { Upstream } from './endpoints/upstream.ts';
-import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
+import { attachExchange, type Exchange, type RequestState } from './exchange/exchange.ts';
 import { statusOf } from './exchange/refusals.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
 import type { ServedRoute } from './exchange/served-route.ts';
@@ -39,8 +39,8 @@ export interface ChainDependencies {
   guards: Pick<ClientGuards, 'check'>;
   local: LocalServices;
   remote: { forward(exchange: Exchange, upstream: Upstream): void };
-  /** Called when a request ends. The end of its response is sent only after `kept` has been called. */
-  onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
+  /** Called when a request ends. The end of its response is sent only after `onPersisted` has been called. */
+  onEnd(exchange: Exchange, aborted: boolean, onPersisted: () => void): void;
   nowMs(): number;
 }
 
@@ -48,28 +48,28 @@ export interface ChainDependencies {
  * Creates the gateway chain, in the order of clause 1-01 (docs/contract.md); the permission stage follows revocation.
  */
 export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainDependencies): readonly Stage[] {
-  async function recheck({ principal }: Findings): Promise<void> {
+  async function recheck({ principal }: RequestState): Promise<void> {
     if (principal) await tokens.recheck(principal);
   }
 
-  async function findToken(found: Findings, token: string, classes: readonly TokenClass[]): Promise<void> {
-    found.token = await tokens.checkSignature(token, classes);
+  async function findToken(state: RequestState, token: string, classes: readonly TokenClass[]): Promise<void> {
+    state.token = await tokens.checkSignature(token, classes);
   }
 
-  async function findPrincipal({ found, held }: Exchange, token: SignedToken): Promise<void> {
+  async function findPrincipal({ state, held }: Exchange, token: SignedToken): Promise<void> {
     held?.moveTo(tokens.principalOf(token).nodeId);
-    found.principal = await tokens.checkClaims(token);
+    state.principal = await tokens.checkClaims(token);
   }
 
   async function guard(exchange: Exchange, principal: Principal): Promise<void> {
-    const { req, found, route } = exchange;
+    const { req, state, route } = exchange;
     try {
       await parts.guards.check(exchange, principal);
     } catch (error) {
       // A batch of operations gets a 429 for each, from its handler.
-      const mayBeBatch = !found.upstream && req.method === 'POST' && route?.batch === true;
+      const mayBeBatch = !state.upstream && req.method === 'POST' && route?.batch === true;
       if (!mayBeBatch || !(error instanceof Refusal && statusOf(error) === 429)) throw error;
-      found.limitRefusal = error;
+      state.limitRefusal = error;
     }
     if (!exchange.isAnswered) handOver(exchange, parts);
   }
@@ -83,7 +83,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     },
     correlation,
     function capture(exchange) {
-      exchange.audit.capture.install((aborted, kept) => onEnd(exchange, aborted, kept));
+      exchange.audit.capture.install((aborted, onPersisted) => onEnd(exchange, aborted, onPersisted));
     },
     function target(request) {
       refuseBadHead(request);
@@ -94,36 +94,36 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     function endpoint(exchange) {
       matchEndpoint(exchange, parts, services);
     },
-    function visibility({ req, found }) {
-      if (found.endpoint?.visibility === 'protected' && req.headers.authorization === undefined) throw noToken();
+    function visibility({ req, state }) {
+      if (state.endpoint?.visibility === 'protected' && req.headers.authorization === undefined) throw noToken();
     },
-    function signature({ req, found }) {
+    function signature({ req, state }) {
       // A public endpoint ignores bearer tokens, even broken ones.
-      const { visibility = 'public', tokens: classes = [] } = found.endpoint ?? {};
+      const { visibility = 'public', tokens: classes = [] } = state.endpoint ?? {};
       const { authorization } = req.headers;
       if (visibility === 'public' || (visibility === 'optional' && authorization === undefined)) return undefined;
-      return findToken(found, bearerOf(authorization), classes);
+      return findToken(state, bearerOf(authorization), classes);
     },
     function claims(exchange) {
-      const { token } = exchange.found;
+      const { token } = exchange.state;
       return token && findPrincipal(exchange, token);
     },
-    function revocation({ found }) {
-      if (!found.principal) return undefined;
-      found.recheck = recheck;
-      return tokens.checkSession(found.principal);
+    function revocation({ state }) {
+      if (!state.principal) return undefined;
+      state.recheck = recheck;
+      return tokens.checkSession(state.principal);
     },
-    function permission({ found: { principal, endpoint } }) {
+    function permission({ state: { principal, endpoint } }) {
       const missing = principal && endpoint ? missingPermissions(principal, endpoint.permissions) : [];
       if (missing.length > 0) throw forbidden(missing);
     },
-    function upstream({ found, isPeerTrusted }) {
-      found.upstream = services.upstreamOf(found);
-      found.isGuardedElsewhere = services.areGuardsElsewhere(found, isPeerTrusted);
+    function upstream({ state, isPeerTrusted }) {
+      state.upstream = services.upstreamOf(state);
+      state.isGuardedElsewhere = services.areGuardsElsewhere(state, isPeerTrusted);
     },
     function proxy(exchange) {
       attachExchange(exchange);
-      const { principal, isGuardedElsewhere } = exchange.found;
+      const { principal, isGuardedElsewhere } = exchange.state;
       if (principal && !isGuardedElsewhere) return guard(exchange, principal);
       handOver(exchange, parts);
       return undefined;
@@ -168,7 +168,7 @@ function findRoute(exchange: Exchange, { local, aliases }: Pick<ChainDependencie
  * @throws Refusal 404 when nothing matches, 503 when the request cannot be recorded or held.
  */
 function matchEndpoint(exchange: Exchange, { table }: Pick<ChainDependencies, 'table'>, services: Services): void {
-  const { req, found, held, isUnrecordable, target, route } = exchange;
+  const { req, state, held, isUnrecordable, target, route } = exchange;
   const unheld = held?.refusal === undefined ? undefined : serviceUnavailable();
   const refusal = isUnrecordable ? auditSpoolFull() : unheld;
   const endpoint = target && table.match(req.method ?? '', target.path);
@@ -176,9 +176,9 @@ function matchEndpoint(exchange: Exchange, { table }: Pick<ChainDependencies, 't
   const service = services.serviceFor(endpoint, targetServer(exchange));
   if (service === undefined && endpoint.services.length > 0)
     throw notFound(`the endpoint belongs to ${endpoint.services.join(', ')}`);
-  found.endpoint = endpoint;
+  state.endpoint = endpoint;
   if (endpoint.doNotLog) exchange.audit.capture.request.drop();
-  found.service = service;
+  state.service = service;
   if (refusal && !route?.servesWhenAuditIsFull) throw refusal;
   // The host of an absolute target overrides the Host field (RFC 9112 section 3.2.2).
   if (target.host !== undefined) req.headers.host = target.host;
@@ -187,7 +187,7 @@ function matchEndpoint(exchange: Exchange, { table }: Pick<ChainDependencies, 't
 
 /** Passes a request to its service. */
 function handOver(exchange: Exchange, { local, remote }: Pick<ChainDependencies, 'local' | 'remote'>): void {
-  const { upstream } = exchange.found;
+  const { upstream } = exchange.state;
   if (upstream) remote.forward(exchange, upstream);
   else local.handle(exchange);
 }

@@ -41,24 +41,24 @@ export class PipelinedRequests {
   }
 
   /**
-   * Calls `take` when the requests before this one are answered, at once if there are none. Never calls it if the
+   * Calls `start` when the requests before this one are answered, at once if there are none. Never calls it if the
    * connection ends before.
    */
-  enter(exchange: Exchange, take: () => void): void {
+  enter(exchange: Exchange, start: () => void): void {
     const { socket } = exchange.req;
     const before = this.#latest.get(socket);
     this.#latest.set(socket, exchange);
     this.#count(socket, 1);
     exchange.res.once('close', () => this.#answered(exchange));
     if (!before || before === 'answered') {
-      take();
+      start();
       return;
     }
     // One that never begins has no response that closes.
     exchange.req.once('close', () => !exchange.hasBegun && exchange.held?.end());
     if (before === 'ending') return;
     const takeIfOpen = () => {
-      if (!socket.destroyed && !endsConnection(before.res)) take();
+      if (!socket.destroyed && !endsConnection(before.res)) start();
     };
     if (before.res.closed) takeIfOpen();
     else {
@@ -217,7 +217,7 @@ export class ConnectionMetrics {
     this.#open -= 1;
   }
 
-  refused(reason: (typeof REASONS)[number]): void {
+  countRefusal(reason: (typeof REASONS)[number]): void {
     this.#refused.inc({ reason });
   }
 }
@@ -237,13 +237,13 @@ export function limitConnections(server: Server, { max, trusts, metrics }: Conne
   const maxOfPeer = Math.ceil(max / 2);
   const open = new Map<string, number>();
   server.maxConnections = max;
-  server.on('drop', () => metrics.refused('all'));
+  server.on('drop', () => metrics.countRefusal('all'));
   server.on('connection', (socket) => {
     const address = plainAddress(socket.remoteAddress ?? '');
     const peer = callerAddress(address);
     const before = open.get(peer) ?? 0;
     if (before >= maxOfPeer && !trusts(address, 0)) {
-      metrics.refused('peer');
+      metrics.countRefusal('peer');
       socket.destroy();
       return;
     }

@@ -76,15 +76,15 @@ interface GatewayDependencies {
   cors: Cors;
   /** Checks whether no more audit records can be stored; then only endpoints such as health are served. */
   isAuditFull(): boolean;
-  onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
+  onEnd(exchange: Exchange, aborted: boolean, onPersisted: () => void): void;
   /** Runs a request within a context, such as its span. */
   withContext?(exchange: Exchange, run: () => void): void;
   /**
    * Called when a connection was closed because too many requests wait on it, or because its body comes in tiny chunks.
    */
   onClosed?(reason: 'pipeline' | 'chunks'): void;
-  /** Called for bytes that are not valid HTTP. The response is sent when `kept` is called. */
-  onUnparsed(unparsed: Unparsed, kept: () => void): void;
+  /** Called for bytes that are not valid HTTP. The response is sent when `onPersisted` is called. */
+  onUnparsed(unparsed: Unparsed, onPersisted: () => void): void;
   log: Log;
 }
 
@@ -225,7 +225,7 @@ export class Gateway {
   #pass(exchange: Exchange): void {
     runStages(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
-      exchange.audit.capture.install((aborted, kept) => this.#deps.onEnd(exchange, aborted, kept));
+      exchange.audit.capture.install((aborted, onPersisted) => this.#deps.onEnd(exchange, aborted, onPersisted));
       refuse(exchange, error, this.#deps.log);
     });
   }

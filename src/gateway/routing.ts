@@ -1,6 +1,6 @@
 import { type Endpoint, type GatewayConfig, isRemote, METHODS } from './endpoints/gateway-config.ts';
 import type { Upstream } from './endpoints/upstream.ts';
-import type { Findings } from './exchange/exchange.ts';
+import type { RequestState } from './exchange/exchange.ts';
 
 /** What a table finds: something that serves methods of a path pattern of `gateway.yaml`. */
 interface Pattern {
@@ -122,13 +122,13 @@ export class Services {
   }
 
   /** Returns the upstream of a request whose service has been found; undefined when this process handles it. */
-  upstreamOf({ endpoint, service }: Pick<Findings, 'endpoint' | 'service'>): Upstream | undefined {
+  upstreamOf({ endpoint, service }: Pick<RequestState, 'endpoint' | 'service'>): Upstream | undefined {
     const name = endpoint?.upstream ?? service;
     return name === undefined ? undefined : this.#upstreams.get(name);
   }
 
   /** Checks whether another process runs the client guards: the upstream, or a gateway in front of this one. */
-  areGuardsElsewhere({ upstream, service }: Findings, isPeerTrusted: boolean): boolean {
+  areGuardsElsewhere({ upstream, service }: RequestState, isPeerTrusted: boolean): boolean {
     if (upstream) return upstream.service.guards === 'upstream';
     const guards = service === undefined ? undefined : this.#services[service]?.guards;
     return guards === 'front' && isPeerTrusted;

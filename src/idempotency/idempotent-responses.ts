@@ -77,7 +77,7 @@ export class IdempotentResponses {
   /**
    * Returns the stored response of an earlier request with the key; otherwise runs `work` in a transaction and stores
    * its response. An error rolls back what `work` did and is rethrown. Requests of this process with the same key run
-   * one after another and hold no database connection while they wait. `around` wraps the transaction: waiting there,
+   * one after another and hold no database connection while they wait. `wrapTransaction` wraps the transaction: waiting there,
    * before it begins, holds no connection either.
    * @throws Refusal `idempotency_conflict` when the key was used with another body, or when another request with it does not finish in
    * time.
@@ -85,11 +85,11 @@ export class IdempotentResponses {
   async respond(
     request: KeyedRequest,
     work: () => Promise<StoredResponse>,
-    around: (run: () => Promise<StoredResponse>) => Promise<StoredResponse> = (run) => run(),
+    wrapTransaction: (run: () => Promise<StoredResponse>) => Promise<StoredResponse> = (run) => run(),
   ): Promise<StoredResponse> {
     const { nodeId, ...scope } = request;
     const name = `${nodeId} ${scopeHash(scope).toString('hex')}`;
-    return this.#exclusively(name, () => around(() => this.#respond(request, work)));
+    return this.#exclusively(name, () => wrapTransaction(() => this.#respond(request, work)));
   }
 
   /** Erases the tenant's responses that have noted a user, and returns their number. Their keys stay taken. */

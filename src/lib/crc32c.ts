@@ -15,7 +15,7 @@ export function crc32c(bytes: Buffer, from: number, to: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let crc = -1;
   let at = from;
-  for (const whole = to - ((to - from) % SLICES); at < whole; at += SLICES) {
+  for (const blocksEnd = to - ((to - from) % SLICES); at < blocksEnd; at += SLICES) {
     crc ^= view.getInt32(at, true);
     crc =
       (TABLES[768 + (crc & 0xff)] ?? 0) ^

@@ -30,12 +30,12 @@ export function literalOf(value: number | ExactNumber): string {
  * exponent: `1.50` stays `1.50`, `1e3` becomes `1000`. The limit of the exponent applies to the form d.ddd × 10^e.
  */
 export function readDecimal(literal: string): DecimalReading {
-  const [match, sign = '', whole = '', fraction = '', power = '0'] = FORM.exec(literal) ?? [];
+  const [match, sign = '', integerDigits = '', fraction = '', power = '0'] = FORM.exec(literal) ?? [];
   if (match === undefined) return { fault: 'must be a number' };
-  const written = whole + fraction;
+  const written = integerDigits + fraction;
   const first = firstNonZero(written);
   const isZero = first === written.length;
-  const exponent = isZero ? Number(power) : Number(power) + whole.length - 1 - first;
+  const exponent = isZero ? Number(power) : Number(power) + integerDigits.length - 1 - first;
   const significant = isZero ? 0 : endOfDigits(written) - first;
   if (significant > MAX_DIGITS || Math.abs(exponent) > MAX_DIGITS) {
     return {

@@ -72,16 +72,16 @@ export function uuidInput(): z.ZodPipe<z.ZodString, z.ZodTransform<string, strin
 }
 
 /**
- * Returns the issues of a failed parse of `given`. If a member is missing, its message says that it is required, and
+ * Returns the issues of a failed parse of `input`. If a member is missing, its message says that it is required, and
  * names the member that spells its name in another way.
  */
-export function issuesIn(error: z.ZodError, given: unknown): { path: PropertyKey[]; message: string }[] {
-  return error.issues.map(({ path, message }) => ({ path, message: messageAt(path, message, given) }));
+export function issuesIn(error: z.ZodError, input: unknown): { path: PropertyKey[]; message: string }[] {
+  return error.issues.map(({ path, message }) => ({ path, message: messageAt(path, message, input) }));
 }
 
-function messageAt(path: readonly PropertyKey[], message: string, given: unknown): string {
+function messageAt(path: readonly PropertyKey[], message: string, input: unknown): string {
   const name = path.at(-1);
-  const owner = path.slice(0, -1).reduce((value: unknown, part) => (value as Members | undefined)?.[part], given);
+  const owner = path.slice(0, -1).reduce((value: unknown, part) => (value as Members | undefined)?.[part], input);
   if (typeof name !== 'string' || typeof owner !== 'object' || owner === null) return message;
   if (((owner as Members)[name] ?? undefined) !== undefined) return message;
   const wanted = message.replace(/^must be |^Invalid input: expected |, received undefined$/g, '');
@@ -104,9 +104,9 @@ export function sameName(name: string, names: readonly string[]): string | undef
 }
 
 /** Returns a transformation for a schema. A value for which `read` returns undefined is an issue with this message. */
-export function readAs<Given, Value>(read: (given: Given) => Value | undefined, message: string) {
-  return (given: Given, context: z.core.$RefinementCtx<Given>): Value => {
-    const value = read(given);
+export function readAs<Given, Value>(read: (value: Given) => Value | undefined, message: string) {
+  return (input: Given, context: z.core.$RefinementCtx<Given>): Value => {
+    const value = read(input);
     if (value !== undefined) return value;
     context.addIssue({ code: 'custom', message });
     return z.NEVER;

@@ -76,8 +76,12 @@ export async function limitedJson(
 ): Promise<string | undefined> {
   const slices: string[] = [];
   let bytes = 0;
-  const rest = jsonSlices(value);
-  for (let next = rest.next(); !next.done; next = await runCooperatively(() => rest.next(), worker)) {
+  const remainingSlices = jsonSlices(value);
+  for (
+    let next = remainingSlices.next();
+    !next.done;
+    next = await runCooperatively(() => remainingSlices.next(), worker)
+  ) {
     bytes += Buffer.byteLength(next.value);
     if (bytes > maxBytes) return undefined;
     slices.push(next.value);

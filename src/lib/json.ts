@@ -40,12 +40,12 @@ export function isJsonType(mediaType: string | undefined): boolean {
   return JSON_TYPE.test(mediaType ?? '');
 }
 
-/** Returns the result of `parse`; throws what `refused` makes of a JsonError. */
-export function parsedOr<Value>(parse: () => Value, refused: (fault: JsonError) => Error): Value {
+/** Returns the result of `parse`; throws the error that `toError` creates from a JsonError. */
+export function parsedOr<Value>(parse: () => Value, toError: (fault: JsonError) => Error): Value {
   try {
     return parse();
   } catch (error) {
-    throw error instanceof JsonError ? refused(error) : error;
+    throw error instanceof JsonError ? toError(error) : error;
   }
 }
 
@@ -206,11 +206,11 @@ export function parseInput(text: string, known: KnownMembers = {}): unknown {
 
 /**
  * Does with a body what `parseInput` does with its text, in two turns of the worker, since each step takes up to
- * 20 ms of a megabyte. Throws what `refused` makes of a JsonError.
+ * 20 ms of a megabyte. Throws the error that `toError` creates from a JsonError.
  */
 export async function readInput(
   bytes: Uint8Array,
-  refused: (fault: JsonError) => Error,
+  toError: (fault: JsonError) => Error,
   worker: Worker | undefined,
   known: KnownMembers = {},
 ): Promise<unknown> {
@@ -219,7 +219,7 @@ export async function readInput(
     const value = await runCooperatively(() => parseJson(text, CALLER_LIMITS), worker);
     return await runCooperatively(() => withoutRepeats(text, value, known), worker);
   } catch (error) {
-    throw error instanceof JsonError ? refused(error) : error;
+    throw error instanceof JsonError ? toError(error) : error;
   }
 }
 
@@ -335,11 +335,11 @@ function isInexact(literal: string): boolean {
   const text = String(double);
   if (text === literal) return false;
   if (!Number.isFinite(double)) return true;
-  const given = decimalOf(literal);
+  const literalDecimal = decimalOf(literal);
   // 17 digits tell a double from all others: it has no more.
-  if (given.digits.length > 17) return true;
-  const kept = decimalOf(text);
-  return given.digits !== kept.digits || given.exponent !== kept.exponent;
+  if (literalDecimal.digits.length > 17) return true;
+  const doubleDecimal = decimalOf(text);
+  return literalDecimal.digits !== doubleDecimal.digits || literalDecimal.exponent !== doubleDecimal.exponent;
 }
 
 function integerOfLiteral(literal: string): bigint | undefined {
@@ -357,8 +357,8 @@ const NUMBER = /^(-?)0*(\d*)(?:\.(\d+))?(?:[eE](.+))?$/;
  * has no digits and exponent 0.
  */
 function decimalOf(literal: string): { negative: boolean; digits: string; exponent: number } {
-  const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(literal) ?? [];
-  const written = whole === '' ? fraction.replace(/^0+/, '') : whole + fraction;
+  const [, sign, integerDigits = '', fraction = '', power = '0'] = NUMBER.exec(literal) ?? [];
+  const written = integerDigits === '' ? fraction.replace(/^0+/, '') : integerDigits + fraction;
   const digits = withoutTrailingZeros(written);
   const exponent = digits === '' ? 0 : Number(power) - fraction.length + (written.length - digits.length);
   return { negative: sign === '-', digits, exponent };

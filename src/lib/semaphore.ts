@@ -143,8 +143,8 @@ export class Semaphore {
 
   async #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
     const { waitMs, refusal = () => new Error('the semaphore rejected the task') } = this.#options;
-    const ends = [signal, this.#options.signalOf?.()].filter((one) => one !== undefined);
-    for (const one of ends) one.throwIfAborted();
+    const ends = [signal, this.#options.signalOf?.()].filter((candidate) => candidate !== undefined);
+    for (const end of ends) end.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { onPermit: resolve, onRefused: () => reject(refusal()) };
     if (!this.acquire(key, waiter)) throw refusal();
@@ -153,12 +153,12 @@ export class Semaphore {
     const abort = ({ target }: Event) => {
       if (this.cancel(key, waiter)) reject((target as AbortSignal).reason);
     };
-    for (const one of ends) one.addEventListener('abort', abort, { once: true });
+    for (const end of ends) end.addEventListener('abort', abort, { once: true });
     try {
       await promise;
     } finally {
       clearTimeout(timer);
-      for (const one of ends) one.removeEventListener('abort', abort);
+      for (const end of ends) end.removeEventListener('abort', abort);
     }
   }
 
@@ -169,12 +169,12 @@ export class Semaphore {
   #hasCapacity(key: string): boolean {
     const { maxWaiting = 0 } = this.#options;
     const share = Math.floor(maxWaiting / 2);
-    const others = this.#otherKeys(key);
-    for (const other of others) if (this.waiting(other) > share) this.#refuseNewest(other, share);
+    const otherKeys = this.#otherKeys(key);
+    for (const other of otherKeys) if (this.waiting(other) > share) this.#refuseNewest(other, share);
     const own = this.waiting(key);
-    if (own >= (others.length > 0 ? share : maxWaiting)) return false;
+    if (own >= (otherKeys.length > 0 ? share : maxWaiting)) return false;
     if (this.#waiting - this.waiting(SYSTEM) < maxWaiting) return true;
-    const longest = others.reduce((a, b) => (this.waiting(b) > this.waiting(a) ? b : a));
+    const longest = otherKeys.reduce((a, b) => (this.waiting(b) > this.waiting(a) ? b : a));
     const most = this.waiting(longest);
     if (most <= own + 1) return false;
     this.#refuseNewest(longest, most - 1);

@@ -37,7 +37,7 @@ export interface Tracer {
 
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** Returns `given` if it is a valid `traceparent` of W3C Trace Context, version 00, and undefined otherwise. */
-export function validTraceparent(given: unknown): string | undefined {
-  return typeof given === 'string' && TRACEPARENT.test(given) ? given : undefined;
+/** Returns `value` if it is a valid `traceparent` of W3C Trace Context, version 00, and undefined otherwise. */
+export function validTraceparent(value: unknown): string | undefined {
+  return typeof value === 'string' && TRACEPARENT.test(value) ? value : undefined;
 }

@@ -71,15 +71,15 @@ export class Refusal extends Error {
  * Parses an input.
  * @throws Refusal `invalid_request` that names each invalid member.
  */
-export function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
-  const result = schema.safeParse(given);
-  if (!result.success) throw invalidRequest(issuesOf(result.error, given));
+export function parseOrReject<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (!result.success) throw invalidRequest(issuesOf(result.error, value));
   return result.data;
 }
 
-/** Returns the issues of a failed parse of `given`, with paths such as `users[3].email`. */
-export function issuesOf(error: z.ZodError, given: unknown): Issue[] {
-  return issuesIn(error, given).map(({ path, message }) => ({ path: pathText(path), message }));
+/** Returns the issues of a failed parse of `value`, with paths such as `users[3].email`. */
+export function issuesOf(error: z.ZodError, value: unknown): Issue[] {
+  return issuesIn(error, value).map(({ path, message }) => ({ path: pathText(path), message }));
 }
 
 function pathText(path: readonly PropertyKey[]): string {

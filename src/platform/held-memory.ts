@@ -131,7 +131,7 @@ export class MemoryAccounts {
   bytes = 0;
   refusedBytes = 0;
   /** The numbers of requests that were refused, by kind of account. */
-  readonly refused: Record<AccountKind, number> = { tenant: 0, webhook: 0, authentication: 0, unidentified: 0 };
+  readonly refusals: Record<AccountKind, number> = { tenant: 0, webhook: 0, authentication: 0, unidentified: 0 };
 
   constructor(totalBytes = totalBytesOf(getHeapStatistics().heap_size_limit)) {
     this.limits = { totalBytes, rowBytes: Math.min(MAX_ROW_BYTES, totalBytes / 2), waitMs: MAX_WAIT_MS };
@@ -212,7 +212,7 @@ export class MemoryAccounts {
   #refuseNewest(sizeOf: (account: Account) => number): boolean {
     const newest = largestOf(this.#accounts.values(), sizeOf)?.newest;
     if (!newest) return false;
-    this.refused[kindOf(newest.key)] += 1;
+    this.refusals[kindOf(newest.key)] += 1;
     newest.refuse(serviceUnavailable());
     return true;
   }

@@ -24,7 +24,7 @@ it.each(COMMANDS.map((command) => [command.name, command] as const))(
     for (const example of command.examples) {
       const found = findCommand(COMMAND_NAMES, argumentsOf(example));
       expect([example, found?.name]).toEqual([example, name]);
-      const parsed = parse(command, found?.rest ?? []);
+      const parsed = parse(command, found?.remainingArgs ?? []);
       expect([example, typeof parsed === 'string' ? parsed : missing(command, parsed)]).toEqual([example, undefined]);
     }
   },

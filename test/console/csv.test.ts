@@ -27,7 +27,7 @@ function recordBytes(file: Buffer): Buffer[] {
   records.push(file.subarray(start));
   records.end();
   const found: Buffer[] = [];
-  for (let from = start, record = records.take(); record; record = records.take()) {
+  for (let from = start, record = records.nextRecord(); record; record = records.nextRecord()) {
     records.columns ??= 'fields' in record ? record.fields : undefined;
     const bytes = file.subarray(from, records.position);
     const [blank = ''] = BLANK_RECORDS.exec(bytes.toString()) ?? [];

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
-import type { Findings } from '../../src/gateway/exchange/exchange.ts';
+import type { RequestState } from '../../src/gateway/exchange/exchange.ts';
 import { Upstreams, upstreamMetrics } from '../../src/gateway/proxy/upstreams.ts';
 import { Services } from '../../src/gateway/routing.ts';
 import { silentLog } from '../../src/lib/log.ts';
@@ -28,7 +28,7 @@ function endpointsOf(...services: string[]) {
 }
 
 /** What the chain has found out of a request as far as it names a service. */
-function foundWith(service: string): Pick<Findings, 'endpoint' | 'service'> {
+function foundWith(service: string): Pick<RequestState, 'endpoint' | 'service'> {
   return { endpoint: undefined, service };
 }
 

@@ -52,7 +52,7 @@ async function request(): Promise<{ exchange: Exchange; res: ServerResponse; cli
   const asked = once(server, 'request');
   client.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n');
   const [req, res] = await asked;
-  return { exchange: { res, found: {}, audit: { capture: new Capture(req, res) } } as Exchange, res, client };
+  return { exchange: { res, state: {}, audit: { capture: new Capture(req, res) } } as Exchange, res, client };
 }
 
 it('D6-19: a client that does not read is sent no more than its connection holds', async () => {
@@ -97,7 +97,7 @@ it('D2-29: a client that does not read is disconnected when its token ends', asy
     },
   });
   const { state, iterator } = results('x'.repeat(64 * 1024));
-  Object.assign(exchange.found, { principal });
+  Object.assign(exchange.state, { principal });
   streams.respond({ Response } as never, { exchange, results: iterator, mask });
   streams.run(exchange);
   await expect.poll(() => res.writableNeedDrain).toBe(true);

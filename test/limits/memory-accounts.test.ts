@@ -50,7 +50,7 @@ describe('memory held by requests', () => {
       'service_unavailable',
       undefined,
     ]);
-    expect([memory.bytes, memory.held('large'), memory.refused.tenant]).toEqual([100 * MIB, 60 * MIB, 1]);
+    expect([memory.bytes, memory.held('large'), memory.refusals.tenant]).toEqual([100 * MIB, 60 * MIB, 1]);
     expect(fresh.refusal?.details.retryAfterSeconds).toBe(1);
   });
 

@@ -11,7 +11,7 @@ function recordsOf(file: string | Buffer, { columns, parts = [1 << 20] }: { colu
   const records = new CsvRecords(0, columns === undefined ? undefined : NAMES.slice(0, columns));
   const taken: CsvRecord[] = [];
   const take = () => {
-    for (let record = records.take(); record; record = records.take()) taken.push(record);
+    for (let record = records.nextRecord(); record; record = records.nextRecord()) taken.push(record);
   };
   for (const part of partsOf(Buffer.from(file), parts)) {
     records.push(part);
@@ -91,7 +91,7 @@ describe('the records of a CSV file', () => {
           const rest = new CsvRecords(first.position, NAMES.slice(0, 2));
           rest.push(file.subarray(first.position));
           rest.end();
-          expect(rest.take()).toEqual(taken[at]);
+          expect(rest.nextRecord()).toEqual(taken[at]);
           first.skip();
         }
       }),

@@ -228,8 +228,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'circuits: what one client meets alone opens them',
     file: 'src/gateway/endpoints/breaker.rules.ts',
-    find: 'clients.length > 1 ? others : 0',
-    replacement: 'clients.length > 0 ? others : 0',
+    find: 'clients.length > 1 ? otherFailures : 0',
+    replacement: 'clients.length > 0 ? otherFailures : 0',
     caughtBy: ['test/gateway/upstream-circuits.test.ts'],
   },
   {
@@ -553,8 +553,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'database: a connection whose statement its server does not have is waited for',
     file: 'src/platform/database/server-watch.ts',
-    find: '!asked?.busy.includes(processID ?? 0)',
-    replacement: 'asked?.busy.includes(processID ?? 0)',
+    find: '!identity?.busy.includes(processID ?? 0)',
+    replacement: 'identity?.busy.includes(processID ?? 0)',
     caughtBy: ['test/faults/server-watch.test.ts'],
   },
   {
@@ -624,7 +624,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'MCP: a member that is null counts',
     file: 'src/api/mcp/message.ts',
-    find: '  removeNulls(given);\n  if',
+    find: '  removeNulls(value);\n  if',
     replacement: '  if',
     caughtBy: ['test/mcp/messages.test.ts'],
   },

@@ -44,14 +44,14 @@ export class InvalidTokenError extends Refusal {
 }
 
 /** Makes the error for a token with a valid signature whose class or use the endpoint does not accept. */
-export function anotherClass(given: string, needed: string): InvalidTokenError {
-  return new InvalidTokenError('another_class', `: ${given}, but ${needed} is required`);
+export function anotherClass(actual: string, needed: string): InvalidTokenError {
+  return new InvalidTokenError('another_class', `: ${actual}, but ${needed} is required`);
 }
 
-/** Returns the result of `judge`, or undefined when it throws an InvalidTokenError. Any other error is rethrown. */
-export async function unlessInvalid<Result>(judge: () => Result | Promise<Result>): Promise<Result | undefined> {
+/** Returns the result of `check`, or undefined when it throws an InvalidTokenError. Any other error is rethrown. */
+export async function unlessInvalid<Result>(check: () => Result | Promise<Result>): Promise<Result | undefined> {
   try {
-    return await judge();
+    return await check();
   } catch (error) {
     if (error instanceof InvalidTokenError) return undefined;
     throw error;

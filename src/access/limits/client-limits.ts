@@ -85,7 +85,7 @@ export class ClientLimits {
       const lost = seed === undefined ? use.takeSeed(counted.monthAt) : undefined;
       if (lost !== undefined && lost > counted.month) return this.#ask(count, lost);
     }
-    return judge(count, counted);
+    return decide(count, counted);
   }
 
   /** Restores the count in the cache from the database, because the cache has or may have lost it. */
@@ -130,7 +130,7 @@ export class ClientLimits {
     this.countedAlone.inc();
     const counted = this.#alone.count(use.clientId, limits, nowMs, seed);
     if (limits.perMonth > 0 && counted.outcome === 'counted') use.countedAlone(counted.monthAt);
-    return judge(count, counted);
+    return decide(count, counted);
   }
 
   #beginOutage(error: unknown): void {
@@ -147,7 +147,7 @@ export class ClientLimits {
   }
 }
 
-function judge({ use, limits, nowMs }: Count, counted: CountedRequest): LimitVerdict {
+function decide({ use, limits, nowMs }: Count, counted: CountedRequest): LimitVerdict {
   if (counted.outcome === 'counted') use.used(nowMs);
   return verdictOf(limits, counted, nowMs);
 }

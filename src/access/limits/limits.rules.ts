@@ -67,8 +67,8 @@ function isUsedUp({ left }: LimitUse): boolean {
   return left === 0;
 }
 
-function tighter(one: LimitUse, other: LimitUse): LimitUse {
-  return other.left < one.left || (other.left === one.left && other.reset >= one.reset) ? other : one;
+function tighter(first: LimitUse, second: LimitUse): LimitUse {
+  return second.left < first.left || (second.left === first.left && second.reset >= first.reset) ? second : first;
 }
 
 function headersOf({ names: [nameOfLimit, nameOfLeft, nameOfReset], limit, left, reset }: LimitUse): string[] {

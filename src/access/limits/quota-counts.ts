@@ -180,7 +180,7 @@ interface CountsDependencies {
 /** Counts that are saved by one statement, for calls of `sync`. */
 interface Batch {
   /** The counts, each with the month that is asked for. */
-  readonly asked: Map<QuotaCount, number>;
+  readonly monthsByUse: Map<QuotaCount, number>;
   /** Resolves with the numbers of requests in that month. */
   readonly counts: Promise<ReadonlyMap<QuotaCount, number>>;
 }
@@ -247,22 +247,22 @@ export class QuotaCounts {
   async sync(use: QuotaCount, monthAt: number): Promise<number> {
     let batch = this.#batch;
     // When a month ends, a batch may have the client with the month before.
-    if (!batch || (batch.asked.get(use) ?? monthAt) !== monthAt) batch = this.#newBatch();
-    batch.asked.set(use, monthAt);
+    if (!batch || (batch.monthsByUse.get(use) ?? monthAt) !== monthAt) batch = this.#newBatch();
+    batch.monthsByUse.set(use, monthAt);
     return (await batch.counts).get(use) ?? 0;
   }
 
   #newBatch(): Batch {
-    const asked: Batch['asked'] = new Map();
+    const monthsByUse: Batch['monthsByUse'] = new Map();
     const counts = this.#next(async () => {
       // Waits one microtask, so that all calls in this tick share the statement.
       await undefined;
       if (this.#batch === batch) this.#batch = undefined;
-      const uses = [...asked].map(([use, monthAt]) => ({ use, monthAt }));
+      const uses = [...monthsByUse].map(([use, monthAt]) => ({ use, monthAt }));
       await this.#saveThese(uses);
       return new Map(uses.map(({ use, monthAt }) => [use, use.known(monthAt) ?? 0]));
     });
-    const batch = { asked, counts };
+    const batch = { monthsByUse, counts };
     this.#batch = batch;
     return batch;
   }

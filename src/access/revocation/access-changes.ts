@@ -36,7 +36,7 @@ const LOCK = 4_273_002;
 /** Two transactions that revoke the same sessions can be in a deadlock. */
 const MAX_ATTEMPTS = 5;
 /** The interval between polls, in ms; every process must learn of a revocation within a second. */
-const POLL_MS = 500;
+const CHANGES_POLL_MS = 500;
 /** The age, in ms, of the last read from which a request waits for another one. */
 const CURRENT_MS = 1_000;
 /** The longest time, in ms, that a request waits for it. */
@@ -101,7 +101,7 @@ export class AccessChanges {
   /** Starts polling. Resolves once the existing rows have been read. */
   async start(): Promise<void> {
     await this.poll();
-    this.#timer = setInterval(() => void this.poll(), POLL_MS);
+    this.#timer = setInterval(() => void this.poll(), CHANGES_POLL_MS);
   }
 
   async stop(): Promise<void> {

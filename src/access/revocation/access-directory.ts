@@ -291,9 +291,9 @@ export class AccessDirectory {
   /** Returns the active client that has this valid secret; undefined when there is none. */
   async clientOfSecret(secret: string): Promise<ClientRecord | undefined> {
     for (const pepper of this.#peppers) {
-      const found = await this.#secrets.get(hashClientSecret(pepper, secret).toString('base64url'));
-      if (!found || found.endsAtMs <= this.#deps.nowMs()) continue;
-      const client = await this.#clients.get(found.clientId);
+      const storedSecret = await this.#secrets.get(hashClientSecret(pepper, secret).toString('base64url'));
+      if (!storedSecret || storedSecret.endsAtMs <= this.#deps.nowMs()) continue;
+      const client = await this.#clients.get(storedSecret.clientId);
       return client?.active ? client : undefined;
     }
     return undefined;

@@ -102,8 +102,8 @@ export class AccessWatch {
   #add(watcher: Watcher): void {
     this.size += 1;
     for (const key of watcher.keys) {
-      const others = this.#watchers.get(key);
-      if (others) others.add(watcher);
+      const watchers = this.#watchers.get(key);
+      if (watchers) watchers.add(watcher);
       else this.#watchers.set(key, new Set([watcher]));
     }
   }
@@ -138,10 +138,10 @@ export class AccessWatch {
   #remove(watcher: Watcher): boolean {
     let isRemoved = false;
     for (const key of watcher.keys) {
-      const others = this.#watchers.get(key);
-      if (!others?.delete(watcher)) continue;
+      const watchers = this.#watchers.get(key);
+      if (!watchers?.delete(watcher)) continue;
       isRemoved = true;
-      if (others.size === 0) this.#watchers.delete(key);
+      if (watchers.size === 0) this.#watchers.delete(key);
     }
     if (!isRemoved) return false;
     this.size -= 1;

@@ -31,7 +31,7 @@ export class Supervisors {
         .where((eb) => eb(eb.fn<string>('identifier_key', ['username']), '=', identifierKey(username))),
     );
     const clashes = rows.length > 1;
-    const row = clashes ? rows.find((one) => one.username === username) : rows[0];
+    const row = clashes ? rows.find((candidate) => candidate.username === username) : rows[0];
     return row && { ...toRecord(row), clashes };
   }
 

@@ -16,12 +16,13 @@ type Claims = Readonly<Record<string, unknown>>;
  * claim that is null counts as absent, an `aud` of one element as that element, and a `scope` may be an array of names.
  */
 export function normalizeClaims(claims: Claims): Claims {
-  const given: Record<string, unknown> = Object.fromEntries(
+  const normalized: Record<string, unknown> = Object.fromEntries(
     Object.entries(claims).filter(([, claim]) => claim !== null),
   );
-  if (Array.isArray(given.aud) && given.aud.length === 1) [given.aud] = given.aud;
-  if (Array.isArray(given.scope) && given.scope.every(isClaimText)) given.scope = given.scope.join(' ');
-  return given;
+  if (Array.isArray(normalized.aud) && normalized.aud.length === 1) [normalized.aud] = normalized.aud;
+  if (Array.isArray(normalized.scope) && normalized.scope.every(isClaimText))
+    normalized.scope = normalized.scope.join(' ');
+  return normalized;
 }
 
 /**

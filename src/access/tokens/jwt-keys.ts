@@ -24,9 +24,9 @@ export async function importJwtKeys(secrets: Record<TokenClass, RotatingSecret>)
   const imported = (['user', 'discover', 'legacy'] as const).flatMap((tokenClass) =>
     secretsOf(secrets[tokenClass]).map((secret) => importKey(tokenClass, secret)),
   );
-  const [signing, ...others] = await Promise.all(imported);
+  const [signing, ...otherKeys] = await Promise.all(imported);
   if (!signing) throw new Error('the class user has a key');
-  return { signing, byKeyId: new Map([signing, ...others].map((key) => [key.keyId, key])) };
+  return { signing, byKeyId: new Map([signing, ...otherKeys].map((key) => [key.keyId, key])) };
 }
 
 async function importKey(tokenClass: TokenClass, secret: string): Promise<JwtKey> {

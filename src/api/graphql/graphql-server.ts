@@ -43,7 +43,7 @@ export function createGraphqlServer(deps: GraphqlDependencies & { schema(): Prom
      */
     handle(exchange: Exchange): void {
       const { req, upgrade } = exchange;
-      const { principal } = exchange.found;
+      const { principal } = exchange.state;
       const failed = (error: unknown) => refuse(exchange, error, log);
       if (upgrade) {
         runtime()

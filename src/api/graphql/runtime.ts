@@ -106,7 +106,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     recordOperation: (record) =>
       deps.recordOperation({
         ...record,
-        audited: (secrets) => audits.ofSocket(record.params, record.responseText, secrets),
+        auditedOperation: (secrets) => audits.ofSocket(record.params, record.responseText, secrets),
       }),
     isAuditFull: deps.isAuditFull,
     watch: deps.watch,
@@ -121,7 +121,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     async answer(exchange: Exchange, bearer: Principal): Promise<void> {
       const { req, res } = exchange;
       audits.begin(exchange);
-      const maxBytes = exchange.found.endpoint?.max_body_bytes ?? MEBIBYTE;
+      const maxBytes = exchange.state.endpoint?.max_body_bytes ?? MEBIBYTE;
       const request = await readRequest(exchange, maxBytes, {
         limits: uploadLimits,
         watch: (onEnd) => deps.watch.watch(bearer, onEnd),

@@ -59,9 +59,9 @@ async function callTool(
   }
   try {
     if (tool.scope !== undefined) requireScope(call.caller, tool.scope);
-    const given = await tool.run(args, call);
+    const output = await tool.run(args, call);
     count('ok');
-    return { content: [{ type: 'text', text: JSON.stringify(given) }], structuredContent: { ...given } };
+    return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: { ...output } };
   } catch (error) {
     const fault = failureOf(error, tool.missing);
     count(fault ? 'error' : 'failed');
@@ -146,11 +146,11 @@ export function createMcpRuntime(deps: McpRuntimeDependencies & Toolset): McpRun
   }
 
   return {
-    async answer(exchange, identity, given) {
+    async answer(exchange, identity, requestBody) {
       // Refused first, because each schema that follows would examine every member.
-      if (membersOfWideObject(given, MAX_MEMBERS))
+      if (membersOfWideObject(requestBody, MAX_MEMBERS))
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
-      const message = messageOf(given);
+      const message = messageOf(requestBody);
       const request = new Request('http://localhost/', { method: 'POST', headers: headersOf(exchange.req) });
       const { correlationId, span } = exchange;
       const caller = { ...identity, correlationId, traceparent: span?.traceparent };

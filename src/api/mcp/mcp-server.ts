@@ -38,9 +38,9 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 export function isOwnHost(host: string | undefined, publicUrl: string): boolean {
   if (host === undefined || !AUTHORITY.test(host)) return false;
   const own = URL.parse(publicUrl);
-  const given = URL.parse(`${own?.protocol ?? 'http:'}//${host}`);
-  if (!given) return false;
-  return given.host === own?.host || LOOPBACK.test(given.hostname);
+  const requestedUrl = URL.parse(`${own?.protocol ?? 'http:'}//${host}`);
+  if (!requestedUrl) return false;
+  return requestedUrl.host === own?.host || LOOPBACK.test(requestedUrl.hostname);
 }
 
 /**
@@ -84,8 +84,8 @@ async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secr
   }
   const { nodeId, clientId, name: clientName, scopes } = client;
   exchange.held?.moveTo(nodeId);
-  exchange.found.client = { nodeId, clientId, isApi: true };
-  exchange.found.recheck = recheck;
+  exchange.state.client = { nodeId, clientId, isApi: true };
+  exchange.state.recheck = recheck;
   const identity = { nodeId, subject: clientId, clientId, clientName, permissions: new Set(scopes) };
   return { identity, guarded: client };
 }
@@ -98,8 +98,8 @@ async function admitToken(deps: McpServerDependencies, exchange: Exchange, token
     await authenticator.recheck(principal);
   }
   exchange.held?.moveTo(principal.nodeId);
-  exchange.found.principal = principal;
-  exchange.found.recheck = recheck;
+  exchange.state.principal = principal;
+  exchange.state.recheck = recheck;
   const { nodeId, subject, clientId, permissions } = principal;
   const client = clientId === undefined ? undefined : await directory.client(clientId);
   const identity = { nodeId, subject, clientId, clientName: client?.name, permissions };

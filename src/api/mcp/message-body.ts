@@ -32,7 +32,7 @@ export async function readMessage(exchange: Exchange): Promise<object> {
     exchange.res.setHeader('Allow', 'POST');
     throw new Refusal('method_not_allowed');
   }
-  const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
+  const bytes = await readBytes(exchange, exchange.state.endpoint?.max_body_bytes ?? 0);
   const message = await jsonOf(exchange, bytes, KNOWN);
   if (Array.isArray(message)) throw notAMessage('be one message: batches are not accepted');
   if (typeof message !== 'object' || message === null) throw notAMessage('be a JSON-RPC 2.0 message');

@@ -36,14 +36,14 @@ function removeNulls(message: object): void {
  * Returns an object as a JSON-RPC message. Members that are null are removed from it.
  * @throws Refusal 400 for an object that is none, which names what it lacks or misspells.
  */
-export function messageOf(given: object): JSONRPCMessage {
+export function messageOf(value: object): JSONRPCMessage {
   // A request with an id of null would count as a notification, and its sender would wait for a response.
-  if ('method' in given && 'id' in given && given.id === null)
+  if ('method' in value && 'id' in value && value.id === null)
     throw invalidRequest([{ path: 'id', message: 'must be a string or a number: MCP does not allow null' }]);
-  removeNulls(given);
-  if (isJSONRPCRequest(given) || isJSONRPCNotification(given) || isJSONRPCResponse(given)) return given;
-  const { error } = requestOutline.safeParse(given);
-  if (error) throw invalidRequest(issuesOf(error, given));
+  removeNulls(value);
+  if (isJSONRPCRequest(value) || isJSONRPCNotification(value) || isJSONRPCResponse(value)) return value;
+  const { error } = requestOutline.safeParse(value);
+  if (error) throw invalidRequest(issuesOf(error, value));
   throw notAMessage('be a JSON-RPC 2.0 message, whose params are an object if it has any');
 }
 

@@ -48,7 +48,7 @@ export function merged(...schemas: readonly JsonSchema[]): JsonSchema {
 export const FILLED: JsonSchema = { type: 'string', pattern: '[^\\s\\x85]' };
 
 /** Returns a schema that requires a member with a value that does not count as absent. */
-export function given(name: string, value: JsonSchema = { not: { enum: [null] } }): JsonSchema {
+export function requiringMember(name: string, value: JsonSchema = { not: { enum: [null] } }): JsonSchema {
   return { properties: { [name]: value }, required: [name] };
 }
 

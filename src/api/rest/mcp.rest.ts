@@ -35,7 +35,7 @@ function mcpRoute(
       description:
         'The bearer token is the secret of an active client, or an access token of the user class. Sessions are not supported: a request with `Mcp-Session-Id` returns 404. `Host` must be the public address or loopback, and `Origin`, if present, an allowed origin; otherwise 403.',
       security: [{ clientSecret: [] }, { oauth2: [] }, { userToken: [] }],
-      ...(path.endsWith('**') ? { parameters: [rest] } : {}),
+      ...(path.endsWith('**') ? { parameters: [pathParameter] } : {}),
       ...operation,
       responses: {
         401: responseOf('Unauthorized'),
@@ -49,7 +49,7 @@ function mcpRoute(
   });
 }
 
-const rest = {
+const pathParameter = {
   name: 'path',
   in: 'path',
   required: true,

@@ -36,8 +36,8 @@ export async function respondIdempotently<Input>(
   { answers, parse, work, wrapTransaction = (run) => run() }: Once<Input>,
 ): Promise<void> {
   const keyed = keyedRequest(req);
-  const given = await jsonBody(req);
-  const input = await runCooperatively(() => parse(given), exchangeOf(req).held);
+  const requestBody = await jsonBody(req);
+  const input = await runCooperatively(() => parse(requestBody), exchangeOf(req).held);
   const run = () => work(input);
   const { status, headers, body } = await (keyed ? answers.respond(keyed, run, wrapTransaction) : wrapTransaction(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
@@ -62,10 +62,10 @@ export function sendEmpty(res: Response, status: number): void {
  * @throws Refusal 400 for a malformed key, or for several.
  */
 function keyedRequest(req: Request): KeyedRequest | undefined {
-  const given = req.headersDistinct['idempotency-key'];
-  if (!given) return undefined;
-  const [key = ''] = given;
-  if (given.length > 1 || !IDEMPOTENCY_KEY.test(key)) {
+  const headerValues = req.headersDistinct['idempotency-key'];
+  if (!headerValues) return undefined;
+  const [key = ''] = headerValues;
+  if (headerValues.length > 1 || !IDEMPOTENCY_KEY.test(key)) {
     throw invalidRequest([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters, once' }]);
   }
   const { nodeId, subject, clientId } = callerOf(req);

@@ -103,14 +103,14 @@ export function writeDemo(
   demo: Demo,
   { baseUrl, webhook: { username, password } }: { baseUrl: string; webhook: Secrets['webhook'] },
 ): void {
-  const { transactions, other_node, console_client_id, ...rest } = demo;
+  const { transactions, other_node, console_client_id, ...sharedMembers } = demo;
   const document: DemoFile = {
     base_url: baseUrl,
     graphql_url: `${baseUrl}${getGraphql.path}`,
     mcp_url: `${baseUrl}${sendMcpMessage.path}`,
     console_url: consoleUrl(baseUrl, demo),
     console_client_id,
-    ...rest,
+    ...sharedMembers,
     webhook: { username, password: password.current },
     transactions,
     other_node,

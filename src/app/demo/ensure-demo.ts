@@ -27,13 +27,13 @@ interface DemoDependencies {
 export async function ensureDemo(deps: DemoDependencies): Promise<Demo> {
   const { config, secrets, database } = deps;
   const { db, isEmbedded } = database;
-  const kept = readDemo(config.dataDir);
-  const isThere = kept !== undefined && (await isSeeded(db, kept));
+  const savedDemo = readDemo(config.dataDir);
+  const isThere = savedDemo !== undefined && (await isSeeded(db, savedDemo));
   if (isEmbedded && !isThere && (await hasDemo(db))) {
-    throw notWhole(config.dataDir, `${PARTS.demo} ${kept ? 'belongs to another installation' : 'is missing'}`);
+    throw notWhole(config.dataDir, `${PARTS.demo} ${savedDemo ? 'belongs to another installation' : 'is missing'}`);
   }
   const demo = {
-    ...(kept ?? newDemo()),
+    ...(savedDemo ?? newDemo()),
     ...(isEmbedded ? { instance_id: instanceOfSecrets(config.dataDir) } : {}),
   };
   const baseUrl = config.publicUrl ?? baseUrlOf(config.host, config.port);

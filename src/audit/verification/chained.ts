@@ -44,8 +44,8 @@ export class VerifiedChain {
     this.#deps = deps;
     this.#heads = deps.sealed.headsOf(id);
     this.#sealed = deps.sealed.chains.get(id);
-    const { gone, refused } = this.#sealed ?? { gone: [], refused: new Map<number, string>() };
-    this.#absent = new Ranges([...gone, ...refused.keys().map((index) => ({ from: index, to: index }))]);
+    const { gone, refusedHashes } = this.#sealed ?? { gone: [], refusedHashes: new Map<number, string>() };
+    this.#absent = new Ranges([...gone, ...refusedHashes.keys().map((index) => ({ from: index, to: index }))]);
   }
 
   /** Verifies the next record. */
@@ -84,8 +84,8 @@ export class VerifiedChain {
 
   /** Checks whether a record with this hash can be in the database, in spite of what seals say to be absent. */
   #mayBe(index: number, hash: string): boolean {
-    const refused = this.#sealed?.refused;
-    return refused?.has(index) ? refused.get(index) === hash : this.#absent.firstNotIn(index) === index;
+    const refusedHashes = this.#sealed?.refusedHashes;
+    return refusedHashes?.has(index) ? refusedHashes.get(index) === hash : this.#absent.firstNotIn(index) === index;
   }
 
   /** Ends the chain: whether seals know of records behind the last one. */

@@ -8,11 +8,11 @@ const MOST_FINDINGS = 20;
 
 /** Collects findings; `count` counts those that are too many to keep, too. */
 export class FindingList {
-  readonly kept: Finding[] = [];
+  readonly listed: Finding[] = [];
   count = 0;
 
   add(kind: Finding['kind'], message: string): void {
     this.count += 1;
-    if (this.kept.length < MOST_FINDINGS) this.kept.push({ kind, message });
+    if (this.listed.length < MOST_FINDINGS) this.listed.push({ kind, message });
   }
 }

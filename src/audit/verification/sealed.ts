@@ -22,7 +22,7 @@ export interface SealedChain {
   /** Records that cannot be in the database: they are lost, dropped, or behind the end. */
   gone: Omit<ChainRange, 'chain'>[];
   /** The hash of each record that was refused, which can be in the database all the same. */
-  refused: Map<number, string | undefined>;
+  refusedHashes: Map<number, string | undefined>;
   /** Times, in ms, before which no record behind the index `spooled` was in the spool, in their order. */
   marks: { atMs: number; spooled: number }[];
 }
@@ -114,7 +114,7 @@ export class SealedAudit {
   async compare(lines: AsyncIterable<string>): Promise<void> {
     let number = 0;
     let batch: (Seal & { position: number; line: number })[] = [];
-    const kept: { from: number; to: number }[] = [];
+    const runs: { from: number; to: number }[] = [];
     for await (const line of lines) {
       number += 1;
       if (line === '') continue;
@@ -124,14 +124,14 @@ export class SealedAudit {
         continue;
       }
       batch.push({ ...seal, line: number });
-      const run = kept.at(-1);
+      const run = runs.at(-1);
       if (run?.to === seal.position - 1) run.to = seal.position;
-      else kept.push({ from: seal.position, to: seal.position });
+      else runs.push({ from: seal.position, to: seal.position });
       if (batch.length === PAGE) batch = await this.#compareBatch(batch);
     }
     await this.#compareBatch(batch);
     let next: number | undefined;
-    for (const { from, to } of kept.sort((a, b) => a.from - b.from)) {
+    for (const { from, to } of runs.sort((a, b) => a.from - b.from)) {
       if (next !== undefined && from > next) await this.#expectNone(next, from - 1);
       next = Math.max(next ?? 0, to + 1);
     }
@@ -152,11 +152,17 @@ export class SealedAudit {
     const stored = new Map(rows.map((row) => [Number(row.position), row]));
     for (const { position, line, body, signature } of batch) {
       const row = stored.get(position);
-      const kept = `line ${line} of the checkpoint file`;
+      const checkpointLine = `line ${line} of the checkpoint file`;
       if (row === undefined) {
-        this.#findings.add('cut off', `seal ${position} is in ${kept} but not in the database: it was deleted`);
+        this.#findings.add(
+          'cut off',
+          `seal ${position} is in ${checkpointLine} but not in the database: it was deleted`,
+        );
       } else if (row.body !== body || row.signature !== signature) {
-        this.#findings.add('changed', `seal ${position} in the database differs from ${kept}: one of them was altered`);
+        this.#findings.add(
+          'changed',
+          `seal ${position} in the database differs from ${checkpointLine}: one of them was altered`,
+        );
       }
     }
     return [];
@@ -219,7 +225,8 @@ export class SealedAudit {
     if (body.kind === 'opened') {
       this.firstAt ??= body.at;
       const marks = [{ atMs: startOf(body.chain), spooled: -1 }];
-      if (!this.chains.has(body.chain)) this.chains.set(body.chain, { last: -1, gone: [], refused: new Map(), marks });
+      if (!this.chains.has(body.chain))
+        this.chains.set(body.chain, { last: -1, gone: [], refusedHashes: new Map(), marks });
     }
     if (body.kind === 'erasure') this.erasedUsers.add(body.user);
     if (body.kind === 'redaction') this.#noteRedaction(body);
@@ -232,7 +239,7 @@ export class SealedAudit {
     if (body.kind === 'closed') after(body.index + 1, Number.MAX_SAFE_INTEGER);
     if (body.kind === 'gap' && body.reason === 'lost') after(body.from, body.to);
     if ('index' in body) chain.last = Math.max(chain.last, body.index);
-    if (body.kind === 'gap' && body.reason === 'refused') chain.refused.set(body.from, body.hash);
+    if (body.kind === 'gap' && body.reason === 'refused') chain.refusedHashes.set(body.from, body.hash);
     const atMs = Date.parse(body.at);
     if (body.kind === 'checkpoint' && atMs - (chain.marks.at(-1)?.atMs ?? 0) >= MARK_MS) {
       chain.marks.push({ atMs, spooled: body.spooled });

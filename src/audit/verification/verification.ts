@@ -130,6 +130,6 @@ async function verifyNow({
     unsigned: sealed.unsigned,
     redactions: [...sealed.redactions.values()],
     findingCount: findings.count,
-    findings: findings.kept,
+    findings: findings.listed,
   };
 }

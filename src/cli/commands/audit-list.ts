@@ -52,8 +52,8 @@ export const auditList: CommandBody = {
     const filter = filterOf(flags);
     const limit = wholeNumber(flags, 'limit', DEFAULT_LIMIT) ?? DEFAULT_LIMIT;
     if (limit === 0) throw new UsageError('--limit must be at least 1');
-    const { nodeId: _node, clientId: _client, ...asked } = filter;
-    const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter: asked }));
+    const { nodeId: _node, clientId: _client, ...graphqlFilter } = filter;
+    const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter: graphqlFilter }));
     return printRows(input, { name: 'records', rows: recordsOf(db, filter, limit), view, line });
   },
 };
@@ -80,8 +80,8 @@ function statusOf(flags: Flags): number | undefined {
 }
 
 function time(flags: Flags, name: string): string | undefined {
-  const given = instant(flags, name);
-  return given && pgFromInstant(given);
+  const value = instant(flags, name);
+  return value && pgFromInstant(value);
 }
 
 /** Yields the audit records page by page, so that only one page is in memory. */

@@ -65,8 +65,8 @@ export const auditRedact: CommandBody = {
         ? ''
         : `Records in ${config.auditSpoolDir} are not in the database yet (${spooled.join(', ')}): see ${PAGE}.\n`;
     if (flags.yes !== true) {
-      const found = `${counted(matching)} records match. Nothing was changed: repeat this with --yes to redact them.\n`;
-      return answer({ matching, redacted: 0, spooled }, found + late);
+      const summary = `${counted(matching)} records match. Nothing was changed: repeat this with --yes to redact them.\n`;
+      return answer({ matching, redacted: 0, spooled }, summary + late);
     }
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());

@@ -53,8 +53,8 @@ export const auditVerify: CommandBody = {
   },
 };
 
-async function* linesOf(file: string, found: Stats | undefined): AsyncGenerator<string> {
-  const end = found?.isFile() ? Math.max(found.size - 1, 0) : Number.POSITIVE_INFINITY;
+async function* linesOf(file: string, stats: Stats | undefined): AsyncGenerator<string> {
+  const end = stats?.isFile() ? Math.max(stats.size - 1, 0) : Number.POSITIVE_INFINITY;
   try {
     yield* createInterface({ input: createReadStream(file, { end }), crlfDelay: Number.POSITIVE_INFINITY });
   } catch (error) {

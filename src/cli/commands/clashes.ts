@@ -21,7 +21,7 @@ export const clashes: CommandBody = {
   async run({ env, stack, answer }) {
     const { db } = await openForCommand(readConfig(env).config, { advice: STOP_FIRST }, stack);
     const unscoped = db.unscoped('operators look for clashes on all nodes');
-    const found = await db.transaction(async () => {
+    const clashes = await db.transaction(async () => {
       // The schema of the previous release has no such function.
       await unscoped.raw((sql) => sql`${sql.raw(identifierKeySql('pg_temp.clash_key'))}`);
       const rows = await unscoped.raw(
@@ -35,7 +35,7 @@ export const clashes: CommandBody = {
       await unscoped.raw((sql) => sql`drop function pg_temp.clash_key(text)`);
       return rows;
     });
-    const lines = found.map(({ kind, node_id, ids }) => `${kind}  ${node_id}  ${ids.join(' ')}\n`);
-    return answer({ clashes: found }, lines.join('') || 'No clashes.\n');
+    const lines = clashes.map(({ kind, node_id, ids }) => `${kind}  ${node_id}  ${ids.join(' ')}\n`);
+    return answer({ clashes: clashes }, lines.join('') || 'No clashes.\n');
   },
 };

@@ -84,10 +84,10 @@ export const clientCreate: CommandBody = {
   ],
   async run(input) {
     const nodeId = uuid('--node', text(input.flags, 'node'));
-    const given = members(input.flags);
-    const client = checked(clientInput, given, { grant_types: '--grants', token_expiry: '--token-duration' });
+    const flagMembers = members(input.flags);
+    const client = checked(clientInput, flagMembers, { grant_types: '--grants', token_expiry: '--token-duration' });
     const variables = {
-      input: { ...inCamelCase(given), grantTypes: client.grant_types.map((grant) => grant.toUpperCase()) },
+      input: { ...inCamelCase(flagMembers), grantTypes: client.grant_types.map((grant) => grant.toUpperCase()) },
     };
     const advice = mutation('createClient', '$input: ClientInput!', variables, SECRET_RESULT);
     const { clientAdministration } = await openAdministration(input, advice);
@@ -108,7 +108,7 @@ function inCamelCase(members: object): object {
 
 /** Returns the JSON document and the text that show a secret once; `more` is added to the text. */
 function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
-  const kept = `The secret is shown only once; only its hash is stored.${more}`;
+  const notice = `The secret is shown only once; only its hash is stored.${more}`;
   if (client.is_console) {
     return [
       clientView(client),
@@ -117,7 +117,7 @@ function withSecret({ client, secret }: { client: ClientRow; secret: string }, m
   }
   return [
     { ...clientView(client), client_secret: secret },
-    `client_id      ${client.id}\nclient_secret  ${secret}\n${kept}\n`,
+    `client_id      ${client.id}\nclient_secret  ${secret}\n${notice}\n`,
   ];
 }
 
@@ -161,8 +161,8 @@ export const clientList: CommandBody = {
   flags: { node: { help: 'limit to clients of this tenant' } },
   examples: ['portcullis client list', 'portcullis client list --node ID --json'],
   async run(input) {
-    const given = text(input.flags, 'node');
-    const nodeId = given === undefined ? undefined : uuid('--node', given);
+    const node = text(input.flags, 'node');
+    const nodeId = node === undefined ? undefined : uuid('--node', node);
     const db = await openReading(input, graphql(QUERY, { first: MAX_PAGE }));
     const nodes = await nodesOf(db, nodeId);
     if (nodeId !== undefined && nodes.length === 0) throw new CommandError(`there is no node ${nodeId}`);
@@ -230,7 +230,7 @@ export const clientDisable = changeCommand({
   examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],
   advice: (id) =>
     mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', { id, status: 'DISABLED' }, 'Client { id status }'),
-  given: () => undefined,
+  readFlags: () => undefined,
   change: async ({ clientAdministration }, nodeId, id) =>
     clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
   now: () => 'disabled',

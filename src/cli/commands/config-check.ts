@@ -14,14 +14,14 @@ export const configCheck: CommandBody = {
   ].join('\n'),
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
   async run({ env, json, print, complain, answer }) {
-    const found = await check(env);
-    if ('faults' in found) {
-      if (json) print(`${JSON.stringify(found)}\n`);
-      else complain(found.faults.map((fault) => `${fault}\n`).join(''));
+    const result = await check(env);
+    if ('faults' in result) {
+      if (json) print(`${JSON.stringify(result)}\n`);
+      else complain(result.faults.map((fault) => `${fault}\n`).join(''));
       return EXIT_FAILED;
     }
-    if (!json) complain(found.warnings.map((warning) => `${warning}\n`).join(''));
-    return answer(found, table(found.variables) + found.unmasked.map((line) => `${line}\n`).join(''));
+    if (!json) complain(result.warnings.map((warning) => `${warning}\n`).join(''));
+    return answer(result, table(result.variables) + result.unmasked.map((line) => `${line}\n`).join(''));
   },
 };
 

@@ -21,8 +21,8 @@ export const nodeCreate: CommandBody = {
   async run({ flags, env, stack, answer }) {
     const name = text(flags, 'name') ?? '';
     if (name.trim() === '') throw new UsageError('--name must not be empty');
-    const given = text(flags, 'id');
-    const id = given === undefined ? uuidV7() : uuid('--id', given);
+    const requestedId = text(flags, 'id');
+    const id = requestedId === undefined ? uuidV7() : uuid('--id', requestedId);
     const { reference } = await openFeatures({ env, stack }, REFERENCE_OPENING);
     const { applied } = await reference.apply([parseReferenceChange('nodes', id, { name, version: VERSION })]);
     if (applied === 0) throw new CommandError(`the tenant ${id} exists or has existed`);

@@ -26,7 +26,7 @@ export const usersRename = changeCommand({
     'portcullis users rename ID --email ada@example.com --json',
   ],
   advice: () => STOP_FIRST,
-  given: ({ flags }) => checked(emailFlag, flags),
+  readFlags: ({ flags }) => checked(emailFlag, flags),
   change: async ({ db }, nodeId, id, { email }) => ({ id, email: (await renameUser(db, nodeId, id, email)).email }),
   now: ({ email }) => printable(email),
 });
@@ -45,7 +45,7 @@ export const supervisorRename = changeCommand({
     'portcullis supervisor rename ID --username ada2 --json',
   ],
   advice: () => STOP_FIRST,
-  given: ({ flags }) => checked(usernameFlag, flags),
+  readFlags: ({ flags }) => checked(usernameFlag, flags),
   change: async ({ supervisorAdministration }, nodeId, id, { username }) =>
     supervisorView(await supervisorAdministration.rename(nodeId, OPERATOR, id, username)),
   now: ({ username }) => printable(username),

@@ -68,23 +68,23 @@ export const supervisorCreate: CommandBody = {
     const { flags } = input;
     const nodeId = uuid('--node', text(flags, 'node'));
     const username = usernameOf(text(flags, 'username'), text(flags, 'name'));
-    const given = await givenPassword(input);
-    const members = { username, role: text(flags, 'role'), password: given.password };
+    const newPassword = await givenPassword(input);
+    const members = { username, role: text(flags, 'role'), password: newPassword.password };
     const supervisor = checked(supervisorInput, members, { password: 'the password' });
     const variables = { input: { ...members, password: NOT_SHOWN } };
     const advice = mutation('createSupervisor', '$input: SupervisorInput!', variables, RESULT);
     const { supervisorAdministration } = await openAdministration(input, advice);
     const created = supervisorAdministration.create(nodeId, OPERATOR, supervisor);
-    return input.answer(...withPassword(await orCommandError(`there is no node ${nodeId}`, created), given));
+    return input.answer(...withPassword(await orCommandError(`there is no node ${nodeId}`, created), newPassword));
   },
 };
 
 function usernameOf(username: string | undefined, name: string | undefined): string {
   if (username !== undefined && name !== undefined)
     throw new UsageError('--username and --name are the same flag: give only one');
-  const given = username ?? name;
-  if (given === undefined) throw new UsageError('missing --username NAME');
-  return given;
+  const chosenName = username ?? name;
+  if (chosenName === undefined) throw new UsageError('missing --username NAME');
+  return chosenName;
 }
 
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
@@ -97,7 +97,7 @@ export const supervisorDisable = changeCommand({
   examples: ['portcullis supervisor disable ID', 'portcullis supervisor disable ID --json'],
   advice: (id) =>
     mutation('setSupervisorStatus', '$id: ID!, $status: SupervisorStatus!', { id, status: 'DISABLED' }, RESULT),
-  given: () => undefined,
+  readFlags: () => undefined,
   change: async ({ supervisorAdministration }, nodeId, id) =>
     supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
   now: () => 'disabled',
@@ -113,14 +113,14 @@ export const supervisorSetPassword: CommandBody = {
   examples: ['portcullis supervisor set-password ID', 'portcullis supervisor set-password ID < password.txt'],
   async run(input) {
     const id = uuid('ID', input.positionals[0]);
-    const given = await givenPassword(input);
-    const { password } = checked(passwordInput, { password: given.password }, { password: 'the password' });
+    const newPassword = await givenPassword(input);
+    const { password } = checked(passwordInput, { password: newPassword.password }, { password: 'the password' });
     const variables = { id, password: NOT_SHOWN };
     const advice = mutation('setSupervisorPassword', '$id: ID!, $password: String!', variables, RESULT);
     const supervisor = await changed(input, 'supervisor', id, advice, ({ supervisorAdministration }, nodeId) =>
       supervisorAdministration.setPassword(nodeId, OPERATOR, id, password),
     );
-    return input.answer(...withPassword(supervisor, given));
+    return input.answer(...withPassword(supervisor, newPassword));
   },
 };
 
@@ -133,7 +133,7 @@ export const supervisorUnlock = changeCommand({
   ].join('\n'),
   examples: ['portcullis supervisor unlock ID', 'portcullis supervisor unlock ID --json'],
   advice: (id) => mutation('unlockSupervisor', '$id: ID!', { id }, RESULT),
-  given: () => undefined,
+  readFlags: () => undefined,
   change: async ({ supervisorAdministration }, nodeId, id) =>
     supervisorView(await supervisorAdministration.unlock(nodeId, OPERATOR, id)),
   now: () => 'unlocked',

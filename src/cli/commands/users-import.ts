@@ -90,22 +90,23 @@ export const usersImport: CommandBody = {
   async run({ flags, positionals: [file], env, json, stack, complain, answer }) {
     const nodeId = uuid('--node', text(flags, 'node'));
     const resumed = text(flags, 'resume');
-    const given = resumed === undefined ? undefined : uuid('--resume', resumed);
-    if (given === undefined && file === undefined) throw new UsageError('give FILE or --resume MIGRATION_ID');
+    const resumedId = resumed === undefined ? undefined : uuid('--resume', resumed);
+    if (resumedId === undefined && file === undefined) throw new UsageError('give FILE or --resume MIGRATION_ID');
     const isDryRun = flags['dry-run'] === true;
-    if (given !== undefined && isDryRun) throw new UsageError('--dry-run cannot be combined with --resume: omit it');
-    const input = given === undefined ? openInput(file ?? '-') : undefined;
+    if (resumedId !== undefined && isDryRun)
+      throw new UsageError('--dry-run cannot be combined with --resume: omit it');
+    const input = resumedId === undefined ? openInput(file ?? '-') : undefined;
     const failedTo = text(flags, 'failed-to');
     if (failedTo !== undefined) requireCopyable(input, failedTo);
-    const advice = given === undefined ? upload(file ?? '-', isDryRun) : graphql(PROGRESS, { id: given });
+    const advice = resumedId === undefined ? upload(file ?? '-', isDryRun) : graphql(PROGRESS, { id: resumedId });
     const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
     const output = new ImportOutput(progress);
     const options = { log: output.log, onBatch: (rows: number) => output.rows(rows) };
     const { database, migrationPages, ...migrations } = await openFeatures({ env, stack }, { advice }, options);
     if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
-    const id = given ?? (await store(migrations, { nodeId, isDryRun }, input, signal, progress));
-    if (given === undefined) output.line(`Migration ${id} has started.`);
+    const id = resumedId ?? (await store(migrations, { nodeId, isDryRun }, input, signal, progress));
+    if (resumedId === undefined) output.line(`Migration ${id} has started.`);
     const known = await migrations.migrationFiles.progress(nodeId, id);
     if (!known) throw new CommandError(`the node ${nodeId} has no migration ${id}`);
     output.total = known.total ?? undefined;

@@ -11,12 +11,12 @@ interface Change<Given, Row> extends Pick<CommandBody, 'description' | 'flags' |
   /** What to do instead while an embedded run uses the database. */
   advice(id: string): Advice;
   /** Reads the flags. @throws UsageError for invalid ones. */
-  given(input: CommandInput): Given;
+  readFlags(input: CommandInput): Given;
   change(
     services: Awaited<ReturnType<typeof openAdministration>>,
     nodeId: string,
     id: string,
-    given: Given,
+    values: Given,
   ): Promise<Row>;
   /** Returns what the row is now, behind its name. */
   now(row: Row): string;
@@ -24,13 +24,13 @@ interface Change<Given, Row> extends Pick<CommandBody, 'description' | 'flags' |
 
 /** Makes the command of a change. */
 export function changeCommand<Given, Row extends object>(change: Change<Given, Row>): CommandBody {
-  const { noun, positional = 'ID', advice, given, now, ...body } = change;
+  const { noun, positional = 'ID', advice, readFlags, now, ...body } = change;
   return {
     ...body,
     positionals: [positional],
     async run(input) {
       const id = uuid(positional, input.positionals[0]);
-      const read = given(input);
+      const read = readFlags(input);
       const row = await changed(input, noun, id, advice(id), (services, nodeId) =>
         change.change(services, nodeId, id, read),
       );

@@ -39,8 +39,8 @@ export function wholeNumber(flags: Flags, name: string, example: number): number
  */
 export function instant(flags: Flags, name: string): Instant | undefined {
   const value = text(flags, name);
-  const parsed = value === undefined ? undefined : parseInstant(value);
-  if (parsed || value === undefined) return parsed;
+  const time = value === undefined ? undefined : parseInstant(value);
+  if (time || value === undefined) return time;
   throw new UsageError(`--${name} must be a date and time such as 2026-11-21T10:30:00Z`);
 }
 
@@ -49,8 +49,8 @@ export function instant(flags: Flags, name: string): Instant | undefined {
  * @throws UsageError for anything but a time in ISO 8601.
  */
 export function instantMs(flags: Flags, name: string): number | undefined {
-  const given = instant(flags, name);
-  return given && Number(given.seconds) * 1_000 + Math.ceil(given.nanos / 1_000_000);
+  const time = instant(flags, name);
+  return time && Number(time.seconds) * 1_000 + Math.ceil(time.nanos / 1_000_000);
 }
 
 /**
@@ -74,9 +74,9 @@ export function checked<Output>(
   members: object,
   flagOf: Readonly<Record<string, string>> = {},
 ): Output {
-  const parsed = schema.safeParse(members);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(({ path, message }) => {
+  const result = schema.safeParse(members);
+  if (result.success) return result.data;
+  const faults = result.error.issues.map(({ path, message }) => {
     const names = path.filter((part) => typeof part === 'string');
     const [first = '', last = first] = [names[0], names.at(-1)];
     const flag = flagOf[last] ?? flagOf[first] ?? `--${last.replaceAll('_', '-')}`;

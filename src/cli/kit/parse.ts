@@ -37,8 +37,8 @@ export function isSecretFlag(name: string): boolean {
  * `word`; undefined if there is none.
  */
 function closest(word: string, known: readonly string[]): string | undefined {
-  const [only, ...others] = known.filter((name) => word !== '' && name.startsWith(word.toLowerCase()));
-  return respelt(word, known) ?? (others.length === 0 ? only : undefined);
+  const [only, ...otherNames] = known.filter((name) => word !== '' && name.startsWith(word.toLowerCase()));
+  return respelt(word, known) ?? (otherNames.length === 0 ? only : undefined);
 }
 
 /** The flags and positionals of a command as the user wrote them. */
@@ -51,10 +51,10 @@ interface Parsed {
 export function findCommand(
   names: readonly string[],
   args: readonly string[],
-): { name: string; rest: readonly string[] } | undefined {
+): { name: string; remainingArgs: readonly string[] } | undefined {
   for (const words of [2, 1]) {
     const name = args.slice(0, words).join(' ');
-    if (names.includes(name) && args.length >= words) return { name, rest: args.slice(words) };
+    if (names.includes(name) && args.length >= words) return { name, remainingArgs: args.slice(words) };
   }
   return undefined;
 }
@@ -96,11 +96,11 @@ export function parse(command: Command, args: readonly string[]): Parsed | strin
   const common = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
   const options = { ...Object.fromEntries(own), ...common };
   try {
-    const parsed = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
-    const names = parsed.tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
+    const commandLine = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
+    const names = commandLine.tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice !== undefined) return `--${twice} is given more than once`;
-    return { flags: parsed.values as Parsed['flags'], positionals: parsed.positionals };
+    return { flags: commandLine.values as Parsed['flags'], positionals: commandLine.positionals };
   } catch (error) {
     if (!(error instanceof TypeError) || !('code' in error)) throw error;
     if (error.code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return error.message;
@@ -125,9 +125,9 @@ export function missing(command: Command, { flags, positionals }: Parsed): strin
 
 function unknownFlag(command: Command, message: string): string {
   const what = message.split('. ')[0] ?? message;
-  const given = /'-{1,2}([^']*)'/.exec(what)?.[1] ?? '';
-  if (isSecretFlag(given)) return `${what}: ${SECRET_ADVICE}`;
-  const meant = closest(given, Object.keys(flagHelp(command)));
+  const flagName = /'-{1,2}([^']*)'/.exec(what)?.[1] ?? '';
+  if (isSecretFlag(flagName)) return `${what}: ${SECRET_ADVICE}`;
+  const meant = closest(flagName, Object.keys(flagHelp(command)));
   if (meant !== undefined) return `${what}: did you mean --${meant}? Its flags are ${flagNames(command)}`;
   return `${what}: its flags are ${flagNames(command)}`;
 }

@@ -44,9 +44,9 @@ export function upload(file: string, dryRun: boolean): Advice {
 }
 
 function documentOf(name: string, types: string, variables: readonly string[], result: string): string {
-  const given = variables.map((variable) => `${variable}: $${variable}`).join(', ');
+  const callArguments = variables.map((variable) => `${variable}: $${variable}`).join(', ');
   const selected = `... on ${result} ... on ValidationError { issues { path message } } ... on Error { message }`;
-  return `mutation (${types}) { ${name}(${given}) { __typename ${selected} } }`;
+  return `mutation (${types}) { ${name}(${callArguments}) { __typename ${selected} } }`;
 }
 
 /** Returns the address of the running instance. Before it is up, says where the address will stand. */

@@ -84,8 +84,8 @@ export function commandHelp(command: Command): string {
     '',
     'Flags:',
     ...Object.entries(flags).flatMap(([name, meaning]) => {
-      const [first = '', ...others] = wrap(meaning, WIDTH - width - '  --  '.length);
-      return [`  --${name.padEnd(width)}  ${first}`, ...others.map((line) => `${' '.repeat(width + 6)}${line}`)];
+      const [first = '', ...moreLines] = wrap(meaning, WIDTH - width - '  --  '.length);
+      return [`  --${name.padEnd(width)}  ${first}`, ...moreLines.map((line) => `${' '.repeat(width + 6)}${line}`)];
     }),
     '',
     'Examples:',

@@ -35,8 +35,8 @@ export function withDeadLetters(bus: Pick<EventBus, 'publish'>, handle: BatchHan
   }
 
   return async function handleBatch(batch) {
-    const [only, ...others] = batch;
-    if (only && others.length === 0) return handleAlone(only);
+    const [only, ...otherMessages] = batch;
+    if (only && otherMessages.length === 0) return handleAlone(only);
     try {
       await handle(batch);
     } catch (error) {

@@ -21,7 +21,7 @@ import {
 } from './event-bus.ts';
 import { PublishQueue } from './publish-queue.ts';
 
-const POLL_MS = 1_000;
+const TOPIC_POLL_MS = 1_000;
 
 interface EmbeddedReaderOptions {
   store: EmbeddedStore;
@@ -42,7 +42,7 @@ interface EmbeddedReaderOptions {
 class EmbeddedReader {
   readonly #options: EmbeddedReaderOptions;
   readonly #stopping = new AbortController();
-  readonly #loop = new WorkLoop({ iterate: (signal) => this.#iterate(signal), pollMs: POLL_MS });
+  readonly #loop = new WorkLoop({ iterate: (signal) => this.#iterate(signal), pollMs: TOPIC_POLL_MS });
   #failures = 0;
   /** Resolves when the reader has ended; never rejects. */
   readonly ended: Promise<void>;
@@ -223,11 +223,11 @@ export class EmbeddedLogReader implements LogReader {
   }
 
   async spans(topic: string, within: Within): Promise<PartitionSpan[]> {
-    const kept = await this.#store.kept(
+    const span = await this.#store.spanOf(
       topic,
       'after' in within ? { after: within.after.get(PARTITION) ?? 0n } : within,
     );
-    return kept ? [{ partition: PARTITION, first: kept.first, end: kept.last + 1n, count: kept.count }] : [];
+    return span ? [{ partition: PARTITION, first: span.first, end: span.last + 1n, count: span.count }] : [];
   }
 
   async read({ topic, spans, handle, signal }: ReadOptions): Promise<void> {

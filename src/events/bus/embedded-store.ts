@@ -100,7 +100,7 @@ export class EmbeddedStore {
    * Returns the first and last position, and the number, of those messages of a topic that come after a position, or
    * that were published from `fromMs` to before `toMs` (milliseconds since 1970). Undefined if there are none.
    */
-  async kept(topic: string, within: { after: bigint } | { fromMs: number; toMs: number }) {
+  async spanOf(topic: string, within: { after: bigint } | { fromMs: number; toMs: number }) {
     const after = 'after' in within ? within.after : 0n;
     const [from, to] =
       'after' in within

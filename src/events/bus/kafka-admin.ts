@@ -99,7 +99,7 @@ export class KafkaAdmin {
               const at = offsets.get(partition) ?? -1n;
               return BigInt(high) - (at < BigInt(low) ? BigInt(low) : at);
             });
-            const messages = Number(behind.reduce((sum, one) => sum + (one > 0n ? one : 0n), 0n));
+            const messages = Number(behind.reduce((sum, lag) => sum + (lag > 0n ? lag : 0n), 0n));
             return { groupId, topic: topic.slice(this.#connection.topicPrefix.length), messages };
           }),
         );

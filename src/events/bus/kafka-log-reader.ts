@@ -38,9 +38,11 @@ export class KafkaLogReader implements LogReader {
     const name = this.#connection.topicPrefix + topic;
     const kafka = await this.#kafka();
     const spans = await withAdmin(kafka, async (admin) => {
-      const kept = await admin.fetchTopicOffsets(name);
+      const partitionOffsets = await admin.fetchTopicOffsets(name);
       if ('after' in within) {
-        return kept.map(({ partition, low, high }) => unread(partition, [BigInt(low), BigInt(high)], within.after));
+        return partitionOffsets.map(({ partition, low, high }) =>
+          unread(partition, [BigInt(low), BigInt(high)], within.after),
+        );
       }
       const [from, to] = await Promise.all(
         // Negative timestamps have a special meaning in Kafka's protocol.
@@ -48,7 +50,7 @@ export class KafkaLogReader implements LogReader {
       );
       const offsetOf = (all: typeof from, at: number) =>
         BigInt(all?.find(({ partition }) => partition === at)?.offset ?? 0);
-      return kept.map(({ partition }) => ({
+      return partitionOffsets.map(({ partition }) => ({
         partition,
         first: offsetOf(from, partition),
         end: offsetOf(to, partition),

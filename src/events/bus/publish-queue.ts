@@ -134,9 +134,9 @@ export class PublishQueue {
    * no other.
    */
   async #deliverSingly(calls: Call[]): Promise<void> {
-    const rest = calls.values();
+    const remainingCalls = calls.values();
     const lanes = Array.from({ length: this.#options.singlesAtOnce }, async () => {
-      for (const call of rest) await this.#deliver([call]);
+      for (const call of remainingCalls) await this.#deliver([call]);
     });
     await Promise.all(lanes);
   }

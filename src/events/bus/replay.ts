@@ -142,9 +142,14 @@ function planOf(source: string, topic: string, spans: readonly PartitionSpan[]):
 }
 
 function replayed({ topic, partition, offset, key, value, headers }: IncomingMessage, target: string): OutgoingMessage {
-  const kept = Object.entries(headers).filter(([name]) => topic === target || !DEAD_LETTER_HEADERS.has(name));
+  const sourceHeaders = Object.entries(headers).filter(([name]) => topic === target || !DEAD_LETTER_HEADERS.has(name));
   const replayedFrom = `${topic}/${partition}/${offset}`;
-  return { topic: target, key, value, headers: { ...Object.fromEntries(kept), 'replayed-from': replayedFrom } };
+  return {
+    topic: target,
+    key,
+    value,
+    headers: { ...Object.fromEntries(sourceHeaders), 'replayed-from': replayedFrom },
+  };
 }
 
 /**

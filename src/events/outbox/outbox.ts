@@ -29,7 +29,7 @@ interface Dependencies {
  * How often the outbox is read without a notification, in milliseconds: the longest delay of an event that another
  * process has written.
  */
-const POLL_MS = 1_000;
+const OUTBOX_POLL_MS = 1_000;
 const BATCH_EVENTS = 500;
 /** The maximum number of payload bytes in a batch: far less than a broker accepts for one partition. */
 const BATCH_BYTES = 256 * 1024;
@@ -47,7 +47,7 @@ export class OutboxRelay extends WorkLoop {
     super({
       iterate: async () => (await this.relayBatch()) > 0,
       onFailure: (error) => dependencies.log.warn({ err: error }, 'cannot publish events; keeping them in the outbox'),
-      pollMs: POLL_MS,
+      pollMs: OUTBOX_POLL_MS,
     });
     this.#deps = dependencies;
   }

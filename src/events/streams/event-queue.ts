@@ -106,12 +106,12 @@ export class EventQueue<Payload> {
     this.#isEnded = true;
     this.#replayed = [];
     this.#live = [];
-    const [first, ...others] = this.#readers;
+    const [first, ...otherReaders] = this.#readers;
     this.#readers = [];
     if (first === undefined) this.#error = error;
     else if (error === undefined) first.resolve({ done: true, value: undefined });
     else first.reject(error);
-    for (const reader of others) reader.resolve({ done: true, value: undefined });
+    for (const reader of otherReaders) reader.resolve({ done: true, value: undefined });
     this.#drained.resolve();
     this.#taken?.resolve();
   }

@@ -189,7 +189,7 @@ export class EventStream<Payload = LoggedEvent['transaction']>
   }
 }
 
-const POLL_MS = 1_000;
+const EVENT_POLL_MS = 1_000;
 
 export interface EventStreamsOptions<Payload = LoggedEvent['transaction']> {
   log: EventLog<Payload>;
@@ -212,7 +212,7 @@ export class EventStreams<Payload = LoggedEvent['transaction']> {
   readonly #streams = new Set<EventStream<Payload>>();
   #isStopped = false;
 
-  constructor({ log, wakeUps, onError, clock = systemClock, pollMs = POLL_MS }: EventStreamsOptions<Payload>) {
+  constructor({ log, wakeUps, onError, clock = systemClock, pollMs = EVENT_POLL_MS }: EventStreamsOptions<Payload>) {
     this.#clock = clock;
     this.#log = new RetryingLog({ log, clock, onError });
     this.#tailers = new EventTailers({ log: this.#log, wakeUps, clock, pollMs });

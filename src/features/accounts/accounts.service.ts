@@ -121,7 +121,7 @@ export interface AccountFilter {
 
 const AccountList = keysetList({
   rows: (k) => k.selectFrom('accounts').select(columns),
-  given: ({ search, includeDeleted = false, ...same }: AccountFilter) => ({
+  valuesOf: ({ search, includeDeleted = false, ...same }: AccountFilter) => ({
     ...same,
     pattern: search === undefined ? undefined : containing(search),
     includeDeleted,

@@ -6,7 +6,7 @@ import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { IDS } from '../../lib/example-ids.ts';
 import { exampleOf } from '../../lib/fields.ts';
 import { uuidInput } from '../../lib/input.ts';
-import { parsed } from '../../platform/errors.ts';
+import { parseOrReject } from '../../platform/errors.ts';
 import { type Assets, asset } from './assets.service.ts';
 
 const assetPath = z.object({ id: uuidInput().meta({ example: IDS.asset_id }) });
@@ -30,7 +30,7 @@ export const getAsset = route({
   },
   handlers: ({ assets }: { assets: Assets }) => [
     async (req, res) => {
-      const { id } = parsed(assetPath, req.params);
+      const { id } = parseOrReject(assetPath, req.params);
       res.json(await assets.view(callerOf(req).nodeId, id));
     },
   ],

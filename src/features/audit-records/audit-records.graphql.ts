@@ -79,7 +79,7 @@ export function addAuditRecords(builder: Builder): void {
       resolve: connectionResolver(
         'auditRecords',
         ({ auditPages }) => auditPages,
-        ({ filter: given }, info) => auditFilterOf(given, info),
+        ({ filter: filterArgument }, info) => auditFilterOf(filterArgument, info),
       ),
     }),
   }));
@@ -116,10 +116,10 @@ function auditFilter(builder: Builder) {
 }
 
 function auditFilterOf(
-  given: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined,
+  filterArgument: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined,
   { schema }: GraphQLResolveInfo,
 ): AuditFilter {
-  const { since, until, hideReadsOf, ...same } = withoutNulls(given);
+  const { since, until, hideReadsOf, ...same } = withoutNulls(filterArgument);
   const mutations = Object.keys(schema.getMutationType()?.getFields() ?? {});
   const hiddenReads = hideReadsOf === undefined ? undefined : { subject: hideReadsOf, mutations };
   return { ...same, hiddenReads, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };

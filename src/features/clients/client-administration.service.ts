@@ -219,8 +219,8 @@ export class ClientAdministration {
     if (!newest || overlapSeconds === 0) return;
     const endsAtMs = Math.min(newest.endsAtMs, nowMs + overlapSeconds * 1_000);
     const { hash, created_at } = newest;
-    const kept = { hash, client_id: id, created_at, expires_at: new Date(endsAtMs).toISOString() };
-    await scoped.run((k) => k.insertInto('client_secrets').values(kept));
+    const overlappingSecret = { hash, client_id: id, created_at, expires_at: new Date(endsAtMs).toISOString() };
+    await scoped.run((k) => k.insertInto('client_secrets').values(overlappingSecret));
   }
 }
 

@@ -67,8 +67,8 @@ export class GasFees {
     const known = this.#known.get(networkId);
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : this.#ageMs(known);
     if (known && ageMs < FRESH_MS) return known.fee;
-    const asked = this.#ask(networkId);
-    return known && !('error' in known.fee) && ageMs < STALE_MS ? known.fee : asked;
+    const pendingFee = this.#ask(networkId);
+    return known && !('error' in known.fee) && ageMs < STALE_MS ? known.fee : pendingFee;
   }
 
   /** Returns the age of a cached fee in ms. If the clock was set back, it is the distance to the future time. */

@@ -5,7 +5,7 @@ import { route } from '../../api/rest/route.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { IDS } from '../../lib/example-ids.ts';
 import { uuidInput } from '../../lib/input.ts';
-import { parsed } from '../../platform/errors.ts';
+import { parseOrReject } from '../../platform/errors.ts';
 import type { Networks } from './networks.service.ts';
 
 const assignmentPath = z.object({
@@ -31,7 +31,7 @@ export const assignNetwork = route({
   },
   handlers: ({ networks }: { networks: Networks }) => [
     async (req, res) => {
-      const { wallet_id: walletId, network_id: networkId } = parsed(assignmentPath, req.params);
+      const { wallet_id: walletId, network_id: networkId } = parseOrReject(assignmentPath, req.params);
       await networks.assign(callerOf(req).nodeId, walletId, networkId);
       // Node discards a body, which this endpoint does not use; if it is over the limit, the connection is closed
       // instead of reading it.
@@ -43,5 +43,5 @@ export const assignNetwork = route({
 
 function isTooLong(req: Request): boolean {
   const { 'transfer-encoding': coding, 'content-length': length = '0' } = req.headers;
-  return coding !== undefined || Number(length) > (exchangeOf(req).found.endpoint?.max_body_bytes ?? 0);
+  return coding !== undefined || Number(length) > (exchangeOf(req).state.endpoint?.max_body_bytes ?? 0);
 }

@@ -96,7 +96,7 @@ export class Networks extends NetworkList {
     const wallet_id = walletId.toLowerCase();
     const network_id = networkId.toLowerCase();
     const db = this.#deps.db.forNode(nodeId);
-    const [found] = await db.run((k) =>
+    const [row] = await db.run((k) =>
       k
         .selectFrom('wallets')
         .innerJoin('chains', 'chains.id', 'wallets.chain_id')
@@ -105,8 +105,8 @@ export class Networks extends NetworkList {
         .select((eb) => eb('networks.chain_id', '=', eb.ref('wallets.chain_id')).as('isOfChain'))
         .where('wallets.id', '=', wallet_id),
     );
-    if (!found) throw notFound();
-    const { isOfChain, ...wallet } = found;
+    if (!row) throw notFound();
+    const { isOfChain, ...wallet } = row;
     if (!isOfChain) throw invalidInput('network_id', "must be a network of the wallet's chain");
     const created_at = new Date(this.#deps.nowMs()).toISOString();
     try {

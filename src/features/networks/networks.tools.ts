@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, found, requireScope, type ToolCall } from '../../api/mcp/kit/tool.ts';
+import { defineTool, orNotFound, requireScope, type ToolCall } from '../../api/mcp/kit/tool.ts';
 import { uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
@@ -45,7 +45,7 @@ export const networkTools = [
         return withCurrencies(all, call);
       }
       requireScope(call.caller, 'wallets:read');
-      found(await call.services.walletPages.find(call.caller.nodeId, id));
+      orNotFound(await call.services.walletPages.find(call.caller.nodeId, id));
       const list = ({ networks }: ToolCall['services']) => ofOneOwner(networks.ofWallets);
       const own = await listPage(page, call, { ...shared, tool: 'list_networks of a wallet', list, filter: id });
       return withCurrencies(own, call);

@@ -7,7 +7,7 @@ import { type Route, route } from '../../api/rest/route.ts';
 import { showConsole } from '../../api/rest/static-files.rest.ts';
 import type { Files } from '../../api/shared/served-files.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
-import { forbidden, invalidRequest, notFound, parsed } from '../../platform/errors.ts';
+import { forbidden, invalidRequest, notFound, parseOrReject } from '../../platform/errors.ts';
 import type { ConsoleSessions } from './console-sessions.service.ts';
 import { beginAuthentication, MAX_BODY_BYTES, withClient } from './oauth.rest.ts';
 import { oauthEnvelope } from './oauth-errors.rest.ts';
@@ -91,7 +91,7 @@ function sessionRoute<Input extends { client_id: string }>(
         const { body } = await withClient(
           services,
           req,
-          async ({ parameters, realIp }) => ({ body: await answer(parsed(schema, parameters), realIp) }),
+          async ({ parameters, realIp }) => ({ body: await answer(parseOrReject(schema, parameters), realIp) }),
           false,
         );
         // Sent only now that the tenant is in the audit record.
@@ -106,9 +106,9 @@ function sessionRoute<Input extends { client_id: string }>(
           if (method === 'DELETE') setCookie('', 0);
           const tokens = await work(services.consoleSessions, input, cookiesIn(req, name), realIp);
           if (!tokens) return undefined;
-          const { refresh_token: token, ...others } = tokens;
+          const { refresh_token: token, ...publicTokens } = tokens;
           setCookie(token, CONSOLE_IDLE_SECONDS);
-          return others;
+          return publicTokens;
         }
       },
     ],

@@ -89,10 +89,10 @@ export class ConsoleSessions {
    */
   async renew(clientId: string, cookies: readonly string[], realIp: string): Promise<TokenResponse> {
     const client = await this.#find(clientId);
-    const [valid, ...others] = client ? await this.#admitted(cookies, client, realIp) : [];
+    const [valid, ...otherSessions] = client ? await this.#admitted(cookies, client, realIp) : [];
     const request = {
       grant_type: 'refresh_token',
-      refresh_token: valid && others.length === 0 ? valid.token : '',
+      refresh_token: valid && otherSessions.length === 0 ? valid.token : '',
     } as const;
     const granted = client && (await this.#deps.refresh.handle(request, client));
     if (!granted) throw new Refusal(client ? 'invalid_grant' : 'invalid_client');

@@ -56,7 +56,7 @@ const security: oas31.SecurityRequirementObject[] = [{}, { clientBasic: [] }];
  * Returns the OpenAPI responses for the refusals of an operation that authenticates a client; their bodies may have the
  * members of RFC 6749 in addition to the members of the error envelope.
  */
-function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
+function refusalResponses(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
   const refusal = (description: string, message: ErrorMessage, ...names: readonly string[]) =>
     json(description, schema, { code: -1, domain: 0, message }, limitedHeadersOf('Cache-Control', ...names));
   return {
@@ -100,7 +100,7 @@ export async function withClient<Result extends object>(
   const client = done.client ?? (await directory.client(namedId ?? '').catch(() => undefined));
   if (client) {
     const { nodeId, clientId } = client;
-    exchange.found.client = { nodeId, clientId, isApi: done.isApi ?? isApi ?? isOwn };
+    exchange.state.client = { nodeId, clientId, isApi: done.isApi ?? isApi ?? isOwn };
   }
   return result;
 
@@ -176,7 +176,7 @@ export const issueToken = route({
         },
         limitedHeadersOf('Cache-Control'),
       ),
-      ...refused('TokenError'),
+      ...refusalResponses('TokenError'),
     },
   },
   errorBody: (error, { headers }) => (isStandardRequest(headers) ? oauthEnvelope(error) : errorEnvelope(error)),
@@ -231,7 +231,7 @@ const revokeToken = route({
         {},
         limitedHeadersOf('Cache-Control'),
       ),
-      ...refused('OAuthError'),
+      ...refusalResponses('OAuthError'),
     },
   },
   errorBody: oauthEnvelope,
@@ -259,7 +259,7 @@ const introspectToken = route({
         { active: false },
         limitedHeadersOf('Cache-Control'),
       ),
-      ...refused('OAuthError'),
+      ...refusalResponses('OAuthError'),
     },
   },
   errorBody: oauthEnvelope,

@@ -3,7 +3,7 @@ import type { ClientGuards, GuardedRequest } from '../../access/limits/guards.ts
 import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import { isObject } from '../../lib/json.ts';
-import { BASIC_CHALLENGE, invalidRequest, parsed, Refusal } from '../../platform/errors.ts';
+import { BASIC_CHALLENGE, invalidRequest, parseOrReject, Refusal } from '../../platform/errors.ts';
 import type { Grant, Granted } from './grants.service.ts';
 import {
   type ClientCredentials,
@@ -65,7 +65,7 @@ export async function tokenToManage(
   if (basic === undefined && isObject(parameters) && (parameters.client_secret ?? null) === null) {
     throw invalidClient(true);
   }
-  const { token } = parsed(tokenInput, parameters);
+  const { token } = parseOrReject(tokenInput, parameters);
   return { token, client: await authenticateClient(dependencies, call) };
 }
 
@@ -96,10 +96,10 @@ async function authenticateClient(
  */
 function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | null {
   if (basic === undefined) {
-    const { client_id, client_secret } = parsed(clientInput, parameters);
+    const { client_id, client_secret } = parseOrReject(clientInput, parameters);
     return { clientId: client_id, secret: client_secret };
   }
-  const { client_id: clientId } = parsed(clientBesideBasicInput, parameters);
+  const { client_id: clientId } = parseOrReject(clientBesideBasicInput, parameters);
   if (basic && clientId !== undefined && clientId !== basic.clientId) {
     throw invalidRequest([{ path: 'client_id', message: 'must be the same as in HTTP Basic' }]);
   }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isUuid, objectInput, secretText, textInput, uuidInput } from '../../lib/input.ts';
 import { decodeUtf8, isJsonType, isObject, parsedOr, parseInput, repeatedIn } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
-import { invalidRequest, parsed, type Refusal } from '../../platform/errors.ts';
+import { invalidRequest, parseOrReject, type Refusal } from '../../platform/errors.ts';
 
 const NOT_EMPTY = 'must not be empty';
 const required = () => textInput().min(1, NOT_EMPTY);
@@ -55,15 +55,15 @@ export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_t
  */
 export function parseTokenRequest(parameters: unknown): TokenRequest {
   const grantType = grantTypeOf(parameters);
-  if (grantType) return parsed(grantInputs[grantType], parameters);
-  parsed(anyGrantInput, parameters);
+  if (grantType) return parseOrReject(grantInputs[grantType], parameters);
+  parseOrReject(anyGrantInput, parameters);
   return { grant_type: undefined };
 }
 
 /** Returns the grant type of parameters; undefined if they have none, or one that is unknown. */
 function grantTypeOf(parameters: unknown): GrantType | undefined {
-  const given = isObject(parameters) ? parameters.grant_type : undefined;
-  return typeof given === 'string' && Object.hasOwn(grantInputs, given) ? (given as GrantType) : undefined;
+  const grantType = isObject(parameters) ? parameters.grant_type : undefined;
+  return typeof grantType === 'string' && Object.hasOwn(grantInputs, grantType) ? (grantType as GrantType) : undefined;
 }
 
 /** The only parameter that a request may repeat (RFC 8707 section 2). */
@@ -76,17 +76,17 @@ const REPEATABLE = 'resource';
  * UTF-8.
  */
 export function parseForm(bytes: Uint8Array): Record<string, string> {
-  const given = new Map<string, string>();
+  const fields = new Map<string, string>();
   for (const pair of decodeUtf8(bytes).split('&')) {
     if (pair === '') continue;
     const [name, value] = splitOnce(pair, '=').map(decodeFormPart);
     if (name === undefined || value === undefined) {
       throw invalidRequest([{ path: '', message: 'must have % only in UTF-8 escapes such as %25' }]);
     }
-    if (given.has(name) && name !== REPEATABLE) throw repeated(name);
-    given.set(name, value);
+    if (fields.has(name) && name !== REPEATABLE) throw repeated(name);
+    fields.set(name, value);
   }
-  return Object.fromEntries([...given].filter(([, value]) => value !== ''));
+  return Object.fromEntries([...fields].filter(([, value]) => value !== ''));
 }
 
 /** Returns the refusal of a repeated parameter, with its name unless that may be a misplaced secret. */
@@ -205,7 +205,7 @@ export function isStandardRequest({ 'content-type': type, authorization }: Heade
 
 function parseJsonOnce(text: string): unknown {
   const value = parseInput(text);
-  const name = [...(repeatedIn(value) ?? [])].find((one) => one !== REPEATABLE);
+  const name = [...(repeatedIn(value) ?? [])].find((candidate) => candidate !== REPEATABLE);
   if (name !== undefined) throw repeated(name);
   return value;
 }

@@ -22,7 +22,7 @@ export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: numb
   let pending: Buffer[] = [];
   let pendingBytes = 0;
   let number = 0;
-  const take = (last: Buffer): Line | undefined => {
+  const completeLine = (last: Buffer): Line | undefined => {
     number += 1;
     const isLong = pendingBytes + last.length > maxBytes;
     const bytes = pending.length === 0 ? last : Buffer.concat([...pending, last]);
@@ -32,12 +32,12 @@ export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: numb
     const text = bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes;
     return text.length === 0 ? undefined : { number, bytes: text };
   };
-  for await (const given of source) {
-    const chunk = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+  for await (const sourceChunk of source) {
+    const chunk = Buffer.from(sourceChunk.buffer, sourceChunk.byteOffset, sourceChunk.byteLength);
     const lines: Line[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      const line = take(chunk.subarray(start, end));
+      const line = completeLine(chunk.subarray(start, end));
       if (line) lines.push(line);
       start = end + 1;
     }
@@ -47,7 +47,7 @@ export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: numb
     else if (start < chunk.length) pending.push(chunk.subarray(start));
     yield lines;
   }
-  const last = pendingBytes > 0 ? take(Buffer.alloc(0)) : undefined;
+  const last = pendingBytes > 0 ? completeLine(Buffer.alloc(0)) : undefined;
   if (last) yield [last];
 }
 
@@ -143,8 +143,8 @@ async function applyAll(
     for (const { index, reason } of rejected) reject(numbered[index]?.line ?? 0, reason);
   } catch (error) {
     if (!isRefusedValue(error)) throw error;
-    const [only, ...others] = numbered;
-    if (only && others.length === 0) return reject(only.line, 'the database rejects its values');
+    const [only, ...otherRows] = numbered;
+    if (only && otherRows.length === 0) return reject(only.line, 'the database rejects its values');
     const half = Math.ceil(numbered.length / 2);
     await applyAll(numbered.slice(0, half), reference, counts, reject);
     await applyAll(numbered.slice(half), reference, counts, reject);
@@ -167,11 +167,11 @@ function changeOf(
 }
 
 function parseLine(value: unknown): ReferenceChange {
-  const parsed = lineInput.safeParse(value);
-  if (!parsed.success || !('value' in parsed.data)) {
+  const result = lineInput.safeParse(value);
+  if (!result.success || !('value' in result.data)) {
     throw new UnfitReferenceError('must be an object {"topic", "key", "value"}');
   }
-  const { topic, key, value: row } = parsed.data;
+  const { topic, key, value: row } = result.data;
   const kind = kindOfTopic(topic);
   if (!kind) throw new UnfitReferenceError(`${JSON.stringify(topic.slice(0, 100))} is not a topic of reference data`);
   // Only an explicit null is a tombstone; a line without `value` is malformed.

@@ -87,13 +87,13 @@ export function parseReferenceChange(kind: ReferenceKind, key: unknown, value: u
   if (common.data.id !== undefined && common.data.id !== id) {
     throw new UnfitReferenceError('id must be equal to the key');
   }
-  const parsed = rowInputs[kind].safeParse(value);
-  if (!parsed.success) throw unfit(parsed.error, value);
-  return { kind, id, version: common.data.version, row: completed(kind, parsed.data) };
+  const result = rowInputs[kind].safeParse(value);
+  if (!result.success) throw unfit(result.error, value);
+  return { kind, id, version: common.data.version, row: completed(kind, result.data) };
 }
 
-function completed(kind: ReferenceKind, given: Readonly<Record<string, string | number | undefined>>): ReferenceRow {
-  const row = Object.fromEntries(Object.entries(given).map(([name, member]) => [name, member ?? null]));
+function completed(kind: ReferenceKind, members: Readonly<Record<string, string | number | undefined>>): ReferenceRow {
+  const row = Object.fromEntries(Object.entries(members).map(([name, member]) => [name, member ?? null]));
   return isOfNode(kind) ? { ...row, updated_at: row.updated_at ?? row.created_at ?? null } : row;
 }
 
@@ -103,6 +103,6 @@ function unfit(error: z.ZodError, value: unknown): UnfitReferenceError {
 }
 
 function microsecondText({ seconds, nanos }: Instant): string {
-  const whole = new Date(Number(seconds) * 1_000).toISOString().replace('.000Z', '');
-  return `${whole}.${String(Math.floor(nanos / 1_000)).padStart(6, '0')}Z`;
+  const secondsText = new Date(Number(seconds) * 1_000).toISOString().replace('.000Z', '');
+  return `${secondsText}.${String(Math.floor(nanos / 1_000)).padStart(6, '0')}Z`;
 }

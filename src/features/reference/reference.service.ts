@@ -178,9 +178,9 @@ class ReferenceApplication {
       const left = rows.filter(({ id }) => !orphans.has(id));
       const wanted = [...new Set(left.map(({ row }) => parentOf(parent, row)))];
       if (wanted.length === 0) break;
-      const found = await this.#store.existing(parent.kind, wanted);
+      const parentNodeIds = await this.#store.existing(parent.kind, wanted);
       for (const row of left) {
-        const lack = lackOf(parent, row, found);
+        const lack = lackOf(parent, row, parentNodeIds);
         if (lack) orphans.set(row.id, { ...row, ...lack });
       }
     }
@@ -195,10 +195,10 @@ class ReferenceApplication {
 function lackOf(
   parent: ParentColumn,
   { row }: VersionedRow,
-  found: ReadonlyMap<string, string | null>,
+  parentNodeIds: ReadonlyMap<string, string | null>,
 ): Pick<Orphan, 'waitsFor' | 'reason'> | undefined {
   const id = parentOf(parent, row);
-  const nodeId = found.get(id);
+  const nodeId = parentNodeIds.get(id);
   if (nodeId === undefined) return { waitsFor: { kind: parent.kind, id }, reason: undefined };
   if (nodeId === null || nodeId === row.node_id) return undefined;
   return { waitsFor: undefined, reason: `${parent.column} names a row of another tenant` };

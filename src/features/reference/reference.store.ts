@@ -117,7 +117,7 @@ export class ReferenceStore {
     if (rows.length === 0) return;
     const { table, columns } = TABLES[kind];
     const byType = Object.groupBy(Object.keys(columns), (name) => columns[name] ?? 'text');
-    const given = { ...byType, uuid: ['id', ...(byType.uuid ?? [])], bigint: ['version'] };
+    const columnsByType = { ...byType, uuid: ['id', ...(byType.uuid ?? [])], bigint: ['version'] };
     const updates = ['version', ...Object.keys(columns).filter((name) => name !== 'node_id')].map((name) => {
       const isSettled = kind === 'assets' && name === 'contract_address';
       return `${name} = ${isSettled ? SETTLED : `excluded.${name}`}`;
@@ -127,7 +127,7 @@ export class ReferenceStore {
     const records = sorted.map(({ id, version, row }): Record<string, unknown> => ({ ...row, id, version }));
     await this.#database.raw(
       (sql) => sql`
-        ${insertRows(sql, `${table} as r`, records, given)}
+        ${insertRows(sql, `${table} as r`, records, columnsByType)}
         on conflict (id) do update set ${sql.raw(updates.join(', '))} where excluded.version > r.version`,
     );
   }

@@ -138,9 +138,9 @@ export function parseDelivery(delivery: Delivery): ParsedDelivery {
     () => parseJson(decodeUtf8(delivery.body)),
     ({ message }) => poison(message),
   );
-  const parsed = notificationInput.safeParse(value);
-  if (parsed.success) return { ...delivery, notification: parsed.data };
-  const issues = issuesOf(parsed.error, value).map(({ path, message }) => `${path} ${message}`.trim());
+  const result = notificationInput.safeParse(value);
+  if (result.success) return { ...delivery, notification: result.data };
+  const issues = issuesOf(result.error, value).map(({ path, message }) => `${path} ${message}`.trim());
   throw poison(issues.join('; '));
 }
 
@@ -161,12 +161,12 @@ export const registrationInput = objectInput({
  * @throws PoisonError when they are not a registration.
  */
 export function parseRegistration(value: Uint8Array): NewTransaction {
-  const given = parsedOr(
+  const json = parsedOr(
     () => parseJson(decodeUtf8(value)),
     ({ message }) => new PoisonError(message),
   );
-  const parsed = registrationInput.safeParse(given);
-  if (!parsed.success) throw new PoisonError(`not a registration: ${z.prettifyError(parsed.error)}`);
-  const { id, collection, type, node_id: nodeId, asset_id: assetId } = parsed.data;
+  const result = registrationInput.safeParse(json);
+  if (!result.success) throw new PoisonError(`not a registration: ${z.prettifyError(result.error)}`);
+  const { id, collection, type, node_id: nodeId, asset_id: assetId } = result.data;
   return { id, nodeId, collection, type, assetId: assetId ?? null };
 }

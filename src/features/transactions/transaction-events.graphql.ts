@@ -282,12 +282,12 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
 
 async function states(id: string, context: GraphqlContext): Promise<TransactionStates> {
   const { services, principal } = context;
-  const found = await services.transactionPages.positioned(principal.nodeId, id);
-  if (!found) throw notFound();
-  return new TransactionStates(found.snapshot, () =>
+  const positionedSnapshot = await services.transactionPages.positioned(principal.nodeId, id);
+  if (!positionedSnapshot) throw notFound();
+  return new TransactionStates(positionedSnapshot.snapshot, () =>
     services.streams.subscribe({
       nodeId: principal.nodeId,
-      after: found.seq,
+      after: positionedSnapshot.seq,
       transactionId: id,
       matches: (event) => event.transaction_id === id,
     }),

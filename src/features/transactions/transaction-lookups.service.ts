@@ -98,7 +98,7 @@ type Outcome = 'registered' | 'unknown' | 'failed';
 /** The number of lookups that one process may have in progress. */
 export const LOOKUPS_AT_ONCE = 8;
 /** The interval between polls for due lookups, in ms. An id registered by the topic in the meantime needs no lookup. */
-const POLL_MS = 1_000;
+const LOOKUP_POLL_MS = 1_000;
 /**
  * The time, in ms, beyond the owner's timeout after which another process may claim a lookup, in case this one has
  * died.
@@ -131,7 +131,7 @@ export class TransactionLookups extends WorkLoop {
         return this.iterate(signal);
       },
       onFailure: (error) => deps.log.warn({ err: error }, 'transaction lookups paused; database unavailable'),
-      pollMs: POLL_MS,
+      pollMs: LOOKUP_POLL_MS,
     });
     this.#deps = deps;
     this.#store = new LookupStore(deps.db);
@@ -188,9 +188,9 @@ export class TransactionLookups extends WorkLoop {
 
   async #ask(id: string, signal: AbortSignal): Promise<Outcome> {
     const { owner, transactions, log } = this.#deps;
-    const found = await owner.find(id, signal);
-    if (!found) return 'unknown';
-    const { moved } = await transactions.registerByOwner(found);
+    const ownerTransaction = await owner.find(id, signal);
+    if (!ownerTransaction) return 'unknown';
+    const { moved } = await transactions.registerByOwner(ownerTransaction);
     if (moved) log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
     return 'registered';
   }

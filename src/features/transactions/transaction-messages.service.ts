@@ -9,7 +9,7 @@ import { TOPICS } from '../../events/bus/topics.ts';
 import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { parsed, Refusal } from '../../platform/errors.ts';
+import { parseOrReject, Refusal } from '../../platform/errors.ts';
 import { notificationInput, parseRegistration } from './notification.input.ts';
 import type { Transactions } from './transactions.service.ts';
 import type { TransactionTopic } from './type-codes.rules.ts';
@@ -46,7 +46,7 @@ export class NotificationPublisher {
    */
   async publish(received: ReceivedNotification): Promise<void> {
     const { body, value, correlationId, traceparent, receivedAtMs, deadlineMs } = received;
-    const { id: key } = parsed(notificationInput, value);
+    const { id: key } = parseOrReject(notificationInput, value);
     const headers = {
       'event-id': uuidV7(),
       'event-type': NOTIFICATION_EVENT,

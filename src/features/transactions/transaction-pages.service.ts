@@ -61,7 +61,7 @@ interface PositionedTransaction {
 
 const TransactionList = keysetList({
   rows: (k) => k.selectFrom('transactions').selectAll(),
-  given: ({ updatedSince, updatedUntil, ...same }: TransactionFilter & { isSorted?: boolean }) => ({
+  valuesOf: ({ updatedSince, updatedUntil, ...same }: TransactionFilter & { isSorted?: boolean }) => ({
     ...same,
     isDone: same.status === STATUS.Done,
     since: updatedSince && columnsOfInstant(updatedSince),
@@ -76,7 +76,12 @@ const TransactionList = keysetList({
     // It is true of every transaction. With it, PostgreSQL can combine the partial indexes of the statuses.
     ...(status !== undefined || (collection ?? type) === undefined
       ? []
-      : [eb.or([eb('status', 'is', null), ...Object.values(STATUS).map((one) => eb('status', '=', eb.lit(one)))])]),
+      : [
+          eb.or([
+            eb('status', 'is', null),
+            ...Object.values(STATUS).map((knownStatus) => eb('status', '=', eb.lit(knownStatus))),
+          ]),
+        ]),
     ...(idOrHash === undefined
       ? []
       : [

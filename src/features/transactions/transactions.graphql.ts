@@ -68,8 +68,8 @@ function addRegisterTransaction(builder: Builder, enums: TransactionEnums): void
         DuplicateError,
       ),
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
-      resolve: (_root, { input: given }, context) => {
-        const { id, collection: of, type, assetId } = given;
+      resolve: (_root, { input: transactionInput }, context) => {
+        const { id, collection: of, type, assetId } = transactionInput;
         const { nodeId } = context.principal;
         const registration = { id, nodeId, collection: of, type, assetId: assetId ?? null };
         return orMember(context.services.transactions.registerByMutation(registration), context);

@@ -73,26 +73,28 @@ export class Transactions {
   async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
     const all = deliveries.map(parseDelivery);
     // The consumer group of the other topic applies these; leaving them out here avoids waiting for its locks.
-    const others = await this.#store.idsOwnedByOtherTopic(
+    const otherTopicIds = await this.#store.idsOwnedByOtherTopic(
       collectionsOf(otherTopic(topic)),
       all.map(({ notification }) => notification.id),
     );
-    const parsed = all.filter(({ notification }) => !others.has(notification.id));
-    if (parsed.length === 0) return;
-    const ids = [...new Set(parsed.map(({ notification }) => notification.id))];
+    const ownDeliveries = all.filter(({ notification }) => !otherTopicIds.has(notification.id));
+    if (ownDeliveries.length === 0) return;
+    const ids = [...new Set(ownDeliveries.map(({ notification }) => notification.id))];
     await this.#committing(async () => {
       await this.#store.lockIds(ids);
       const known = await this.#store.load(ids);
       const applicable: ParsedDelivery[] = [];
       const parked: ParsedDelivery[] = [];
-      for (const delivery of parsed) {
+      for (const delivery of ownDeliveries) {
         const transaction = known.get(delivery.notification.id);
         if (transaction && isOfTopic(transaction, topic)) applicable.push(delivery);
         else if (isToBeParked(delivery, transaction)) parked.push(delivery);
       }
       await this.#store.park(parked.map((delivery) => ({ ...delivery, id: delivery.notification.id })));
       await this.#lookups.add(ids.filter((id) => !known.has(id)));
-      const provisional = known.values().filter((found) => found.isProvisional && isOfTopic(found, topic));
+      const provisional = known
+        .values()
+        .filter((transaction) => transaction.isProvisional && isOfTopic(transaction, topic));
       return this.#apply(known, [...applicable, ...(await this.#takeParked([...provisional]))]);
     });
   }
@@ -123,13 +125,13 @@ export class Transactions {
     const { registersByMutation = true } = this.#deps;
     if (registersByMutation && (await this.register(transaction)) === 'duplicate')
       throw new Refusal('duplicate', ID_TAKEN);
-    const found = (await this.#store.load([transaction.id])).get(transaction.id);
+    const storedTransaction = (await this.#store.load([transaction.id])).get(transaction.id);
     if (!registersByMutation) {
-      if (!found) throw new Refusal('forbidden', REGISTRATION_OFF);
-      if (!isSame(found, transaction)) throw new Refusal('duplicate', ID_TAKEN);
+      if (!storedTransaction) throw new Refusal('forbidden', REGISTRATION_OFF);
+      if (!isSame(storedTransaction, transaction)) throw new Refusal('duplicate', ID_TAKEN);
     }
-    if (found?.nodeId !== transaction.nodeId) throw notFound();
-    return snapshotOf(found.id, found.state);
+    if (storedTransaction?.nodeId !== transaction.nodeId) throw notFound();
+    return snapshotOf(storedTransaction.id, storedTransaction.state);
   }
 
   /**
@@ -188,7 +190,10 @@ export class Transactions {
       const state = emptyState({ collection, registeredType: type });
       return { id, nodeId, assetId, isProvisional: by === 'mutation', state };
     });
-    return this.#apply(new Map(known.map((one) => [one.id, one])), await this.#takeParked(known));
+    return this.#apply(
+      new Map(known.map((transaction) => [transaction.id, transaction])),
+      await this.#takeParked(known),
+    );
   }
 
   /** Replaces a registration. An event informs the subscribers of the new tenant of the transaction's present state. */

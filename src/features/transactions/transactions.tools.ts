@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, found } from '../../api/mcp/kit/tool.ts';
+import { defineTool, orNotFound } from '../../api/mcp/kit/tool.ts';
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { instant } from '../../lib/fields.ts';
 import { objectInput, readAs } from '../../lib/input.ts';
@@ -126,7 +126,7 @@ export const transactionTools = [
     output: transaction.extend({ events: pageOutput(transactionEvent).optional() }),
     missing: 'this tenant has no transaction with that transaction_id: get it from list_transactions',
     async run({ transaction_id: id, events: limit, cursor }, call) {
-      const view = transactionView(found(await call.services.transactionPages.find(call.caller.nodeId, id)));
+      const view = transactionView(orNotFound(await call.services.transactionPages.find(call.caller.nodeId, id)));
       if (limit === undefined && cursor === undefined) return view;
       const events = await listPage({ limit, cursor }, call, {
         tool: 'get_transaction',

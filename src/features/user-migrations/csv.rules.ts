@@ -155,7 +155,7 @@ export class CsvRecords {
     return { start: this.#recordStart, end: this.position };
   }
 
-  /** Adds the next chunk of the file once `take` returns undefined. The chunk must not be changed afterwards. */
+  /** Adds the next chunk of the file once `nextRecord` returns undefined. The chunk must not be changed afterwards. */
   push(part: Buffer): void {
     this.#size += part.length;
     this.#append(part);
@@ -170,10 +170,10 @@ export class CsvRecords {
   }
 
   /** Returns the next CSV record; undefined when it needs more chunks or none is left. */
-  take(): CsvRecord | undefined {
-    const found = this.#find();
-    if (!found) return undefined;
-    const { start, end, ranges, fault } = found;
+  nextRecord(): CsvRecord | undefined {
+    const bounds = this.#find();
+    if (!bounds) return undefined;
+    const { start, end, ranges, fault } = bounds;
     if (fault !== undefined) return { fault };
     const fields = ranges
       ? this.#textsOf(ranges).map(textOfFormula)
@@ -192,7 +192,7 @@ export class CsvRecords {
     };
   }
 
-  /** Skips the record that `take` would return; returns false when there is none. */
+  /** Skips the record that `nextRecord` would return; returns false when there is none. */
   skip(): boolean {
     return this.#find() !== undefined;
   }
@@ -212,10 +212,10 @@ export class CsvRecords {
       }
       if (newline < 0) return undefined;
       const line: Found = { start, end, next: newline + 1, ranges: undefined, fault: undefined };
-      const found = this.#nextQuote(start) < newline ? this.#findQuoted(line) : line;
-      if (!found) return undefined;
-      this.#at = found.next;
-      if (found.fault !== undefined || !this.#isBlank(found)) return found;
+      const bounds = this.#nextQuote(start) < newline ? this.#findQuoted(line) : line;
+      if (!bounds) return undefined;
+      this.#at = bounds.next;
+      if (bounds.fault !== undefined || !this.#isBlank(bounds)) return bounds;
     }
   }
 
@@ -242,8 +242,8 @@ export class CsvRecords {
 
   #nextQuote(from: number): number {
     if (this.#quoteAt < from) {
-      const found = this.#bytes.indexOf(QUOTE, from);
-      this.#quoteAt = found < 0 ? Number.POSITIVE_INFINITY : found;
+      const index = this.#bytes.indexOf(QUOTE, from);
+      this.#quoteAt = index < 0 ? Number.POSITIVE_INFINITY : index;
     }
     return this.#quoteAt;
   }
@@ -261,9 +261,9 @@ export class CsvRecords {
   }
 
   #append(part: Buffer): void {
-    const rest = this.#bytes.subarray(this.#at);
+    const unreadBytes = this.#bytes.subarray(this.#at);
     this.#offset += this.#at;
-    this.#bytes = rest.length === 0 ? part : Buffer.concat([rest, part]);
+    this.#bytes = unreadBytes.length === 0 ? part : Buffer.concat([unreadBytes, part]);
     this.#at = 0;
     this.#quoteAt = -1;
   }
@@ -350,11 +350,11 @@ export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColu
  * lines, such a CR is data.
  */
 export function requireLineEnds(data: string): void {
-  const [line = '', ...others] = data
+  const [line = '', ...otherLines] = data
     .replace(/"[^"]*"?/g, '"')
     .split('\n')
     .filter((text) => !BLANK.test(text));
-  if (others.length === 0 && trimmed(line).includes('\r')) throw invalidInput('file', CR_ALONE);
+  if (otherLines.length === 0 && trimmed(line).includes('\r')) throw invalidInput('file', CR_ALONE);
 }
 
 /** Converts a CSV record into the row with this index, counted from 1. */

@@ -40,7 +40,7 @@ export async function* rowBatches(store: MigrationStore, job: MigrationJobRow): 
     const from = records.position;
     const rows: FileRow[] = [];
     while (!isLast && rows.length < MAX_BULK_ROWS && records.position - from < maxBytes) {
-      const record = records.take();
+      const record = records.nextRecord();
       if (record) {
         rows.push(fileRowOf(record, columns, nextIndex));
         nextIndex += 1;

@@ -60,7 +60,7 @@ class FileReading {
 
   #read(records: CsvRecords): void {
     if (!this.#columns) {
-      const header = records.take();
+      const header = records.nextRecord();
       if (!header) return;
       this.#columns = columnsOf(header, this.#head);
       records.columns = this.#columns;
@@ -114,16 +114,16 @@ export async function* rowRanges(
   { total }: MigrationTableRow,
   wanted: ReadonlySet<number>,
 ): AsyncGenerator<ByteRange> {
-  const found: ByteRange[] = [];
+  const ranges: ByteRange[] = [];
   const reading = new FileReading((range, index) => {
-    if (index === 0 || wanted.has(index)) found.push(range);
+    if (index === 0 || wanted.has(index)) ranges.push(range);
   });
   for await (const part of source) {
     reading.push(part);
-    yield* found.splice(0);
+    yield* ranges.splice(0);
   }
   if (reading.end().rows !== total) throw new Error('the file has changed');
-  yield* found;
+  yield* ranges;
 }
 
 /** The progress of a migration: `processed` rows have an outcome, of `total`. */

@@ -55,7 +55,7 @@ interface MigrationJobsDependencies {
 export type IterationOutcome = 'none' | 'finished' | 'yielded' | 'more';
 
 /** The interval between polls, in ms, after which jobs of other processes are noticed. */
-const POLL_MS = 1_000;
+const JOB_POLL_MS = 1_000;
 const CLEANUP_INTERVAL_MS = 3_600_000;
 /** The greatest duration of an upload, in ms; older chunks without a job are abandoned. */
 const UPLOAD_MS = 24 * 3_600_000;
@@ -85,7 +85,7 @@ export class MigrationJobs extends WorkLoop {
         return (await this.iterate(signal)) !== 'none';
       },
       onFailure: (error) => deps.log.warn({ err: error }, 'file migrations paused; database unavailable'),
-      pollMs: POLL_MS,
+      pollMs: JOB_POLL_MS,
     });
     this.#deps = deps;
     this.#store = new MigrationStore(deps.db);

@@ -99,7 +99,7 @@ function stateOf({ migration, processed, total, done }: MigrationProgressRow): s
   return [status, success, skipped, failed, migration.total, processed, total, done].join();
 }
 
-const POLL_MS = 500;
+const PROGRESS_POLL_MS = 500;
 
 interface ProgressFeedDependencies {
   /** Reads the progress of a tenant's user migration from the primary; undefined when there is none with this id. */
@@ -137,8 +137,8 @@ export class ProgressFeeds {
   }
 
   /** Subscribes to the progress of a user migration; returns undefined when the tenant has none with this id. */
-  async follow(nodeId: string, given: string): Promise<ProgressStream | undefined> {
-    const id = given.toLowerCase();
+  async follow(nodeId: string, requestedId: string): Promise<ProgressStream | undefined> {
+    const id = requestedId.toLowerCase();
     const first = await this.#deps.progress(nodeId, id);
     if (!first) return undefined;
     const feed = this.#feeds.get(id) ?? { nodeId, id, streams: new Set(), cancelPoll: () => {}, isFailing: false };
@@ -162,7 +162,7 @@ export class ProgressFeeds {
   }
 
   #schedule(feed: Feed): void {
-    feed.cancelPoll = this.#deps.clock.after(POLL_MS, () => void this.#poll(feed));
+    feed.cancelPoll = this.#deps.clock.after(PROGRESS_POLL_MS, () => void this.#poll(feed));
   }
 
   async #poll(feed: Feed): Promise<void> {

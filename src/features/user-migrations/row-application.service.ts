@@ -48,8 +48,10 @@ export function faultRowOf({ index, fault, email, externalId }: Extract<FileRow,
 }
 
 function storable(text: string | undefined): string | null {
-  const kept = present(text);
-  return kept === undefined ? null : cutTo(kept, MAX_LENGTHS.users.email).replaceAll('\0', '\ufffd').toWellFormed();
+  const presentText = present(text);
+  return presentText === undefined
+    ? null
+    : cutTo(presentText, MAX_LENGTHS.users.email).replaceAll('\0', '\ufffd').toWellFormed();
 }
 
 /** A row as sent, with its outcome; `user` is defined when it was created, which it is not in a dry run. */
@@ -111,8 +113,8 @@ export class RowApplication {
     for (;;) {
       const outcomes = outcomesOf(judged);
       const created = outcomes.flatMap(({ status }, index) => (status === 'created' ? [index] : []));
-      const refused = await this.#insertAll(request, users, created);
-      if (refused.length === 0) {
+      const rejections = await this.#insertAll(request, users, created);
+      if (rejections.length === 0) {
         if (isDryRun) await this.#store.rollBack('dry_run');
         const isCreated = new Set(isDryRun ? [] : created);
         const stored = users.map((user, index) => (isCreated.has(index) ? user : undefined));
@@ -126,7 +128,7 @@ export class RowApplication {
           return appliedRow(input, outcomes[index], stored[index], isDryRun && ids.length === 0 ? null : ids);
         });
       }
-      for (const { row, error } of refused) this.#learn(request, judged[row], row, error);
+      for (const { row, error } of rejections) this.#learn(request, judged[row], row, error);
     }
   }
 
@@ -137,14 +139,14 @@ export class RowApplication {
       externalId: row.external_id,
       address: addressOf(row.wallet_address),
     }));
-    const asked = identities.map(({ emailKey = null, externalId = null, address }, index) =>
+    const lookupKeys = identities.map(({ emailKey = null, externalId = null, address }, index) =>
       faults[index] === undefined
         ? { email: emailKey, externalId, address }
         : { email: null, externalId: null, address: null },
     );
-    const found = await this.#store.owners(nodeId, asked);
+    const owners = await this.#store.owners(nodeId, lookupKeys);
     return identities.map((identity, index) => {
-      const { email, externalId, address } = found[index] ?? {};
+      const { email, externalId, address } = owners[index] ?? {};
       return {
         identity,
         taken: { email: email != null, externalId: externalId != null, address: address != null },
@@ -160,20 +162,20 @@ export class RowApplication {
     const first = await this.#insert(request, users, rows);
     if (first.length < 2) return first;
     await this.#store.savepoint('search');
-    const refused = await this.#insertHalves(request, users, rows);
-    if (refused.length > 0) await this.#store.rollBack('search');
+    const rejections = await this.#insertHalves(request, users, rows);
+    if (rejections.length > 0) await this.#store.rollBack('search');
     await this.#store.release('search');
-    return refused;
+    return rejections;
   }
 
   async #insertHalves(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
     const middle = Math.ceil(rows.length / 2);
-    const refused: Refused[] = [];
+    const rejections: Refused[] = [];
     for (const half of [rows.slice(0, middle), rows.slice(middle)]) {
       const together = await this.#insert(request, users, half);
-      refused.push(...(together.length < 2 ? together : await this.#insertHalves(request, users, half)));
+      rejections.push(...(together.length < 2 ? together : await this.#insertHalves(request, users, half)));
     }
-    return refused;
+    return rejections;
   }
 
   /** Inserts users in one statement. When it is refused, returns all of its rows as suspects. */

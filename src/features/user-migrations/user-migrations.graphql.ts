@@ -294,7 +294,7 @@ function addFileMutations(builder: Builder): void {
       },
       resolve: (_root, { file, dryRun }, context) => {
         const { migrationFiles } = context.services;
-        return orMember(migrationFiles.start(callerOf(context), file.take(), { isDryRun: dryRun ?? false }));
+        return orMember(migrationFiles.start(callerOf(context), file.readOnce(), { isDryRun: dryRun ?? false }));
       },
     }),
     cancelUserMigration: t.field({

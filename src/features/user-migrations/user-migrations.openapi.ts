@@ -6,8 +6,8 @@ import {
   demanding,
   documentedInputs,
   FILLED,
-  given,
   inputSchema,
+  requiringMember,
 } from '../../api/openapi/schemas.ts';
 import { instant, uuid } from '../../lib/fields.ts';
 import type { userView } from '../users/users.service.ts';
@@ -27,7 +27,7 @@ documentedInputs.set(bulkRows, { items: refTo('MigrateUserRow') });
 export const migrationSchemas: DocumentedSchemas = {
   inputs: {
     MigrateUser: demanding(inputSchema(migrateUserInput), {
-      anyOf: [given('email', FILLED), given('external_id', FILLED)],
+      anyOf: [requiringMember('email', FILLED), requiringMember('external_id', FILLED)],
     }),
     MigrateUserRow: inputSchema(bulkRows.out.element),
     MigrateUsers: inputSchema(migrateUsersInput),

@@ -6,7 +6,7 @@ import { route } from '../../api/rest/route.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import type { IdempotentResponses, StoredResponse } from '../../idempotency/idempotent-responses.ts';
-import { parsed } from '../../platform/errors.ts';
+import { parseOrReject } from '../../platform/errors.ts';
 import { userView } from '../users/users.service.ts';
 import { migrateUserInput, migrateUsersInput } from './migration.input.ts';
 import {
@@ -135,7 +135,7 @@ function migrateOnce<Schema extends z.ZodType>(
       const caller = callerOf(req);
       return respondIdempotently(req, res, {
         answers,
-        parse: (body) => parsed(schema, body),
+        parse: (body) => parseOrReject(schema, body),
         work: (input) => migrate(caller, input),
         wrapTransaction: (work) => userMigrations.exclusively(caller.nodeId, work),
       });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
 import { objectSchema, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
 import { listPage, type PageArguments, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, found, type ToolCall } from '../../api/mcp/kit/tool.ts';
+import { defineTool, orNotFound, type ToolCall } from '../../api/mcp/kit/tool.ts';
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
@@ -115,9 +115,9 @@ export const migrationTools = [
       const { nodeId } = call.caller;
       const { migrationPages } = call.services;
       const latest = async () => (await migrationPages.page(nodeId, {}, LATEST)).rows[0];
-      const one = found(await (id === undefined ? latest() : migrationPages.find(nodeId, id)));
+      const migration = orNotFound(await (id === undefined ? latest() : migrationPages.find(nodeId, id)));
       const isWhole = rows !== undefined || cursor !== undefined;
-      return isWhole ? migrationWithRows(one, { limit: rows, cursor }, call) : migrationView(one);
+      return isWhole ? migrationWithRows(migration, { limit: rows, cursor }, call) : migrationView(migration);
     },
   }),
 ];

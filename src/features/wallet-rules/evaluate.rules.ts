@@ -207,8 +207,8 @@ function ofCondition(
   explanation: Explanation[],
 ): Truth {
   const { field, op, value: expected } = condition;
-  const [balance, ...others] = balances.get(keyOf(condition)) ?? [];
-  if (balance === undefined || others.length > 0) {
+  const [balance, ...otherBalances] = balances.get(keyOf(condition)) ?? [];
+  if (balance === undefined || otherBalances.length > 0) {
     const reason = `${balance ? 'more than one balance is' : 'no balance is'} given for the field in this currency`;
     explanation.push({ path, field, op, expected, actual: null, result: false, reason });
     return undefined;

@@ -63,8 +63,8 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
         'Evaluates a rule against the given balances and transfers: whether it would fire, and the result of each condition. Changes nothing. NOT_FOUND if `ruleId` is unknown or belongs to another tenant.',
       ),
       args: { input: t.arg({ ...parsedArgument(input, previewInput), description: 'The rule and the facts.' }) },
-      resolve: (_root, { input: given }, { services, principal }) =>
-        services.walletRulePreviews.preview(principal.nodeId, given),
+      resolve: (_root, { input: ruleAndFacts }, { services, principal }) =>
+        services.walletRulePreviews.preview(principal.nodeId, ruleAndFacts),
     }),
     previewWallet: t.field({
       type: walletPreview,
@@ -77,8 +77,8 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         facts: t.arg({ ...parsedArgument(factsInput, previewFactsInput), description: 'The facts.' }),
       },
-      resolve: (_root, { walletId, facts: given }, { services, principal }) =>
-        services.walletRulePreviews.previewWallet(principal.nodeId, walletId, given),
+      resolve: (_root, { walletId, facts: walletFacts }, { services, principal }) =>
+        services.walletRulePreviews.previewWallet(principal.nodeId, walletId, walletFacts),
     }),
   }));
 }

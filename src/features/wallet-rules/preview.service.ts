@@ -21,8 +21,8 @@ const MAX_TRANSFERS = 10_000;
 
 const TIME = 'must be an ISO 8601 date and time';
 const instant = z
-  .custom<string | Instant>((given) => typeof given === 'string' || isInstant(given), TIME)
-  .transform(readAs((given) => (typeof given === 'string' ? parseInstant(given) : given), TIME))
+  .custom<string | Instant>((value) => typeof value === 'string' || isInstant(value), TIME)
+  .transform(readAs((value) => (typeof value === 'string' ? parseInstant(value) : value), TIME))
   .meta({ type: 'string', format: 'date-time' });
 
 const balance = objectInput({ field: textInput(), network_currency_id: uuidInput(), value: decimalTextInput });
@@ -81,8 +81,8 @@ export type PreviewedRule = Pick<WalletRuleRow, 'name' | 'type' | 'priority'> & 
   unmet: Explanation | null;
 };
 
-function isInstant(given: unknown): given is Instant {
-  return typeof given === 'object' && given !== null && 'seconds' in given && typeof given.seconds === 'bigint';
+function isInstant(value: unknown): value is Instant {
+  return typeof value === 'object' && value !== null && 'seconds' in value && typeof value.seconds === 'bigint';
 }
 
 interface WalletRulePreviewsDependencies {
@@ -103,8 +103,8 @@ export class WalletRulePreviews {
    * Evaluates a rule by the given facts, at the time `at` or now.
    * @throws Refusal `not_found` when the tenant has no rule with this id.
    */
-  async preview(nodeId: string, { rule, rule_id: ruleId, ...given }: PreviewInput): Promise<Evaluation> {
-    return evaluateRule(rule ?? (await this.#stored(nodeId, ruleId ?? '')), this.#factsOf(given));
+  async preview(nodeId: string, { rule, rule_id: ruleId, ...previewFacts }: PreviewInput): Promise<Evaluation> {
+    return evaluateRule(rule ?? (await this.#stored(nodeId, ruleId ?? '')), this.#factsOf(previewFacts));
   }
 
   /**
@@ -112,12 +112,16 @@ export class WalletRulePreviews {
    * @throws Refusal `not_found` when the tenant has no wallet with this id; `page_too_large` when the wallet has more
    * than `MAX_RULES` active rules.
    */
-  async previewWallet(nodeId: string, walletId: string, given: PreviewFacts): Promise<{ rules: PreviewedRule[] }> {
+  async previewWallet(
+    nodeId: string,
+    walletId: string,
+    previewFacts: PreviewFacts,
+  ): Promise<{ rules: PreviewedRule[] }> {
     const { pages, wallets } = this.#deps;
     if ((await wallets.find(nodeId, walletId)) === undefined) throw notFound();
     const rows = await pages.active(nodeId, walletId, MAX_RULES + 1);
     if (rows.length > MAX_RULES) throw new Refusal('page_too_large', { message: TOO_MANY_RULES });
-    const facts = this.#factsOf(given);
+    const facts = this.#factsOf(previewFacts);
     const balances = indexOf(facts.balances);
     const held = heldMemory();
     const rules: PreviewedRule[] = [];

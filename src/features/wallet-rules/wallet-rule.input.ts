@@ -42,17 +42,17 @@ class LogicReader {
     return this.#leaves > MAX_LEAVES;
   }
 
-  read(given: unknown, path: PropertyKey[], depth: number): RuleLogic | undefined {
+  read(value: unknown, path: PropertyKey[], depth: number): RuleLogic | undefined {
     if (depth > MAX_DEPTH) return this.#end(path, `must be at most ${MAX_DEPTH} levels deep`);
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       return this.#end(path, 'must be an object: a condition, or one of and, or, not');
     }
-    const repeated = GROUPS.find((name) => repeatedIn(given)?.has(name));
+    const repeated = GROUPS.find((name) => repeatedIn(value)?.has(name));
     if (repeated !== undefined) return this.#end([...path, repeated], 'must be given once');
-    const members: Members = Object.fromEntries(Object.entries(given));
-    const [group, ...others] = GROUPS.filter((name) => isGiven(members, name));
-    if (group === undefined) return this.#condition(given, path);
-    if (others.length > 0 || LEAF_MEMBERS.some((name) => isGiven(members, name))) {
+    const members: Members = Object.fromEntries(Object.entries(value));
+    const [group, ...otherGroups] = GROUPS.filter((name) => isGiven(members, name));
+    if (group === undefined) return this.#condition(value, path);
+    if (otherGroups.length > 0 || LEAF_MEMBERS.some((name) => isGiven(members, name))) {
       return this.#end(path, 'must be either a condition or one of and, or, not');
     }
     const inside = [...path, group];
@@ -65,23 +65,23 @@ class LogicReader {
     return group === 'and' ? { and: children } : { or: children };
   }
 
-  #children(given: unknown, path: PropertyKey[], depth: number): RuleLogic[] | undefined {
-    if (!Array.isArray(given) || given.length === 0) return this.#end(path, 'must be a list of at least one condition');
+  #children(value: unknown, path: PropertyKey[], depth: number): RuleLogic[] | undefined {
+    if (!Array.isArray(value) || value.length === 0) return this.#end(path, 'must be a list of at least one condition');
     const children: (RuleLogic | undefined)[] = [];
-    for (const [index, child] of given.entries()) {
+    for (const [index, child] of value.entries()) {
       children.push(this.read(child, [...path, index], depth));
       if (this.isTooBroad) return undefined;
     }
     return children.every((child) => child !== undefined) ? children : undefined;
   }
 
-  #condition(given: object, path: PropertyKey[]): RuleLogic | undefined {
+  #condition(value: object, path: PropertyKey[]): RuleLogic | undefined {
     this.#leaves += 1;
-    const parsed = this.#leaf.safeParse(given);
-    if (parsed.success) return parsed.data;
-    const group = GROUPS.find((name) => sameName(name, Object.keys(given)) !== undefined);
+    const result = this.#leaf.safeParse(value);
+    if (result.success) return result.data;
+    const group = GROUPS.find((name) => sameName(name, Object.keys(value)) !== undefined);
     if (group !== undefined) return this.#end([...path, group], 'must be a group of conditions');
-    for (const issue of parsed.error.issues)
+    for (const issue of result.error.issues)
       this.issues.push({ path: [...path, ...issue.path], message: issue.message });
     return undefined;
   }
@@ -99,7 +99,7 @@ function isGiven(members: Members, name: string): boolean {
 
 /** The greatest version of a rule, and of its other whole numbers. */
 export const MAX_INT32 = 2_147_483_647;
-const WHOLE = /^(-?\d+)(?:\.0+)?$/;
+const WHOLE_NUMBER = /^(-?\d+)(?:\.0+)?$/;
 
 /** The smallest number that is too large for `readDecimal`. */
 const BEYOND = 10 ** (MAX_DIGITS + 1);
@@ -118,10 +118,10 @@ const positiveDecimal = decimalInput.refine(isPositive, 'must be greater than 0'
 });
 
 const positiveWhole = jsonNumber
-  .transform((given, context) => {
-    const decimal = decimalOf(given, context);
-    const [, whole] = WHOLE.exec(decimal) ?? [];
-    if (whole !== undefined || decimal === z.NEVER) return whole ?? decimal;
+  .transform((value, context) => {
+    const decimal = decimalOf(value, context);
+    const [, wholeDigits] = WHOLE_NUMBER.exec(decimal) ?? [];
+    if (wholeDigits !== undefined || decimal === z.NEVER) return wholeDigits ?? decimal;
     context.addIssue({ code: 'custom', message: 'must be a whole number' });
     return z.NEVER;
   })
@@ -180,9 +180,9 @@ function leafInput<Value extends z.ZodType<string>>(value: Value) {
 function logicInput(leaf: ReturnType<typeof leafInput>): z.ZodType<RuleLogic> {
   return z
     .unknown()
-    .transform((given, context): RuleLogic => {
+    .transform((value, context): RuleLogic => {
       const reader = new LogicReader(leaf);
-      const logic = reader.read(given, [], 1);
+      const logic = reader.read(value, [], 1);
       const tooBroad = { path: [], message: `must have at most ${MAX_LEAVES} conditions` };
       const issues = reader.isTooBroad ? [tooBroad] : reader.issues;
       for (const { path, message } of issues) context.addIssue({ code: 'custom', path, message });
@@ -238,8 +238,8 @@ function missing(type: WalletRuleContent['type']) {
   };
 }
 
-function decimalOf(given: number | ExactNumber, context: z.core.$RefinementCtx<unknown>): string {
-  const reading = readDecimal(literalOf(given));
+function decimalOf(value: number | ExactNumber, context: z.core.$RefinementCtx<unknown>): string {
+  const reading = readDecimal(literalOf(value));
   if ('text' in reading) return reading.text;
   context.addIssue({ code: 'custom', message: reading.fault });
   return z.NEVER;
@@ -254,6 +254,6 @@ function isPositive(decimal: string): boolean {
  * rounds.
  */
 function orText(number: z.ZodType<string>): z.ZodType<string> {
-  const numberOfText = (given: unknown) => (typeof given === 'string' ? new ExactNumber(given) : given);
+  const numberOfText = (value: unknown) => (typeof value === 'string' ? new ExactNumber(value) : value);
   return z.preprocess(numberOfText, number).meta({ type: 'string' });
 }

@@ -3,9 +3,9 @@ import {
   type DocumentedSchemas,
   demanding,
   documentedInputs,
-  given,
   inputSchema,
   merged,
+  requiringMember,
 } from '../../api/openapi/schemas.ts';
 import { conditionInput, MAX_DEPTH, MAX_LEAVES, ruleLogicInput, walletRuleInput } from './wallet-rule.input.ts';
 
@@ -51,7 +51,7 @@ export const walletRuleSchemas: DocumentedSchemas = {
 
 /** Returns a schema that requires the member `<type>_rule` of an object with this `type`. */
 function ownObject(type: string): JsonSchema {
-  return merged({ properties: { type: { const: type } } }, given(`${type}_rule`));
+  return merged({ properties: { type: { const: type } } }, requiringMember(`${type}_rule`));
 }
 
 /** Returns the schema of a form of a condition tree, in which the members of every other form are absent. */

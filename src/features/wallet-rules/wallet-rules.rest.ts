@@ -8,7 +8,7 @@ import { callerOf } from '../../gateway/exchange/exchange.ts';
 import type { IdempotentResponses } from '../../idempotency/idempotent-responses.ts';
 import { IDS } from '../../lib/example-ids.ts';
 import { uuidInput } from '../../lib/input.ts';
-import { invalidRequest, parsed } from '../../platform/errors.ts';
+import { invalidRequest, parseOrReject } from '../../platform/errors.ts';
 import { MAX_INT32, walletRuleInput } from './wallet-rule.input.ts';
 import type { WalletRules } from './wallet-rules.service.ts';
 
@@ -98,10 +98,10 @@ const createWalletRule = route({
   handlers: ({ walletRules, idempotentResponses: answers, publicUrl }: WalletRuleServices) => [
     readBody,
     (req, res) => {
-      const { wallet_id: walletId } = parsed(walletPath, req.params);
+      const { wallet_id: walletId } = parseOrReject(walletPath, req.params);
       return respondIdempotently(req, res, {
         answers,
-        parse: (body) => parsed(walletRuleInput, body),
+        parse: (body) => parseOrReject(walletRuleInput, body),
         work: async (content) => {
           const { id, version } = await walletRules.create(callerOf(req), walletId, content);
           const Location = `${publicUrl.path}/v1/wallets/${walletId}/rules/${id}`;
@@ -133,9 +133,9 @@ const replaceWalletRule = route({
   handlers: ({ walletRules }: WalletRuleServices) => [
     readBody,
     async (req, res) => {
-      const { wallet_id: walletId, id } = parsed(rulePath, req.params);
+      const { wallet_id: walletId, id } = parseOrReject(rulePath, req.params);
       const versions = versionsOf(req.headers['if-match']);
-      const content = parsed(walletRuleInput, await jsonBody(req));
+      const content = parseOrReject(walletRuleInput, await jsonBody(req));
       const { version } = await walletRules.replace(callerOf(req), { walletId, id }, content, versions);
       res.setHeader('ETag', entityTag(version));
       sendEmpty(res, 200);

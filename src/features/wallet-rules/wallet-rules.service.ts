@@ -49,7 +49,7 @@ export interface WalletRuleFilter {
 
 const RuleList = keysetList({
   rows: (k) => k.selectFrom('wallet_rules').select(columns),
-  given: ({ changedSince, ...same }: WalletRuleFilter) => ({
+  valuesOf: ({ changedSince, ...same }: WalletRuleFilter) => ({
     ...same,
     since: changedSince && pgFromInstant(changedSince),
   }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
 import { type Descriptions, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
 import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, found, invalidArguments, ToolError } from '../../api/mcp/kit/tool.ts';
+import { defineTool, invalidArguments, orNotFound, ToolError } from '../../api/mcp/kit/tool.ts';
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
@@ -160,7 +160,7 @@ export const walletRuleTools = [
     missing: 'this tenant has no rule with that rule_id: get it from list_wallet_rules',
     async run({ rule_id: id, versions: limit, cursor }, call) {
       const row = await call.services.walletRulePages.find(call.caller.nodeId, id);
-      if (limit === undefined && cursor === undefined) return { rule: walletRuleView(found(row)) };
+      if (limit === undefined && cursor === undefined) return { rule: walletRuleView(orNotFound(row)) };
       const list = { tool: 'get_wallet_rule', list: versionsOfRule, filter: id, viewOf: versionView };
       return { rule: row ? walletRuleView(row) : null, versions: await listPage({ limit, cursor }, call, list) };
     },
@@ -172,7 +172,7 @@ export const walletRuleTools = [
       'Evaluates whether a rule would fire with the balances and transfers that you pass, and explains each condition. Changes nothing and reads no balances. Pass one of rule, rule_id or wallet_id. A condition without a matching fact is false, with a reason.',
     scope: 'wallet-rules:read',
     input: objectInput({ ...previewMembers, wallet_id: uuidInput().optional() }).refine(
-      (given) => [given.rule, given.rule_id, given.wallet_id].filter((one) => one !== undefined).length === 1,
+      (input) => [input.rule, input.rule_id, input.wallet_id].filter((argument) => argument !== undefined).length === 1,
       { path: ['rule'], message: 'must be a rule, or pass either rule_id or wallet_id instead' },
     ),
     describes: {
@@ -268,7 +268,7 @@ export const walletRuleTools = [
         throw invalidArguments([
           { path: 'rule', message: 'is required, with or without if_version; or pass only status' },
         ]);
-      const { wallet_id: walletId } = found(await walletRulePages.find(call.caller.nodeId, id));
+      const { wallet_id: walletId } = orNotFound(await walletRulePages.find(call.caller.nodeId, id));
       const versions = version === undefined ? undefined : [version];
       return walletRuleView(await walletRules.replace(call.caller, { walletId, id }, rule, versions));
     },

@@ -46,8 +46,8 @@ function basicCredentials({ username, passwords }: BasicCredentials): (header: s
   return (header) => {
     const encoded = /^Basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(header ?? '')?.[1];
     if (encoded === undefined) return false;
-    const given = digestOf(Buffer.from(encoded, 'base64').toString());
-    return expected.reduce((found, pair) => timingSafeEqual(given, pair) || found, false);
+    const receivedDigest = digestOf(Buffer.from(encoded, 'base64').toString());
+    return expected.reduce((matches, pair) => timingSafeEqual(receivedDigest, pair) || matches, false);
   };
 }
 
@@ -97,8 +97,10 @@ export function signatureFault(
   const expected = keys.map((key) =>
     digestOf(`v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`),
   );
-  const given = signatures.split(' ').map(digestOf);
-  const matches = given.flatMap((one) => expected.map((other) => timingSafeEqual(one, other)));
+  const receivedDigests = signatures.split(' ').map(digestOf);
+  const matches = receivedDigests.flatMap((receivedDigest) =>
+    expected.map((other) => timingSafeEqual(receivedDigest, other)),
+  );
   return matches.includes(true) ? undefined : 'signature';
 }
 

@@ -20,7 +20,7 @@ export type Circuit =
  */
 interface Failures {
   connecting: number;
-  others: number;
+  otherFailures: number;
   /** The clients that met the others: the first two. */
   clients: readonly string[];
 }
@@ -40,7 +40,7 @@ const TRIAL_MS = 1_000;
 /** How many trials run at once, each of another client: one whose requests hang does not delay the trials of others. */
 const MAX_TRIALS = 2;
 
-const NONE: Failures = { connecting: 0, others: 0, clients: [] };
+const NONE: Failures = { connecting: 0, otherFailures: 0, clients: [] };
 
 const UNTRIED: Extract<Circuit, { kind: 'half_open' }> = { kind: 'half_open', failures: NONE, trying: [] };
 
@@ -73,16 +73,16 @@ export function settle(
   const failures = plusFailure(circuit.failures, outcome, client);
   if (countOf(failures) >= (isTrial ? 1 : settings.failures)) return { kind: 'open', untilMs: nowMs + settings.openMs };
   if (circuit.kind === 'closed') return { kind: 'closed', failures };
-  return { kind: 'half_open', failures, trying: circuit.trying.filter((one) => one !== client) };
+  return { kind: 'half_open', failures, trying: circuit.trying.filter((trial) => trial !== client) };
 }
 
 function plusFailure(failures: Failures, outcome: Exclude<Outcome, 'answered'>, client: string): Failures {
-  const { connecting, others, clients } = failures;
+  const { connecting, otherFailures, clients } = failures;
   if (outcome === 'unknown') return failures;
   if (outcome === 'unreachable') return { ...failures, connecting: connecting + 1 };
-  return { connecting, others: others + 1, clients: [...new Set([...clients, client])].slice(0, 2) };
+  return { connecting, otherFailures: otherFailures + 1, clients: [...new Set([...clients, client])].slice(0, 2) };
 }
 
-function countOf({ connecting, others, clients }: Failures): number {
-  return connecting + (clients.length > 1 ? others : 0);
+function countOf({ connecting, otherFailures, clients }: Failures): number {
+  return connecting + (clients.length > 1 ? otherFailures : 0);
 }

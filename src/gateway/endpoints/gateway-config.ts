@@ -75,10 +75,12 @@ const remoteSchema = z.strictObject({
 });
 
 /** The schema of a service in `gateway.yaml`: `local`, a URL, or either with its settings. */
-const serviceSchema = z.union([z.literal(LOCAL), url, localSchema, remoteSchema]).transform((given): ServiceConfig => {
-  if (given === LOCAL) return localSchema.parse({ at: LOCAL });
-  return typeof given === 'string' ? remoteSchema.parse({ at: given }) : given;
-});
+const serviceSchema = z
+  .union([z.literal(LOCAL), url, localSchema, remoteSchema])
+  .transform((service): ServiceConfig => {
+    if (service === LOCAL) return localSchema.parse({ at: LOCAL });
+    return typeof service === 'string' ? remoteSchema.parse({ at: service }) : service;
+  });
 
 type LocalService = Readonly<z.output<typeof localSchema>>;
 export type RemoteService = Readonly<z.output<typeof remoteSchema>>;
@@ -284,11 +286,11 @@ export function unreadable(path: string, error: unknown): ConfigError {
  */
 export function parseGatewayConfig(path: string, source: string): GatewayConfig {
   const { value, lineOf } = parseYaml(path, source);
-  const parsed = gatewaySchema.safeParse(value, { error: (issue) => WORDS[issue.code]?.({ ...issue }) });
-  const faults = [...(parsed.error?.issues ?? []).flatMap(faultsOf), ...crossFaults(value)];
-  if (!parsed.success || faults.length > 0) throw new ConfigError(faultLines(path, lineOf, faults));
-  const { services, endpoints } = parsed.data;
-  return { ...parsed.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
+  const result = gatewaySchema.safeParse(value, { error: (issue) => WORDS[issue.code]?.({ ...issue }) });
+  const faults = [...(result.error?.issues ?? []).flatMap(faultsOf), ...crossFaults(value)];
+  if (!result.success || faults.length > 0) throw new ConfigError(faultLines(path, lineOf, faults));
+  const { services, endpoints } = result.data;
+  return { ...result.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
 }
 
 /** Returns an endpoint, written as in `gateway.yaml`, with the defaults filled in. */
@@ -298,12 +300,12 @@ export function endpointOf(written: z.input<typeof endpointSchema>): Endpoint {
 
 function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConfig>): Endpoint {
   const first = services[endpoint.services[0] ?? ''];
-  const given = isRemote(first) ? first : undefined;
+  const remoteDefaults = isRemote(first) ? first : undefined;
   return {
     ...endpoint,
     tokens: endpoint.tokens ?? DEFAULT_TOKENS,
-    timeout_ms: endpoint.timeout_ms ?? given?.timeout_ms ?? DEFAULT_TIMEOUT_MS,
-    max_body_bytes: endpoint.max_body_bytes ?? given?.max_body_bytes ?? MEBIBYTE,
+    timeout_ms: endpoint.timeout_ms ?? remoteDefaults?.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+    max_body_bytes: endpoint.max_body_bytes ?? remoteDefaults?.max_body_bytes ?? MEBIBYTE,
   };
 }
 

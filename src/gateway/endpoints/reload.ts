@@ -68,9 +68,9 @@ export async function readTableText(path: string): Promise<TableText> {
  */
 export async function parseTable(text: TableText, signal: AbortSignal): Promise<GatewayConfig> {
   if (text.source.length <= HERE_CHARACTERS) return parseGatewayConfig(text.path, text.source);
-  const parsed = await parseInThread(text, signal);
-  if ('faults' in parsed) throw new ConfigError(parsed.faults);
-  return JSON.parse(parsed.table);
+  const result = await parseInThread(text, signal);
+  if ('faults' in result) throw new ConfigError(result.faults);
+  return JSON.parse(result.table);
 }
 
 async function parseInThread(text: TableText, signal: AbortSignal): Promise<ParsedTable> {
@@ -212,7 +212,7 @@ export class Reloads {
   }
 }
 
-const POLL_MS = 500;
+const FILE_POLL_MS = 500;
 /**
  * The debounce time, in ms: editors write in several steps, usually within this time. Shorter than the polling
  * interval.
@@ -229,7 +229,7 @@ export function watchTable(path: string, onChange: () => void): Disposable {
     clearTimeout(settling);
     settling = setTimeout(onChange, SETTLED_MS).unref();
   };
-  watchFile(path, { interval: POLL_MS, persistent: false }, listener);
+  watchFile(path, { interval: FILE_POLL_MS, persistent: false }, listener);
   return {
     [Symbol.dispose]() {
       unwatchFile(path, listener);

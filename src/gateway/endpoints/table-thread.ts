@@ -4,9 +4,9 @@ import { parseGatewayConfig } from './gateway-config.ts';
 import type { ParsedTable, TableText } from './reload.ts';
 
 const { path, source }: TableText = workerData;
-parentPort?.postMessage(parsed());
+parentPort?.postMessage(parseTableText());
 
-function parsed(): ParsedTable {
+function parseTableText(): ParsedTable {
   try {
     return { table: JSON.stringify(parseGatewayConfig(path, source)) };
   } catch (error) {

@@ -40,13 +40,13 @@ export function bodiesOf(
   operation: AuditedOperation | undefined,
   secrets: SecretNames = SECRETS,
 ): RecordedBodies {
-  const { req, res, found } = exchange;
+  const { req, res, state } = exchange;
   const { capture, isBodyRead, isBodyJson } = exchange.audit;
   // The schema of another service's GraphQL is not known, so that any literal, variable or field may be a secret.
-  const isForeign = found.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
+  const isForeign = state.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
   const header = (name: string) => headerText(res.getHeader(name));
   const { request, response } = operation ?? SINGLE_OPERATION;
-  const isHidden = operation === undefined || isForeign || found.endpoint?.doNotLog === true;
+  const isHidden = operation === undefined || isForeign || state.endpoint?.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
   // Compressed bytes are no text, whatever type they have.
   const sentType = isIdentity(req.headers['content-encoding']) ? req.headers['content-type'] : undefined;
@@ -54,7 +54,7 @@ export function bodiesOf(
   const answered = {
     type: isIdentity(header('Content-Encoding')) ? header('Content-Type') : undefined,
     captured: capture.response,
-    wellFormed: found.upstream === undefined,
+    wellFormed: state.upstream === undefined,
     secrets,
   };
   return {
@@ -116,15 +116,15 @@ interface TargetOptions {
 }
 
 /** Masks a request target. */
-export function recordedTarget(given: string, options: TargetOptions = {}): Omit<RecordedHead, 'headers'> {
+export function recordedTarget(rawTarget: string, options: TargetOptions = {}): Omit<RecordedHead, 'headers'> {
   const { maskedQuery, isUnknown = false, secrets = SECRETS } = options;
-  const target = withoutBareUserinfo(given);
+  const target = withoutBareUserinfo(rawTarget);
   const mark = target.indexOf('?');
-  const whole = mark < 0 ? target : target.slice(0, mark);
-  const path = maskPart(whole, MAX_TARGET_PART_BYTES, (text) => secrets.maskText(text));
+  const rawPath = mark < 0 ? target : target.slice(0, mark);
+  const path = maskPart(rawPath, MAX_TARGET_PART_BYTES, (text) => secrets.maskText(text));
   if (mark < 0) return { path: storable(path), query: null };
   // The query of a truncated path is masked like a query of GraphQL, since the path may have been GraphQL's.
-  const pathOfQuery = isUnknown || whole.length > MAX_TARGET_PART_BYTES ? null : whole;
+  const pathOfQuery = isUnknown || rawPath.length > MAX_TARGET_PART_BYTES ? null : rawPath;
   const query =
     maskedQuery === undefined
       ? maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, (text) =>
@@ -156,7 +156,7 @@ interface EndedOperation {
   /** Whether it was refused because no audit record can be stored. */
   isUnrecordable: boolean;
   /** The operation's request, and the beginning of its response: one line of JSON for each message sent. */
-  audited: ((secrets: SecretNames) => AuditedOperation) | undefined;
+  auditedOperation: ((secrets: SecretNames) => AuditedOperation) | undefined;
 }
 
 /**
@@ -182,10 +182,10 @@ export class AuditLog {
   }
 
   /**
-   * Records a request whose response is about to end or whose client has left. Calls `kept` once the records are
-   * stored.
+   * Records a request whose response is about to end or whose client has left. Calls `onPersisted` once the
+   * records are stored.
    */
-  record(exchange: Exchange, aborted: boolean, kept: () => void): void {
+  record(exchange: Exchange, aborted: boolean, onPersisted: () => void): void {
     const secrets = this.#secretsOf(exchange);
     const operations = exchange.audit.operations ?? (() => [SINGLE_OPERATION]);
     const records = this.#masked(
@@ -193,30 +193,30 @@ export class AuditLog {
       () => operations(secrets).map((operation) => recordOf(exchange, operation, { aborted, secrets })),
       () => [recordOf(exchange, undefined, { aborted, secrets })],
     );
-    const { isUnrecordable, found, route } = exchange;
-    const outcome = found.endpoint && route?.servesWhenAuditIsFull ? 'served' : 'refused';
+    const { isUnrecordable, state, route } = exchange;
+    const outcome = state.endpoint && route?.servesWhenAuditIsFull ? 'served' : 'refused';
     for (const record of records)
-      this.#keep(record, isUnrecordable && outcome, record === records.at(-1) ? kept : undefined);
-    if (records.length === 0) kept();
+      this.#keep(record, isUnrecordable && outcome, record === records.at(-1) ? onPersisted : undefined);
+    if (records.length === 0) onPersisted();
   }
 
   /** Records a WebSocket operation, with the method `WS`. Resolves once the record is stored. */
   recordOperation(operation: EndedOperation): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const secrets = this.#secretsOf(operation.exchange);
-    const full = () => recordOfOperation(operation, operation.audited?.(secrets), secrets);
+    const full = () => recordOfOperation(operation, operation.auditedOperation?.(secrets), secrets);
     const record = this.#masked(operation.exchange, full, () => recordOfOperation(operation, undefined, secrets));
     this.#keep(record, operation.isUnrecordable && 'refused', resolve);
     this.#chain.commit();
     return promise;
   }
 
-  /** Records the response to bytes that are not valid HTTP. Calls `kept` once the record is stored. */
-  recordUnparsed(unparsed: Unparsed, atMs: number, kept: () => void): void {
-    this.#keep(recordOfUnparsed(unparsed, atMs, this.#secrets), unparsed.isUnrecordable && 'refused', kept);
+  /** Records the response to bytes that are not valid HTTP. Calls `onPersisted` once the record is stored. */
+  recordUnparsed(unparsed: Unparsed, atMs: number, onPersisted: () => void): void {
+    this.#keep(recordOfUnparsed(unparsed, atMs, this.#secrets), unparsed.isUnrecordable && 'refused', onPersisted);
   }
 
-  #secretsOf({ found: { endpoint } }: Exchange): SecretNames {
+  #secretsOf({ state: { endpoint } }: Exchange): SecretNames {
     if (!endpoint?.mask && !endpoint?.unmask) return this.#secrets;
     const secrets = this.#ofEndpoints.get(endpoint) ?? this.#secrets.with(endpoint);
     this.#ofEndpoints.set(endpoint, secrets);
@@ -235,11 +235,11 @@ export class AuditLog {
   }
 
   /** Logs a request, and stores its record, unless it has none: `unrecorded` says what became of the request then. */
-  #keep(record: AuditRecord, unrecorded: string | false, kept?: () => void): void {
-    if (unrecorded === false) this.#chain.add(unchained(record), kept);
+  #keep(record: AuditRecord, unrecorded: string | false, onPersisted?: () => void): void {
+    if (unrecorded === false) this.#chain.add(unchained(record), onPersisted);
     else {
       this.unrecorded.inc({ outcome: unrecorded });
-      kept?.();
+      onPersisted?.();
     }
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
@@ -270,17 +270,17 @@ function recordOf(
   operation: AuditedOperation | undefined,
   { aborted, secrets }: RecordOptions,
 ): AuditRecord {
-  const { req, found, audit } = exchange;
-  const { principal, client } = found;
+  const { req, state, audit } = exchange;
+  const { principal, client } = state;
   const correlation_id = correlationKey(exchange.correlationId);
   const headers = { [REASON]: audit.reason, ...req.headers, 'x-correlation-id': correlation_id };
   // The endpoint of every OPTIONS stands for no path.
-  const isUnknown = found.endpoint === undefined || found.endpoint.path === '**';
+  const isUnknown = state.endpoint === undefined || state.endpoint.path === '**';
   audit.head ??= recordedHead(req.url ?? '', headers, { maskedQuery: operation?.query, isUnknown, secrets });
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),
-    node_id: found.nodeId ?? null,
+    node_id: state.nodeId ?? null,
     correlation_id,
     method: req.method ?? '',
     ...audit.head,
@@ -292,7 +292,7 @@ function recordOf(
     is_api: principal ? principal.tokenUse === 'api' : (client?.isApi ?? false),
     aborted,
     ...callerOf(principal, client?.clientId),
-    operation: operation?.name ?? found.endpoint?.path ?? null,
+    operation: operation?.name ?? state.endpoint?.path ?? null,
     noted_users: notedIds(operation?.notes ?? audit),
   };
 }
@@ -310,22 +310,22 @@ function callerOf(principal: Principal | undefined, clientId: string | undefined
 
 function recordOfOperation(
   operation: EndedOperation,
-  audited: AuditedOperation | undefined,
+  auditedOperation: AuditedOperation | undefined,
   secrets: SecretNames,
 ): AuditRecord {
   const { exchange, principal } = operation;
   return {
     ...recordOf(exchange, undefined, { aborted: false, secrets }),
     ...callerOf(principal, undefined),
-    operation: audited?.name ?? exchange.found.endpoint?.path ?? null,
-    noted_users: notedIds(audited?.notes),
+    operation: auditedOperation?.name ?? exchange.state.endpoint?.path ?? null,
+    noted_users: notedIds(auditedOperation?.notes),
     at: new Date(operation.startedAtMs).toISOString(),
     id: uuidV7(operation.startedAtMs),
     node_id: principal.nodeId,
     method: 'WS',
     status_code: 200,
     elapsed: performance.now() - operation.startedTick,
-    ...socketBodiesOf(audited),
+    ...socketBodiesOf(auditedOperation),
     is_api: principal.tokenUse === 'api',
   };
 }

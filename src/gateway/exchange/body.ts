@@ -25,7 +25,7 @@ export function isIdentity(encoding = ''): boolean {
  * meanwhile. Never settles when the client leaves.
  */
 export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = payloadTooLarge): Promise<Buffer> {
-  const { req, found, held } = exchange;
+  const { req, state, held } = exchange;
   if (!isIdentity(req.headers['content-encoding'])) {
     return Promise.reject(invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]));
   }
@@ -37,13 +37,13 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   const body = new GatheredBytes();
   const giveUp = held?.giveUp;
   if (held) held.giveUp = stop;
-  function take(chunk: Buffer): void {
+  function onData(chunk: Buffer): void {
     body.push(chunk);
     held?.charge(BODY_WEIGHT * chunk.length);
     if (body.length > maxBytes) stop(tooLarge(maxBytes));
   }
   function stop(refusal: Refusal): void {
-    req.off('data', take).off('end', finish).off('close', leave).pause();
+    req.off('data', onData).off('end', finish).off('close', leave).pause();
     leave();
     reject(refusal);
   }
@@ -57,9 +57,9 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
     leave();
     // A request that begins before the caller's access ends must not act after it.
     const isLate = performance.now() - fromTick > RECHECK_MS;
-    resolve(isLate && found.recheck ? found.recheck(found).then(() => body.bytes) : body.bytes);
+    resolve(isLate && state.recheck ? state.recheck(state).then(() => body.bytes) : body.bytes);
   }
-  req.on('data', take).once('end', finish).once('close', leave);
+  req.on('data', onData).once('end', finish).once('close', leave);
   return promise;
 }
 
@@ -73,7 +73,7 @@ function tooSlow(): Refusal {
  */
 export async function readBody(req: Request, _res: Response, next: NextFunction): Promise<void> {
   const exchange = exchangeOf(req);
-  const { max_body_bytes = 0 } = exchange.found.endpoint ?? {};
+  const { max_body_bytes = 0 } = exchange.state.endpoint ?? {};
   const limit = exchange.route?.bodyLimit;
   req.body = await (limit === undefined
     ? readBytes(exchange, max_body_bytes)
@@ -97,8 +97,8 @@ export async function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMem
   if (!isJsonType(exchange.req.headers['content-type'])) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
-  const refused = ({ message }: Error) => invalidRequest([{ path: '', message }]);
-  const value = await readInput(bytes, refused, exchange.held, known);
+  const rejection = ({ message }: Error) => invalidRequest([{ path: '', message }]);
+  const value = await readInput(bytes, rejection, exchange.held, known);
   exchange.held?.charge(heapWeight(value));
   exchange.audit.isBodyJson = true;
   return value;

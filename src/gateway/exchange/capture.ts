@@ -67,8 +67,8 @@ class BodyPrefix {
  */
 const withoutContext = AsyncLocalStorage.snapshot();
 
-/** Called once when a request ends; the rest of its response is sent when `kept` is called. */
-type OnEnd = (aborted: boolean, kept: () => void) => void;
+/** Called once when a request ends; the rest of its response is sent when `onPersisted` is called. */
+type OnEnd = (aborted: boolean, onPersisted: () => void) => void;
 
 /**
  * Captures the bodies of a request and its response as they pass. Delays only the end of the response, until its record
@@ -151,13 +151,13 @@ export class Capture {
     this.#record(false, () => undefined);
   }
 
-  #record(aborted: boolean, kept: () => void): void {
+  #record(aborted: boolean, onPersisted: () => void): void {
     if (this.#isRecorded || !this.#onEnd) {
-      kept();
+      onPersisted();
       return;
     }
     this.#isRecorded = true;
-    this.#onEnd(aborted, kept);
+    this.#onEnd(aborted, onPersisted);
   }
 
   #tapRequest(): void {
@@ -194,35 +194,36 @@ export class Capture {
       if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
       return bytes;
     };
-    const tappedWrite = (chunk: unknown, ...rest: unknown[]): boolean => {
+    const tappedWrite = (chunk: unknown, ...writeArgs: unknown[]): boolean => {
       if (this.isEnded) return false;
-      const given = [keep(chunk, rest[0]), ...rest];
-      if (!this.#isComplete()) return Reflect.apply(this.#write, this.#res, given);
-      this.#lastWrite ??= given;
+      const args = [keep(chunk, writeArgs[0]), ...writeArgs];
+      if (!this.#isComplete()) return Reflect.apply(this.#write, this.#res, args);
+      this.#lastWrite ??= args;
       return true;
     };
-    const tappedEnd = (chunk?: unknown, ...rest: unknown[]): ServerResponse => {
+    const tappedEnd = (chunk?: unknown, ...endArgs: unknown[]): ServerResponse => {
       if (this.isEnded) return this.#res;
       this.isEnded = true;
-      if (this.response.totalBytes === 0 && isShortAscii(chunk, rest[0])) {
+      if (this.response.totalBytes === 0 && isShortAscii(chunk, endArgs[0])) {
         if (method !== 'HEAD') this.response.pushText(chunk);
-        this.#record(socket.destroyed, () => this.#finish([chunk, 'latin1', ...onSentOf(rest)]));
+        this.#record(socket.destroyed, () => this.#finish([chunk, 'latin1', ...onSentOf(endArgs)]));
         return this.#res;
       }
-      const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
-      const [body, ...others] = [...(this.#lastWrite ?? []), last, ...rest];
-      const given = Buffer.isBuffer(body) ? asOneWrite(body, others) : [body, ...others];
+      const last =
+        chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, endArgs[0]);
+      const [body, ...otherArgs] = [...(this.#lastWrite ?? []), last, ...endArgs];
+      const args = Buffer.isBuffer(body) ? asOneWrite(body, otherArgs) : [body, ...otherArgs];
       // A handler may respond to the loss of its client before the response object notices it.
-      this.#record(socket.destroyed, () => this.#finish(given));
+      this.#record(socket.destroyed, () => this.#finish(args));
       return this.#res;
     };
     this.#res.write = tappedWrite as ServerResponse['write'];
     this.#res.end = tappedEnd as ServerResponse['end'];
   }
 
-  #finish(given: readonly unknown[]): void {
+  #finish(args: readonly unknown[]): void {
     try {
-      withoutContext(() => Reflect.apply(this.#end, this.#res, given));
+      withoutContext(() => Reflect.apply(this.#end, this.#res, args));
     } catch (error) {
       // The response cannot be sent: the client must not wait for it.
       this.#res.destroy();
@@ -253,9 +254,9 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
  * Returns the arguments of `end`, with a short body as Latin-1 text: Node sends that in one write with the headers,
  * byte for byte. A buffer would cost a second write, and UTF-8 text would send the headers in that encoding.
  */
-function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
-  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...onSentOf(rest)];
-  return [bytes.toString('latin1'), 'latin1', ...onSentOf(rest)];
+function asOneWrite(bytes: Buffer, otherArgs: readonly unknown[]): unknown[] {
+  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...onSentOf(otherArgs)];
+  return [bytes.toString('latin1'), 'latin1', ...onSentOf(otherArgs)];
 }
 
 /** Checks whether a chunk is a text that is the same bytes in UTF-8 and in Latin-1, and short enough for one write. */
@@ -265,8 +266,8 @@ function isShortAscii(chunk: unknown, encoding: unknown): chunk is string {
 }
 
 /** Returns the callback among the arguments of a write, if any; one that calls all, if there are several. */
-function onSentOf(rest: readonly unknown[]): unknown[] {
-  const callbacks = rest.filter((argument) => typeof argument === 'function');
+function onSentOf(args: readonly unknown[]): unknown[] {
+  const callbacks = args.filter((argument) => typeof argument === 'function');
   return callbacks.length > 0 ? [() => callbacks.forEach((callback) => void callback())] : [];
 }
 

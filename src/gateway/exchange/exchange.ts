@@ -57,7 +57,7 @@ export interface AuditedOperation {
 }
 
 /** What stages of the chain, and handlers that authenticate callers themselves, have found out about a request. */
-export class Findings {
+export class RequestState {
   endpoint: Endpoint | undefined;
   /** The name of the service that handles the request; undefined for routes of the gateway itself, such as health. */
   service: string | undefined;
@@ -69,7 +69,7 @@ export class Findings {
   /** The principal of the access token; undefined without one. */
   principal: Principal | undefined;
   /** Checks that the caller's access has not ended meanwhile; undefined without a caller. @throws InvalidTokenError */
-  recheck: ((found: Findings) => Promise<unknown>) | undefined;
+  recheck: ((state: RequestState) => Promise<unknown>) | undefined;
   /** The client of a request without an access token, and whether the audit record has `is_api`. */
   client: { nodeId: string; clientId: string; isApi: boolean } | undefined;
   /** The 429 of a client's rate or quota that is left to the handler, for routes with the flag `batch`. */
@@ -135,7 +135,7 @@ export class Exchange {
   /** Whether the request began while no audit record could be stored: it is refused, or a health check, and only logged. */
   isUnrecordable = false;
 
-  readonly found = new Findings();
+  readonly state = new RequestState();
   readonly audit: AuditNotes;
 
   constructor(req: IncomingMessage, res: ServerResponse, upgrade?: Upgrade) {
@@ -188,8 +188,8 @@ export function exchangeOf(req: IncomingMessage): Exchange {
  * @throws Error when the request has no principal.
  */
 export function callerOf(req: IncomingMessage): Caller {
-  const { found, correlationId, span } = exchangeOf(req);
-  if (!found.principal) throw new Error('a protected handler ran without a principal');
-  const { nodeId, subject, clientId, permissions } = found.principal;
+  const { state, correlationId, span } = exchangeOf(req);
+  if (!state.principal) throw new Error('a protected handler ran without a principal');
+  const { nodeId, subject, clientId, permissions } = state.principal;
   return { nodeId, subject, clientId, permissions, correlationId, traceparent: span?.traceparent };
 }

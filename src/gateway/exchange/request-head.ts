@@ -131,8 +131,8 @@ export const MAX_CORRELATION_ID_BYTES = 1024;
  */
 export function correlation(request: Exchange): void {
   const { headers } = request.req;
-  const given = headers['x-correlation-id'];
-  const received = Array.isArray(given) ? given.join(', ') : given;
+  const header = headers['x-correlation-id'];
+  const received = Array.isArray(header) ? header.join(', ') : header;
   const tooLong = received !== undefined && Buffer.byteLength(received, 'latin1') > MAX_CORRELATION_ID_BYTES;
   request.correlationId = received && !tooLong ? received : uuidV7();
   headers['x-correlation-id'] = request.correlationId;
@@ -161,8 +161,8 @@ export function normalTarget(target: string): NormalTarget | undefined {
   if (target.startsWith('/')) return normalRelative(target);
   const [origin, host] = ORIGIN.exec(target) ?? [];
   if (origin === undefined || host === undefined || !isHost(host)) return undefined;
-  const rest = target.slice(origin.length);
-  const normal = normalRelative(rest.startsWith('/') ? rest : `/${rest}`);
+  const relativeTarget = target.slice(origin.length);
+  const normal = normalRelative(relativeTarget.startsWith('/') ? relativeTarget : `/${relativeTarget}`);
   return normal && { ...normal, host };
 }
 

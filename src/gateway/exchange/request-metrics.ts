@@ -67,7 +67,7 @@ export class RequestMetrics {
   ended(exchange: Exchange, aborted: boolean): void {
     this.#active -= 1;
     const { req, res, upgrade } = exchange;
-    const route = exchange.found.endpoint?.path ?? '';
+    const route = exchange.state.endpoint?.path ?? '';
     const stream = upgrade && res.statusCode === 101 ? 'websocket' : isEventStream(exchange) ? 'sse' : undefined;
     if (stream) {
       this.#streams.inc({ http_route: route, kind: stream });
@@ -125,10 +125,10 @@ export function withinSpan<Result>({ span }: Pick<Exchange, 'span'>, work: () =>
  * may identify a caller or a person.
  */
 export function endSpan(exchange: Exchange, aborted: boolean): void {
-  const { span, req, found } = exchange;
+  const { span, req, state } = exchange;
   if (!span) return;
   const status = endStatusOf(exchange, aborted);
-  const route = found.endpoint?.path;
+  const route = state.endpoint?.path;
   span.tell(
     { 'http.response.status_code': status, ...(route === undefined ? {} : { 'http.route': route }) },
     route === undefined ? undefined : `${methodOf(req.method)} ${route}`,

@@ -117,7 +117,7 @@ export function refuse(
 ): void {
   const { req, res } = exchange;
   if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
-  const refusal = refusalOf(exchange.found.endpoint, error);
+  const refusal = refusalOf(exchange.state.endpoint, error);
   const status = statusOf(refusal);
   exchange.audit.reason = refusal.details.reason;
   if (status >= 500) logFailure(exchange, error, log);
@@ -169,8 +169,8 @@ function refusalOf(endpoint: Endpoint | undefined, error: unknown): Refusal {
 function logFailure(exchange: Exchange, error: unknown, log: Log): void {
   const cause = error instanceof Refusal ? error.cause : error;
   if (cause === undefined) return;
-  const { correlationId, req, found, span } = exchange;
-  const fields = { correlation_id: correlationId, method: req.method, path: found.endpoint?.path, err: cause };
+  const { correlationId, req, state, span } = exchange;
+  const fields = { correlation_id: correlationId, method: req.method, path: state.endpoint?.path, err: cause };
   log.error(span ? { trace_id: span.traceId, ...fields } : fields, 'request failed');
 }
 
@@ -217,8 +217,10 @@ export function cors(origins: readonly string[]): Cors {
  */
 export function answerPreflight({ req, res }: Exchange): void {
   if (res.hasHeader('Access-Control-Allow-Origin')) {
-    const asked = (req.headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim());
-    const names = asked.filter((name) => FIELD_NAME.test(name)).slice(0, MAX_NAMES);
+    const requestedHeaders = (req.headers['access-control-request-headers'] ?? '')
+      .split(',')
+      .map((name) => name.trim());
+    const names = requestedHeaders.filter((name) => FIELD_NAME.test(name)).slice(0, MAX_NAMES);
     res.setHeader('Access-Control-Allow-Methods', METHODS);
     if (names.length > 0) res.setHeader('Access-Control-Allow-Headers', names.join(', '));
     res.setHeader('Access-Control-Max-Age', '600');

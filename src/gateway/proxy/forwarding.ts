@@ -114,7 +114,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** Starts forwarding, or refuses the request. Every outcome is answered by this object. */
   start(): void {
-    const { req, res, found } = this.#exchange;
+    const { req, res, state } = this.#exchange;
     res.once('close', () => this.#leave());
     const retryAfterMs = this.#upstream.retryAfterMs(this.#client);
     if (this.#maxBytes > 0 && Number(req.headers['content-length'] ?? 0) > this.#maxBytes) {
@@ -122,7 +122,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     } else if (retryAfterMs !== undefined) {
       this.#end(unavailable(retryAfterMs), 'refused');
     } else {
-      this.#timer = setTimeout(() => this.#expire(), found.endpoint?.timeout_ms);
+      this.#timer = setTimeout(() => this.#expire(), state.endpoint?.timeout_ms);
       this.#watchToken(LASTING_MS);
       if (!this.#semaphore.acquire(this.#upstream.name, this)) this.#end(unavailable(0), 'refused');
     }
@@ -156,7 +156,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {
-    const isClosed = this.#exchange.found.endpoint?.statuses === 'closed';
+    const isClosed = this.#exchange.state.endpoint?.statuses === 'closed';
     replaceOwnAddresses(headers, this.#upstream, this.#publicUrl);
     if (status < 200) this.#response.inform(status, headers);
     // A refusal was already sent, because the bytes after the head of the request were not valid HTTP.
@@ -187,10 +187,10 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       unwatch?.();
     });
     this.#upstream.streams.add(tunnel);
-    const { found, audit } = this.#exchange;
+    const { state, audit } = this.#exchange;
     const unwatch =
-      found.principal &&
-      this.#watch.watch(found.principal, (end) => {
+      state.principal &&
+      this.#watch.watch(state.principal, (end) => {
         audit.reason = end;
         tunnel.stop();
       });
@@ -237,8 +237,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** The client, as the circuit breaker tells clients apart: that of the token, else its address. */
   get #client(): string {
-    const { found, realIp } = this.#exchange;
-    return found.principal?.clientId ?? found.principal?.subject ?? callerAddress(realIp);
+    const { state, realIp } = this.#exchange;
+    return state.principal?.clientId ?? state.principal?.subject ?? callerAddress(realIp);
   }
 
   get #semaphore(): Semaphore {
@@ -247,7 +247,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** The longest request body of the endpoint, in bytes; 0 means no limit. */
   get #maxBytes(): number {
-    return this.#exchange.found.endpoint?.max_body_bytes ?? 0;
+    return this.#exchange.state.endpoint?.max_body_bytes ?? 0;
   }
 
   #send(): void {
@@ -286,7 +286,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** Watches the token, once `afterMs` milliseconds have passed. */
   #watchToken(afterMs: number): void {
-    const { principal } = this.#exchange.found;
+    const { principal } = this.#exchange.state;
     if (!principal) return;
     clearTimeout(this.#lasting);
     this.#unwatch?.();

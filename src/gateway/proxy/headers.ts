@@ -75,7 +75,7 @@ export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exc
     if (name === 'tracestate' && isNewTrace) continue;
     const value = headers[name];
     if (typeof value === 'string') fields.push(name, value);
-    else for (const one of value ?? []) fields.push(name, one);
+    else for (const item of value ?? []) fields.push(name, item);
   }
   const host = (isPeerTrusted && text(headers['x-forwarded-host'])) || headers.host;
   // The first entry is what the client used. Unlike addresses, protocols do not say which proxy wrote them, so the list

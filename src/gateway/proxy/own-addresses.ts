@@ -23,14 +23,14 @@ export function replaceOwnAddresses(
   publicUrl: string,
 ): void {
   const publicOf = (url: string): string => {
-    const [, rest] = ADDRESSED.exec(url) ?? [];
-    if (rest === undefined || URL.parse(url, at.href)?.host !== at.host) return url;
-    const isInside = rest.startsWith(prefix) && /^(?:[/?#]|$)/.test(rest.slice(prefix.length));
-    return publicUrl + (isInside ? rest.slice(prefix.length) : rest);
+    const [, suffix] = ADDRESSED.exec(url) ?? [];
+    if (suffix === undefined || URL.parse(url, at.href)?.host !== at.host) return url;
+    const isInside = suffix.startsWith(prefix) && /^(?:[/?#]|$)/.test(suffix.slice(prefix.length));
+    return publicUrl + (isInside ? suffix.slice(prefix.length) : suffix);
   };
   for (const [name, urls] of FIELDS) {
     const { [name]: value } = headers;
-    if (Array.isArray(value)) headers[name] = value.map((one) => one.replace(urls, publicOf));
+    if (Array.isArray(value)) headers[name] = value.map((item) => item.replace(urls, publicOf));
     else if (value !== undefined) headers[name] = value.replace(urls, publicOf);
   }
 }

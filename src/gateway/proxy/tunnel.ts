@@ -28,7 +28,7 @@ export function openTunnel(
   const lines = [`X-Correlation-ID: ${correlationId}`];
   eachResponseField(headers, (name, value) => {
     if (name === 'content-length') return;
-    for (const one of Array.isArray(value) ? value : [value]) lines.push(`${name}: ${one}`);
+    for (const item of Array.isArray(value) ? value : [value]) lines.push(`${name}: ${item}`);
   });
   res.statusCode = 101;
   res.detachSocket(req.socket);

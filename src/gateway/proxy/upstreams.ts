@@ -116,8 +116,11 @@ export function upstreamMetrics(upstreams: Upstreams): Metric[] {
       help: 'Requests to upstream services, by outcome (`invalid`: the response was malformed, over its limits or incomplete); a request sent twice also counts as retried.',
       labelNames: ['service', 'outcome'],
       read: () =>
-        upstreams.all.flatMap(({ name: service, counts: { timedOut, ...others } }) =>
-          Object.entries({ ...others, timed_out: timedOut }).map(([outcome, count]) => [{ service, outcome }, count]),
+        upstreams.all.flatMap(({ name: service, counts: { timedOut, ...otherCounts } }) =>
+          Object.entries({ ...otherCounts, timed_out: timedOut }).map(([outcome, count]) => [
+            { service, outcome },
+            count,
+          ]),
         ),
     }),
     gauges({

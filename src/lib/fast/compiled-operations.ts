@@ -156,7 +156,8 @@ export class CompiledOperations {
     // Compiled code would collect every error of the variables, however many.
     if (!operation || !run || !areVariablesGood(schema, operation, variableValues ?? {})) return reference(args);
     const result = run(rootValue, contextValue, variableValues);
-    const settle = (given: ExecutionResult) => (given.errors ? this.#failed(given, given.errors, args) : given);
+    const settle = (executionResult: ExecutionResult) =>
+      executionResult.errors ? this.#failed(executionResult, executionResult.errors, args) : executionResult;
     return result instanceof Promise ? result.then(settle) : settle(result);
   }
 

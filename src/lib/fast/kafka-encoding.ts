@@ -72,8 +72,8 @@ export function producePayload({ acks, timeout, topicData }: ProduceRequest, now
   return to.written;
 }
 
-function isSame(some: readonly PlainMessage[], others: readonly PlainMessage[]): boolean {
-  return some.length === others.length && some.every((message, index) => message === others[index]);
+function isSame(first: readonly PlainMessage[], second: readonly PlainMessage[]): boolean {
+  return first.length === second.length && first.every((message, index) => message === second[index]);
 }
 
 function writeBatch(to: Writer, messages: readonly PlainMessage[], nowMs: number): void {
@@ -210,7 +210,7 @@ interface Exchange {
 
 /** The internal kafkajs module that encodes and decodes one kind of request, by version. */
 interface Definition {
-  protocol(options: { version: number }): (given: ProduceArguments) => Exchange;
+  protocol(options: { version: number }): (produceArguments: ProduceArguments) => Exchange;
   isReplaced?: boolean;
 }
 
@@ -229,9 +229,9 @@ export function encodePlainMessages(): void {
   definition.protocol = (options) => {
     const make = protocol(options);
     if (options.version < FIRST_VERSION) return make;
-    return (given) => {
-      const { request, ...exchange } = make(given);
-      const { acks, timeout, topicData } = given;
+    return (produceArguments) => {
+      const { request, ...exchange } = make(produceArguments);
+      const { acks, timeout, topicData } = produceArguments;
       if (!isPlain(topicData)) return { ...exchange, request };
       const encode = async () => encoded(producePayload({ acks, timeout, topicData }, Date.now()));
       return { ...exchange, request: { ...request, encode } };

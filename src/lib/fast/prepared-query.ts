@@ -19,7 +19,7 @@ const NODE = 'node_id';
 
 /** A query for rows of one tenant, compiled once for each form of its argument. `splitByShape` says what a form is. */
 export interface FormedQuery<Row, Given> {
-  run(nodeId: string, given: Given): Promise<Row[]>;
+  run(nodeId: string, argument: Given): Promise<Row[]>;
 }
 
 interface PreparedQueriesDependencies<Builder> {
@@ -43,23 +43,23 @@ export class PreparedQueries<Builder> {
    * placeholders for it. The forms for which `isSkewed` is true have no name of their own: PostgreSQL plans such a
    * query for its values, each time.
    */
-  forms<Row, Given extends object>(
-    build: (k: Builder, given: Given) => Compilable<Row>,
-    isSkewed: (given: Given) => boolean = () => false,
+  byShape<Row, Given extends object>(
+    build: (k: Builder, argument: Given) => Compilable<Row>,
+    isSkewed: (argument: Given) => boolean = () => false,
   ): FormedQuery<Row, Given> {
     const { scoped, run } = this.#deps;
-    const forms = new Map<string, { name: string; query: CompiledQuery<Row> }>();
+    const preparedByForm = new Map<string, { name: string; query: CompiledQuery<Row> }>();
     return {
-      run: (nodeId, given) => {
-        const { form, values, template } = splitByShape(given);
-        let prepared = forms.get(form);
+      run: (nodeId, argument) => {
+        const { form, values, template } = splitByShape(argument);
+        let prepared = preparedByForm.get(form);
         if (!prepared) {
           this.#count += 1;
           const query = build(scoped(placeholder(NODE)), template()).compile();
-          prepared = { name: isSkewed(given) ? '' : `portcullis_${this.#count}`, query };
-          forms.set(form, prepared);
+          prepared = { name: isSkewed(argument) ? '' : `portcullis_${this.#count}`, query };
+          preparedByForm.set(form, prepared);
         }
-        return run(filled(prepared.query, nodeId, values), nodeId, prepared.name);
+        return run(bindValues(prepared.query, nodeId, values), nodeId, prepared.name);
       },
     };
   }
@@ -75,7 +75,7 @@ function placeholder<Value>(name: string): Value {
 }
 
 /** Returns a compiled query with values in place of its placeholders. @throws Error if one has no value. */
-function filled<Row>(
+function bindValues<Row>(
   query: CompiledQuery<Row>,
   nodeId: string,
   values: Readonly<Record<string, unknown>>,
@@ -102,7 +102,7 @@ interface Taken<Given> {
  * Splits the argument of a query into its form and its values. The form is which members are set, and all booleans and
  * nulls; every other member is a value, and so is an array as a whole.
  */
-export function splitByShape<Given extends object>(given: Given): Taken<Given> {
+export function splitByShape<Given extends object>(argument: Given): Taken<Given> {
   const values: Record<string, unknown> = {};
   let form = '';
   const visit = (members: object, path: string): void => {
@@ -119,12 +119,12 @@ export function splitByShape<Given extends object>(given: Given): Taken<Given> {
       }
     }
   };
-  visit(given, '');
-  return { form, values, template: () => templateOf(given, '') };
+  visit(argument, '');
+  return { form, values, template: () => templateOf(argument, '') };
 }
 
-function templateOf<Given extends object>(given: Given, path: string): Given {
-  const members = Object.entries(given).map(([name, member]): [string, unknown] => {
+function templateOf<Given extends object>(argument: Given, path: string): Given {
+  const members = Object.entries(argument).map(([name, member]): [string, unknown] => {
     const place = `${path}${name}`;
     if (isNested(member)) return [name, templateOf(member, `${place}.`)];
     return [name, member === undefined || isForm(member) ? member : placeholder(place)];

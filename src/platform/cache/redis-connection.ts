@@ -67,12 +67,12 @@ export class RedisConnection {
     const client = this.#client;
     if (!client) throw new CacheUnavailableError(new Error('Redis is not connected'));
     const [key = ''] = keys;
-    const rest = [`${keys.length}`, ...keys, ...args.map(String)];
+    const commandArgs = [`${keys.length}`, ...keys, ...args.map(String)];
     try {
       // The client's own method for scripts takes longer.
-      return await this.#inTime(client.send(key, ['EVALSHA', script.sha1, ...rest])).catch((error) => {
+      return await this.#inTime(client.send(key, ['EVALSHA', script.sha1, ...commandArgs])).catch((error) => {
         if (!isReply(error, 'NOSCRIPT')) throw error;
-        return this.#inTime(client.send(key, ['EVAL', script.source, ...rest]));
+        return this.#inTime(client.send(key, ['EVAL', script.source, ...commandArgs]));
       });
     } catch (error) {
       // The address may lead elsewhere now, or a slot has no server.

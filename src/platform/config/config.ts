@@ -98,7 +98,7 @@ export interface ReadConfig {
   config: Config;
   env: Env;
   /** The texts of the variables that are set, secrets from files included. */
-  given: Given;
+  variables: Given;
   /**
    * A message for each variable that is not read, although its name is likely for one that is, and for each whose
    * absence the operator should know of.
@@ -112,29 +112,29 @@ export interface ReadConfig {
  */
 export function readConfig(env: NodeJS.ProcessEnv): ReadConfig {
   const faults: string[] = [];
-  const given = givenIn(env, faults);
-  const parsed = envSchema.safeParse(given);
-  const enclosed = NAMES.filter((name) => ENCLOSED.test(given[name] ?? ''));
+  const variables = variablesIn(env, faults);
+  const result = envSchema.safeParse(variables);
+  const enclosed = NAMES.filter((name) => ENCLOSED.test(variables[name] ?? ''));
   const plain = enclosed.filter((name) => !SECRET_VARIABLES.has(name));
-  const production = given.NODE_ENV === 'production';
+  const production = variables.NODE_ENV === 'production';
   faults.push(
-    ...(parsed.error?.issues ?? []).flatMap(({ path, message }) => {
+    ...(result.error?.issues ?? []).flatMap(({ path, message }) => {
       const name = path.join('.');
       return plain.includes(name) ? [] : `${name} must be ${message}`;
     }),
     ...plain.map(enclosedFault),
-    ...missing(given, production),
-    ...clashes(given, production),
+    ...missing(variables, production),
+    ...clashes(variables, production),
   );
   const misspellings = [
     ...misspelt(Object.keys(env)),
     ...enclosed.filter((name) => !plain.includes(name)).map(enclosedFault),
   ];
-  if (!parsed.success || faults.length > 0) throw new ConfigError([...faults, ...misspellings]);
-  const isUnkept = given.AUDIT_SYNC === 'on' && given.DATABASE_URL === undefined;
+  if (!result.success || faults.length > 0) throw new ConfigError([...faults, ...misspellings]);
+  const isUnkept = variables.AUDIT_SYNC === 'on' && variables.DATABASE_URL === undefined;
   const unkept = 'AUDIT_SYNC=on needs a DATABASE_URL: the embedded database may lose audit records with the machine';
-  const warnings = [...misspellings, ...(production ? unsealed(given) : []), ...(isUnkept ? [unkept] : [])];
-  return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data, given, warnings };
+  const warnings = [...misspellings, ...(production ? unsealed(variables) : []), ...(isUnkept ? [unkept] : [])];
+  return { config: Object.freeze(toConfig(result.data, production)), env: result.data, variables, warnings };
 }
 
 type Given = Readonly<NodeJS.ProcessEnv>;
@@ -143,7 +143,7 @@ type Given = Readonly<NodeJS.ProcessEnv>;
  * Returns the variables that are set; one with an empty value counts as unset. A secret that could not be read from its
  * file is a member without a value, and its reason is added to `faults`.
  */
-function givenIn(env: NodeJS.ProcessEnv, faults: string[]): Given {
+function variablesIn(env: NodeJS.ProcessEnv, faults: string[]): Given {
   const set = Object.keys(env).filter((name) => env[name]);
   const secrets = [...SECRET_VARIABLES].filter((name) => env[name] || env[`${name}_FILE`]);
   return Object.fromEntries([
@@ -184,31 +184,31 @@ function enclosedFault(name: string): string {
 }
 
 /** Returns a message for each variable without which the audit shows less tampering. */
-function unsealed(given: Given): string[] {
+function unsealed(variables: Given): string[] {
   const lacks = {
     AUDIT_SIGNING_KEY:
       'anyone who can write to the database can change audit records and their seals without detection',
     AUDIT_CHECKPOINTS: 'anyone who can write to the database can delete the latest audit records without detection',
   };
-  return Object.entries(lacks).flatMap(([name, risk]) => (name in given ? [] : `${name} is not set: ${risk}`));
+  return Object.entries(lacks).flatMap(([name, risk]) => (name in variables ? [] : `${name} is not set: ${risk}`));
 }
 
-function missing(given: Given, production: boolean): string[] {
-  const role = given.PORTCULLIS_ROLE;
+function missing(variables: Given, production: boolean): string[] {
+  const role = variables.PORTCULLIS_ROLE;
   const isShared = role === 'gateway' || role === 'worker';
   const reason = production ? 'production' : `PORTCULLIS_ROLE=${role}`;
   const required = production ? REQUIRED_IN_PRODUCTION : isShared ? REQUIRED_BY_ROLES : [];
-  return required.filter((name) => !(name in given)).map((name) => `${name} is missing: ${reason} requires it`);
+  return required.filter((name) => !(name in variables)).map((name) => `${name} is missing: ${reason} requires it`);
 }
 
 /** Returns a message for each conflict between variables that are each valid. */
-function clashes(given: Given, production: boolean): string[] {
-  const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off', PORTCULLIS_ROLE: role } = given;
-  const [port, adminPort] = [given.PORT ?? DEFAULT_PORT, given.ADMIN_PORT ?? DEFAULT_ADMIN_PORT].map(Number);
-  const isSet = (name: keyof Env) => given[name] !== undefined;
+function clashes(variables: Given, production: boolean): string[] {
+  const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off', PORTCULLIS_ROLE: role } = variables;
+  const [port, adminPort] = [variables.PORT ?? DEFAULT_PORT, variables.ADMIN_PORT ?? DEFAULT_ADMIN_PORT].map(Number);
+  const isSet = (name: keyof Env) => variables[name] !== undefined;
   const sasl = (['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const).filter(isSet);
   const jwtSecrets = ['JWT_SECRET_USER', 'JWT_SECRET_DISCOVER', 'JWT_SECRET_LEGACY'].flatMap(
-    (name) => given[name] ?? [],
+    (name) => variables[name] ?? [],
   );
   const all: [isClash: boolean, message: string][] = [
     [
@@ -229,7 +229,7 @@ function clashes(given: Given, production: boolean): string[] {
       'MIGRATE_DATABASE_URL needs DATABASE_URL: the embedded database has one role',
     ],
     [
-      given.AUDIT_CHECKPOINTS?.startsWith('kafka:') === true && !isSet('KAFKA_BROKERS'),
+      variables.AUDIT_CHECKPOINTS?.startsWith('kafka:') === true && !isSet('KAFKA_BROKERS'),
       'AUDIT_CHECKPOINTS=kafka:… needs KAFKA_BROKERS',
     ],
     [
@@ -237,7 +237,7 @@ function clashes(given: Given, production: boolean): string[] {
       'AUDIT_SIGNING_KEY_PREVIOUS needs AUDIT_SIGNING_KEY',
     ],
     [
-      given.WEBHOOK_SIGNATURE === 'required' && !isSet('WEBHOOK_SIGNING_SECRET'),
+      variables.WEBHOOK_SIGNATURE === 'required' && !isSet('WEBHOOK_SIGNING_SECRET'),
       'WEBHOOK_SIGNATURE=required needs WEBHOOK_SIGNING_SECRET',
     ],
     [
@@ -245,7 +245,7 @@ function clashes(given: Given, production: boolean): string[] {
       'WEBHOOK_SIGNING_SECRET_PREVIOUS needs WEBHOOK_SIGNING_SECRET',
     ],
     [
-      persisted === 'only' && !isSet('GRAPHQL_PERSISTED_FILE') && given.CONSOLE !== 'on',
+      persisted === 'only' && !isSet('GRAPHQL_PERSISTED_FILE') && variables.CONSOLE !== 'on',
       'GRAPHQL_PERSISTED=only needs GRAPHQL_PERSISTED_FILE',
     ],
     [
@@ -317,14 +317,14 @@ function toConfig(env: Env, production: boolean) {
 }
 
 /** Returns the path of the gateway's configuration: the given one, or else `gateway.yaml` in the repository. */
-export function gatewayConfigPath(given: string | undefined): string {
-  return given === undefined || given === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(given);
+export function gatewayConfigPath(path: string | undefined): string {
+  return path === undefined || path === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(path);
 }
 
-function checkpointsOf(given: string | undefined) {
-  const place = given?.slice(given.indexOf(':') + 1);
+function checkpointsOf(setting: string | undefined) {
+  const place = setting?.slice(setting.indexOf(':') + 1);
   if (place === undefined) return undefined;
-  return given?.startsWith('file:') ? { file: resolve(place) } : { topic: place };
+  return setting?.startsWith('file:') ? { file: resolve(place) } : { topic: place };
 }
 
 function tracingConfig(env: Env) {

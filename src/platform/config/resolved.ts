@@ -13,13 +13,17 @@ const MASK = '***';
 const ADDRESSES: ReadonlySet<string> = new Set<keyof Env>(['DATABASE_URL', 'MIGRATE_DATABASE_URL', 'REDIS_URL']);
 
 /** Returns every variable with its value in force, in the order of the documentation. */
-export function resolvedVariables({ config, env, given }: ReadConfig): ResolvedVariable[] {
+export function resolvedVariables({ config, env, variables }: ReadConfig): ResolvedVariable[] {
   const defaults = defaultsOf(config);
   return envSchema.keyof().options.map((name) => {
-    const text = given[name];
+    const text = variables[name];
     if (text === undefined) return { name, value: defaults[name] ?? shown(env[name]), source: 'default' };
     if (!SECRET_VARIABLES.has(name)) return { name, value: shown(env[name]), source: 'environment' };
-    return { name, value: masked(name, text), source: given[`${name}_FILE`] === undefined ? 'environment' : 'file' };
+    return {
+      name,
+      value: masked(name, text),
+      source: variables[`${name}_FILE`] === undefined ? 'environment' : 'file',
+    };
   });
 }
 

@@ -181,8 +181,11 @@ async function openServer(
   const isReplaced = () => undefined;
   const options = { connectionString: inUtc(url), connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
   // Its connection ends as soon as it is idle, so that each question goes where the address leads at that time.
-  const asked = new Pool({ ...options, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true }).on('error', isReplaced);
-  const servers = new ServerWatch(asked);
+  const identityPool = new Pool({ ...options, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true }).on(
+    'error',
+    isReplaced,
+  );
+  const servers = new ServerWatch(identityPool);
   const pool = new Pool({
     ...options,
     keepAlive: true,
@@ -295,14 +298,14 @@ function checkFreeSpace(folder: string): void {
 
 /** A database connection of Kysely, reduced to the method that runs statements. */
 export interface Executor {
-  executeQuery(query: { sql: string }, ...rest: unknown[]): Promise<unknown>;
+  executeQuery(query: { sql: string }, ...args: unknown[]): Promise<unknown>;
 }
 
 /** Makes a connection count the rows of each statement that a request waits for, once they are read. */
 function countResults(connection: Executor): void {
   const execute = connection.executeQuery.bind(connection);
-  connection.executeQuery = async (query, ...rest) => {
-    const result = await execute(query, ...rest);
+  connection.executeQuery = async (query, ...args) => {
+    const result = await execute(query, ...args);
     const error = heldMemory()?.add(jsonLength(result), false);
     if (error) throw error;
     return result;
@@ -315,8 +318,8 @@ function countResults(connection: Executor): void {
  */
 export function refuseWhenFull(connection: Executor, check: () => void): void {
   const execute = connection.executeQuery.bind(connection);
-  connection.executeQuery = async (query, ...rest) => {
+  connection.executeQuery = async (query, ...args) => {
     if (!READS.test(query.sql) || WRITES.test(query.sql)) check();
-    return execute(query, ...rest);
+    return execute(query, ...args);
   };
 }

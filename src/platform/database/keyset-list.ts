@@ -33,23 +33,23 @@ function columnOf<Of extends string>(of: Of, name: string): `${Of}.column` {
 interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter, Shown> {
   rows: Rows<DB, TB, Row>;
   /** Returns the values of a filter that are passed to `where`; if absent, the filter itself is passed. */
-  given?(filter: Filter): Given;
+  valuesOf?(filter: Filter): Given;
   /**
    * Returns the conditions of a filter, all of which a row must meet. It cannot compute with the values, which are
    * placeholders while the query is compiled.
    */
-  where?(eb: ExpressionBuilder<ScopedTables & { listed: Row }, 'listed'>, given: Given): Expression<SqlBool>[];
+  where?(eb: ExpressionBuilder<ScopedTables & { listed: Row }, 'listed'>, values: Given): Expression<SqlBool>[];
   /** Whether only its values tell how many rows match a filter: PostgreSQL then plans the query for them. */
-  isSkewed?(given: Given): boolean;
+  isSkewed?(values: Given): boolean;
   /** Whether the rows that match a filter are read and then sorted, and not looked for in the order of the list. */
-  isSorted?(given: Given): boolean;
+  isSorted?(values: Given): boolean;
   /** The columns of the sort key: a time, or another text that sorts, and then the id. */
   order: readonly [at: keyof Row & keyof NoInfer<Shown> & string, id: keyof Row & keyof NoInfer<Shown> & string];
   /**
    * Returns the column in whose order the rows of a filter are counted up to a limit, for an index that has those that
    * match side by side; undefined for the order of the list.
    */
-  countOrder?(given: Given): (keyof Row & string) | undefined;
+  countOrder?(values: Given): (keyof Row & string) | undefined;
   isNewestFirst?: boolean;
   /** Whether any text can be an id; otherwise ids are UUIDs. */
   hasTextIds?: boolean;
@@ -94,12 +94,12 @@ export function keysetList<
   const { rows, where, isSkewed = () => false, isNewestFirst = false, hasTextIds = false, onRows } = spec;
   const at = columnOf('listed', spec.order[0]);
   const id = columnOf('listed', spec.order[1]);
-  const filtered = (k: ScopedKysely, given: Given): Listed => {
-    const matching = listedRows(k, rows).where((eb) => eb.and(where?.(eb as never, given) ?? []));
+  const filtered = (k: ScopedKysely, values: Given): Listed => {
+    const matching = listedRows(k, rows).where((eb) => eb.and(where?.(eb as never, values) ?? []));
     // PostgreSQL plans a subquery with an offset by itself, without the order and the limit of the page.
-    return spec.isSorted?.(given) ? listedRows(k, () => matching.selectAll().offset(0)) : matching;
+    return spec.isSorted?.(values) ? listedRows(k, () => matching.selectAll().offset(0)) : matching;
   };
-  const givenBy = spec.given ?? ((filter: object) => filter as Given);
+  const valuesOf = spec.valuesOf ?? ((filter: object) => filter as Given);
   const keyOf = keyBy<Shown>(spec.order);
   const shown = (read: Row[]): Shown[] => {
     onRows?.(read);
@@ -108,30 +108,30 @@ export function keysetList<
   };
 
   return class implements KeysetList<Shown, Filter> {
-    readonly #page: FormedQuery<Row, { given: Given; page: PageRequest }>;
+    readonly #page: FormedQuery<Row, { values: Given; page: PageRequest }>;
     readonly #count: FormedQuery<{ total: string }, Given>;
-    readonly #countUpTo: FormedQuery<{ total: string }, { given: Given; page: PageRequest }>;
+    readonly #countUpTo: FormedQuery<{ total: string }, { values: Given; page: PageRequest }>;
     readonly #byIds: FormedQuery<Row, { ids: readonly string[] }>;
 
     constructor(db: Db) {
       this.#page = db.prepareForms(
-        (k, { given, page }) => rowsOf<Row>(keysetPage(filtered(k, given), page, [at, id])),
-        ({ given }) => isSkewed(given),
+        (k, { values, page }) => rowsOf<Row>(keysetPage(filtered(k, values), page, [at, id])),
+        ({ values }) => isSkewed(values),
       );
       this.#count = db.prepareForms(
-        (k, given) => filtered(k, given).select((eb) => eb.fn.countAll<string>().as('total')),
+        (k, values) => filtered(k, values).select((eb) => eb.fn.countAll<string>().as('total')),
         isSkewed,
       );
       this.#countUpTo = db.prepareForms(
-        (k, { given, page }) =>
+        (k, { values, page }) =>
           k
             .selectFrom(
-              keysetPage(filtered(k, given), page, [columnOf('listed', spec.countOrder?.(given) ?? spec.order[0])])
+              keysetPage(filtered(k, values), page, [columnOf('listed', spec.countOrder?.(values) ?? spec.order[0])])
                 .select((eb) => eb.lit(1).as('one'))
                 .as('counted'),
             )
             .select((eb) => eb.fn.countAll<string>().as('total')),
-        ({ given }) => isSkewed(given),
+        ({ values }) => isSkewed(values),
       );
       this.#byIds = db.prepareForms((k, { ids }) =>
         rowsOf<Row>(listedRows(k, rows).where((eb) => isOneOf(eb, id, ids))),
@@ -140,18 +140,18 @@ export function keysetList<
 
     async page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Shown>> {
       const read = pageRead(isNewestFirst ? newestFirst(request) : request);
-      const page = pageOf(await this.#page.run(nodeId, { given: givenBy(filter), page: read }), request);
+      const page = pageOf(await this.#page.run(nodeId, { values: valuesOf(filter), page: read }), request);
       return { rows: shown(page.rows), hasMore: page.hasMore };
     }
 
     async count(nodeId: string, filter: Filter): Promise<number> {
-      const [counted] = await this.#count.run(nodeId, givenBy(filter));
+      const [counted] = await this.#count.run(nodeId, valuesOf(filter));
       return Number(counted?.total ?? 0);
     }
 
     async countUpTo(nodeId: string, filter: Filter, most: number): Promise<number> {
       const page = { size: most, backward: false, after: undefined, before: undefined };
-      const [counted] = await this.#countUpTo.run(nodeId, { given: givenBy(filter), page });
+      const [counted] = await this.#countUpTo.run(nodeId, { values: valuesOf(filter), page });
       return Number(counted?.total ?? 0);
     }
 
@@ -251,14 +251,14 @@ export function nestedList<DB, TB extends keyof DB, Row, Shown = Row>(
     async pages(nodeId, ownerIds, request) {
       const page = pageRead(isNewestFirst ? newestFirst(request) : request);
       const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page });
-      const found = new Map<string, Page<Shown>>();
+      const pagesByOwner = new Map<string, Page<Shown>>();
       for (const [ownerId, ofOwner] of Map.groupBy(read as Row[], (row) => String(row[owner]))) {
         const ofOne = pageOf(ofOwner, request);
         const shown = show ? ofOne.rows.map((row) => show(row)) : (ofOne.rows as unknown[] as Shown[]);
-        found.set(ownerId, { rows: shown, hasMore: ofOne.hasMore });
+        pagesByOwner.set(ownerId, { rows: shown, hasMore: ofOne.hasMore });
         onRows?.(ofOne.rows);
       }
-      return found;
+      return pagesByOwner;
     },
     async counts(nodeId, ownerIds) {
       const counted = await counts.run(nodeId, { ownerIds });

@@ -101,8 +101,8 @@ function insertedRows(
 }
 
 function refuseOther(value: unknown, nodeId: string): void {
-  const given = isValueNode(value) ? value.value : value;
-  if (given !== nodeId) throw new NodeScopeError('an inserted row belongs to another tenant');
+  const insertedNodeId = isValueNode(value) ? value.value : value;
+  if (insertedNodeId !== nodeId) throw new NodeScopeError('an inserted row belongs to another tenant');
 }
 
 function isValueNode(value: unknown): value is ValueNode {

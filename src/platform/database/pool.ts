@@ -9,7 +9,7 @@ import { READ_ONLY, type ServerConnection, type ServerWatch } from './server-wat
 import { sqlState } from './sql-state.ts';
 import type { StatementConnection, StatementPool } from './tenant-db.ts';
 
-type Query = (text: unknown, ...rest: unknown[]) => unknown;
+type Query = (text: unknown, ...args: unknown[]) => unknown;
 
 /** A connection of the driver `pg`, with the members that are used here. */
 interface PoolClient extends Pick<StatementConnection, 'release'>, ServerConnection {
@@ -84,7 +84,7 @@ export class DatabaseMetrics {
    */
   watch(pool: ServerPool, servers: ServerWatch): void {
     this.#pool = pool;
-    wrapQueries(pool, (query, client) => (text, ...rest) => {
+    wrapQueries(pool, (query, client) => (text, ...args) => {
       const startedTick = performance.now();
       servers.note(client, 1, startedTick);
       const done = (error?: unknown) => {
@@ -95,9 +95,9 @@ export class DatabaseMetrics {
       };
       if (text instanceof Writable) {
         finished(text, done);
-        return query(text, ...rest);
+        return query(text, ...args);
       }
-      const last = rest.at(-1);
+      const last = args.at(-1);
       const isCalled = typeof last === 'function';
       // Without a callback the driver makes three promises, and a function that V8 allocates as old.
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -107,7 +107,7 @@ export class DatabaseMetrics {
         else if (error) reject(error);
         else resolve(answer);
       };
-      query(text, ...(isCalled ? rest.slice(0, -1) : rest), observed);
+      query(text, ...(isCalled ? args.slice(0, -1) : args), observed);
       return promise;
     });
   }
@@ -131,8 +131,8 @@ function operationOf(statement: unknown): string {
  * PostgreSQL rolls back a lost session, and the error that caused the loss is the one to report.
  */
 export function closeDeadConnections(pool: ServerPool): void {
-  wrapQueries(pool, (query, client) => (text, ...rest) => {
-    const result = query(text, ...rest);
+  wrapQueries(pool, (query, client) => (text, ...args) => {
+    const result = query(text, ...args);
     if (!(result instanceof Promise) || (text !== 'begin' && text !== 'rollback')) return result;
     return result.catch((error) => {
       client.end().catch(() => undefined);
@@ -194,9 +194,9 @@ export function countRows(
     }
   }
 
-  wrapQueries(pool, (query, client) => (statement, ...rest) => {
+  wrapQueries(pool, (query, client) => (statement, ...args) => {
     const request = statement instanceof Writable ? undefined : requestOf(statement);
-    return request ? query(new CountedQuery(client, request, statement, ...rest)) : query(statement, ...rest);
+    return request ? query(new CountedQuery(client, request, statement, ...args)) : query(statement, ...args);
   });
 }
 
@@ -212,11 +212,11 @@ export function limitStatements(
   wrapQueries(pool, (query) => {
     let isLimited = false;
     let isInTransaction = false;
-    return (statement, ...rest) => {
+    return (statement, ...args) => {
       const isSet = isInTransaction || hasDeadline(statement) === isLimited;
       if (statement === 'begin') isInTransaction = true;
       else if (statement === 'commit' || statement === 'rollback') isInTransaction = false;
-      const run = () => query(statement, ...rest);
+      const run = () => query(statement, ...args);
       if (isSet) return run();
       isLimited = !isLimited;
       // If `set` fails because the connection is lost, the statement after it fails as well.

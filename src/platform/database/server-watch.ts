@@ -57,11 +57,11 @@ const IDENTITY = {
  * @throws an error with the code READ_ONLY where it is a standby.
  */
 async function identify(
-  asked: Asked,
+  pool: Asked,
   pids: readonly (number | null | undefined)[] = [],
   server = '',
 ): Promise<Identity> {
-  const [identity] = (await asked.query({ ...IDENTITY, values: [pids, server] })).rows;
+  const [identity] = (await pool.query({ ...IDENTITY, values: [pids, server] })).rows;
   if (identity && !identity.standby) return identity;
   throw Object.assign(new Error('the server is a standby'), { code: READ_ONLY });
 }
@@ -75,15 +75,15 @@ async function identify(
 export class ServerWatch {
   /** A number that changes when another server is met, which may lack what was last committed. */
   generation = 0;
-  readonly #asked: Asked;
+  readonly #pool: Asked;
   readonly #uses = new Map<ServerConnection, ConnectionUse>();
   readonly #timer = setInterval(() => void this.#look(), LOOK_MS).unref();
   #server: string | undefined;
   #isAsking = false;
 
   /** Takes what answers on a new connection each time. */
-  constructor(asked: Asked) {
-    this.#asked = asked;
+  constructor(pool: Asked) {
+    this.#pool = pool;
   }
 
   /** Begins to watch a new connection. @throws what `identify` throws. */
@@ -113,11 +113,11 @@ export class ServerWatch {
     this.#isAsking = true;
     const pids = silent.map(([{ processID }]) => processID);
     // A server that does not answer may come back with all its connections.
-    const asked = await identify(this.#asked, pids, this.#server).catch(() => undefined);
+    const identity = await identify(this.#pool, pids, this.#server).catch(() => undefined);
     this.#isAsking = false;
-    if (asked) this.#meet(asked.server);
-    for (const [{ connection, processID }, { tick }] of asked ? silent : []) {
-      if (tick < silentTick && !asked?.busy.includes(processID ?? 0)) connection.stream.destroy();
+    if (identity) this.#meet(identity.server);
+    for (const [{ connection, processID }, { tick }] of identity ? silent : []) {
+      if (tick < silentTick && !identity?.busy.includes(processID ?? 0)) connection.stream.destroy();
     }
   }
 

@@ -135,16 +135,16 @@ export interface StatementConnection {
 /** Runs `work` with one connection of the pool, which sends its statements without waiting for the answers before. */
 async function onOneConnection<Result>(
   pool: StatementPool,
-  work: (one: StatementConnection) => Promise<Result>,
+  work: (connection: StatementConnection) => Promise<Result>,
 ): Promise<Result> {
-  const one = await pool.connect();
+  const connection = await pool.connect();
   try {
-    const result = await work(one);
-    one.release();
+    const result = await work(connection);
+    connection.release();
     return result;
   } catch (error) {
     // Other statements of the work may still run on it.
-    one.release(error);
+    connection.release(error);
     throw error;
   }
 }
@@ -215,10 +215,10 @@ export class TenantDb<Tables extends object> {
    * placeholders for it.
    */
   prepareForms<Row, Given extends object>(
-    build: (k: Kysely<Scoped<Tables>>, given: Given) => Compilable<Row>,
-    isSkewed?: (given: Given) => boolean,
+    build: (k: Kysely<Scoped<Tables>>, argument: Given) => Compilable<Row>,
+    isSkewed?: (argument: Given) => boolean,
   ): FormedQuery<Row, Given> {
-    return this.#prepared.forms(build, isSkewed);
+    return this.#prepared.byShape(build, isSkewed);
   }
 
   /**
@@ -229,7 +229,7 @@ export class TenantDb<Tables extends object> {
   together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
     const pool = this.#transaction.getStore() ? undefined : this.#pool;
     if (!pool) return work();
-    return this.#reading(() => onOneConnection(pool, (one) => this.#shared.run(one, work)), nodeId);
+    return this.#reading(() => onOneConnection(pool, (connection) => this.#shared.run(connection, work)), nodeId);
   }
 
   /** Returns an unscoped database handle. `_reason` documents why no tenant applies; a test lists the callers. */

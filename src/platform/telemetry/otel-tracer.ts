@@ -190,9 +190,9 @@ class StartedSpan implements Span {
 
 /** Returns the context of a parent span, remote or local; the root context if there is no valid parent. */
 function contextOf(traceparent: string | undefined): Context {
-  const given = validTraceparent(traceparent);
-  if (given === undefined) return ROOT_CONTEXT;
-  const [, traceId = '', spanId = '', flags = ''] = given.split('-');
+  const parent = validTraceparent(traceparent);
+  if (parent === undefined) return ROOT_CONTEXT;
+  const [, traceId = '', spanId = '', flags = ''] = parent.split('-');
   const spanContext = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
   return trace.setSpanContext(ROOT_CONTEXT, spanContext);
 }

@@ -94,7 +94,7 @@ describe('Yoga', () => {
       onRequest({ serverContext, endResponse }) {
         const { res } = serverContext as unknown as { res: ServerResponse };
         const results: Results = [{ data: { name: 'x' } }][Symbol.iterator]() as never;
-        const exchange = { res, found: {} } as Exchange;
+        const exchange = { res, state: {} } as Exchange;
         endResponse(streams.respond({ Response } as never, { exchange, results, mask: {} as ErrorMask }));
       },
     };

@@ -117,7 +117,7 @@ interface ForwarderOptions extends ForwarderTable {
   local?: (exchange: Exchange) => void;
 }
 
-const nameService = ({ res, found }: Exchange) => void res.end(`local ${found.service}`);
+const nameService = ({ res, state }: Exchange) => void res.end(`local ${state.service}`);
 
 const PROTECTED = { visibility: 'protected', tokens: ['user'] };
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];

@@ -172,7 +172,7 @@ export async function startStandOn(database: Database, { services: replaced, ...
   const door = createServer((req, res) => {
     const exchange = new Exchange(req, res);
     exchange.correlationId = String(req.headers['x-correlation-id'] ?? 'none');
-    exchange.found.principal = principals.get(/^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '');
+    exchange.state.principal = principals.get(/^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '');
     try {
       server.handle(exchange);
     } catch (error) {

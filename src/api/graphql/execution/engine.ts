@@ -80,8 +80,9 @@ export function createEngine({
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
     execute: (args: ExecutionArgs) =>
-      observer.run(args, (given) => withIdempotency(given, (actual) => executed(actual, operations))),
-    subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, executions)),
+      observer.run(args, (observedArgs) => withIdempotency(observedArgs, (actual) => executed(actual, operations))),
+    subscribe: (args: ExecutionArgs) =>
+      observer.run(args, (observedArgs) => subscribe({ ...observedArgs, ...settings }, executions)),
   };
 }
 

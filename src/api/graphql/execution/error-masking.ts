@@ -129,17 +129,17 @@ export class ErrorMask {
     recipient: Recipient,
     maxBytes: number = MAX_RESULT_BYTES,
   ): Promise<MaskedResult> {
-    const { errors: given, ...rest } = result;
+    const { errors: unmasked, ...withoutErrors } = result;
     const logged = new Set<unknown>();
     const held = heldMemory();
-    if (maxBytes > SHORT_BYTES && isShort(rest) && isShort(given?.map(weighed))) {
-      if (!given) return result;
-      const masked = () => ({ ...result, errors: given.map((error) => this.error(error, recipient, logged)) });
+    if (maxBytes > SHORT_BYTES && isShort(withoutErrors) && isShort(unmasked?.map(weighed))) {
+      if (!unmasked) return result;
+      const masked = () => ({ ...result, errors: unmasked.map((error) => this.error(error, recipient, logged)) });
       return runCooperatively(masked, held?.unstoppable);
     }
     const errors: GraphQLError[] = [];
     let bytes = 0;
-    for (const error of given ?? []) {
+    for (const error of unmasked ?? []) {
       const masked = this.error(error, recipient, logged);
       errors.push(masked);
       bytes += masked.message.length + ERROR_LENGTH;
@@ -147,10 +147,10 @@ export class ErrorMask {
       await nextTick();
       await runCooperatively(() => undefined, held?.unstoppable);
     }
-    const masked = given ? { ...result, errors } : { ...result };
-    const whole = given ? { ...masked, errors: errors.map(formatted) } : masked;
+    const masked = unmasked ? { ...result, errors } : { ...result };
+    const response = unmasked ? { ...masked, errors: errors.map(formatted) } : masked;
     try {
-      const text = await limitedJson(whole, maxBytes, held, (bytes) => held?.raiseTo(bytes));
+      const text = await limitedJson(response, maxBytes, held, (bytes) => held?.raiseTo(bytes));
       return text === undefined ? pageTooLarge() : { ...masked, stringify: () => text };
     } catch (error) {
       return { data: null, errors: [this.error(error, recipient, logged)] };
@@ -175,9 +175,9 @@ export function textOfResult(result: {
 
 /** Returns an error in the form in which it is sent, without the `http` extension that only the HTTP layer reads. */
 export function formatted(error: GraphQLError): GraphQLFormattedError {
-  const { extensions, ...rest } = error.toJSON();
+  const { extensions, ...members } = error.toJSON();
   const { http: _http, ...shown } = extensions ?? {};
-  return Object.keys(shown).length > 0 ? { ...rest, extensions: shown } : rest;
+  return Object.keys(shown).length > 0 ? { ...members, extensions: shown } : members;
 }
 
 function withoutQuotes(error: GraphQLError): GraphQLError {

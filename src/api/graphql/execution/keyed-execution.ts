@@ -55,13 +55,13 @@ export async function withIdempotency(
   // As on REST, permission and validation are checked before the key.
   const trial = await execute({ ...args, contextValue: { ...context, services: UNREACHABLE } });
   if (!trial.errors?.some((error) => originOf(error) instanceof StoppedError)) return trial;
-  let refused: MaskedResult | undefined;
+  let unstoredResult: MaskedResult | undefined;
   async function work(): Promise<StoredResponse> {
     const result = await execute(args);
     const body = await limitedJson(result, MAX_RESULT_BYTES, heldMemory());
     const isRefused = result.errors !== undefined || callerOf(context).isRefused;
     if (body !== undefined && !isRefused) return { status: 200, headers: {}, body };
-    refused = body === undefined ? pageTooLarge() : result.errors ? { ...result, data: null } : result;
+    unstoredResult = body === undefined ? pageTooLarge() : result.errors ? { ...result, data: null } : result;
     throw new StoppedError();
   }
   try {
@@ -73,7 +73,7 @@ export async function withIdempotency(
     }
     return { data: null, stringify: () => body ?? '{}' };
   } catch (error) {
-    if (refused) return refused;
+    if (unstoredResult) return unstoredResult;
     return { data: null, errors: [new GraphQLError('the mutation failed', { cause: error })] };
   }
 }
@@ -87,14 +87,14 @@ function keyedRequest(
   mutations: GraphQLFieldMap<unknown, unknown>,
 ): KeyedRequest | GraphQLError | undefined {
   const { exchange, isLater, bearer, body, params } = contextValue as Arrival;
-  const [key, ...others] = exchange.req.headersDistinct['idempotency-key'] ?? [];
+  const [key, ...otherKeys] = exchange.req.headersDistinct['idempotency-key'] ?? [];
   const operation = getOperationAST(document, operationName);
   if (key === undefined || operation?.operation !== 'mutation') return undefined;
   const names = rootFieldsOf(document, operation).filter((name) => name !== '__typename');
   const [path = ''] = names;
   const keyed = Object.keys(mutations).filter((name) => traitsOf(mutations[name]).idempotent);
   const fault =
-    others.length > 0 || !IDEMPOTENCY_KEY.test(key)
+    otherKeys.length > 0 || !IDEMPOTENCY_KEY.test(key)
       ? 'must be 1 to 255 printable ASCII characters, once'
       : isLater
         ? 'is only for operations over HTTP, not over a WebSocket'

@@ -27,11 +27,11 @@ export async function readPersistedDocuments(path: string): Promise<PersistedDoc
   const bytes = await readFile(path).catch((error: unknown) => {
     throw fault(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   });
-  const parsed: unknown = parsedOrNone(() => JSON.parse(decodeUtf8(bytes)));
-  if (parsed === undefined) throw fault('must be JSON in UTF-8');
-  const asManifest = manifest.safeParse(parsed);
+  const content: unknown = parsedOrNone(() => JSON.parse(decodeUtf8(bytes)));
+  if (content === undefined) throw fault('must be JSON in UTF-8');
+  const asManifest = manifest.safeParse(content);
   if (asManifest.success) return new Map(asManifest.data.operations.map((operation) => [operation.id, operation.body]));
-  const asMap = byId.safeParse(parsed);
+  const asMap = byId.safeParse(content);
   if (!asMap.success) throw fault('must be a JSON object {"id": "document"}, or an Apollo manifest');
   return new Map(Object.entries(asMap.data));
 }

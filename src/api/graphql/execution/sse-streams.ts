@@ -50,7 +50,7 @@ export class SseStream {
   constructor(deps: SseStreamDependencies) {
     this.#deps = deps;
     this.#res = deps.exchange.res;
-    const { principal } = deps.exchange.found;
+    const { principal } = deps.exchange.state;
     this.#unwatch = principal && deps.watch.watch(principal, () => this.#expire());
     this.#res.on('drain', () => this.#goOn());
     this.#res.on('close', () => {

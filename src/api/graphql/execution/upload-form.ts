@@ -36,7 +36,7 @@ function badPart(path: string, message: string): Refusal {
  * @throws Refusal 400 when it is not a JSON object, such as a batch.
  */
 function parseOperations(text: string): GraphQLParams {
-  const operations = parsed('operations', text, KNOWN_MEMBERS);
+  const operations = parsePart('operations', text, KNOWN_MEMBERS);
   if (Array.isArray(operations)) throw badPart('operations', 'must be one operation: a batch cannot have a file');
   if (!isObject(operations)) throw badPart('operations', 'must be a JSON object with query and variables');
   return operations;
@@ -47,9 +47,9 @@ function parseOperations(text: string): GraphQLParams {
  * @throws Refusal 400 when it has any other form.
  */
 function parseMap(text: string): UploadMap {
-  const map = parsed('map', text, 'any');
-  const [entry, ...others] = isObject(map) ? Object.entries(map) : [];
-  if (!entry || others.length > 0) throw badPart('map', 'must be a JSON object with one member, for one file');
+  const map = parsePart('map', text, 'any');
+  const [entry, ...otherEntries] = isObject(map) ? Object.entries(map) : [];
+  if (!entry || otherEntries.length > 0) throw badPart('map', 'must be a JSON object with one member, for one file');
   const [part, paths] = entry;
   if (!Array.isArray(paths) || paths.length !== 1) throw badPart('map', 'must name one variable for the file');
   const variable = FILE_PATH.exec(String(paths[0]))?.[1];
@@ -68,7 +68,7 @@ function withFile(operations: GraphQLParams, variable: string, file: unknown): G
   return { ...operations, variables: { ...variables, [variable]: file } };
 }
 
-function parsed(path: string, text: string, known: KnownMembers): unknown {
+function parsePart(path: string, text: string, known: KnownMembers): unknown {
   return parsedOr(
     () => parseInput(text, known),
     ({ message }) => badPart(path, message),

@@ -193,9 +193,12 @@ export function implement<Row>(type: ImplementableObjectRef<Types, Row>, descrip
     fields: (t) => {
       const { expose } = t as unknown as { expose(name: string, options: object): FieldRef<Types> };
       const shown: [column: string, described: [string | object, string, string?]][] = Object.entries(columns);
-      const fields = shown.map(([column, [given, description, nullable]]) => {
-        const name = typeof given === 'string' ? given.replace('?', '') : given;
-        const options = { type: name === '[String]' ? ['String'] : name, nullable: name !== given || !!nullable };
+      const fields = shown.map(([column, [declaredType, description, nullable]]) => {
+        const name = typeof declaredType === 'string' ? declaredType.replace('?', '') : declaredType;
+        const options = {
+          type: name === '[String]' ? ['String'] : name,
+          nullable: name !== declaredType || !!nullable,
+        };
         return [camelName(column), expose.call(t, column, { ...options, description })];
       });
       return Object.fromEntries(fields);
@@ -236,10 +239,10 @@ export function inputOf(builder: Builder, name: string, description: string, mem
     description,
     fields: (t) => {
       const { field } = t as unknown as { field(options: object): InputFieldRef<Types, unknown> };
-      const fields = Object.entries(members).map(([member, [given, description, isRequired]]) => {
-        const named = typeof given === 'string' ? given.replace('!', '') : given;
+      const fields = Object.entries(members).map(([member, [declaredType, description, isRequired]]) => {
+        const named = typeof declaredType === 'string' ? declaredType.replace('!', '') : declaredType;
         const type = named === '[String]' ? ['String'] : named;
-        return [member, field.call(t, { type, required: named !== given || !!isRequired, description })];
+        return [member, field.call(t, { type, required: named !== declaredType || !!isRequired, description })];
       });
       return Object.fromEntries(fields);
     },

@@ -14,11 +14,11 @@ const JSON_MEMBER = 'ruleLogic';
  * `schema`, and reports issues with paths in camelCase. The names inside `ruleLogic` stay as they are.
  */
 export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
-  return z.unknown().transform((given, context): z.output<Schema> => {
-    const renamed = inRestNames(given);
-    const parsed = schema.safeParse(renamed);
-    if (parsed.success) return parsed.data;
-    for (const { path, message } of issuesIn(parsed.error, renamed)) {
+  return z.unknown().transform((value, context): z.output<Schema> => {
+    const renamed = inRestNames(value);
+    const result = schema.safeParse(renamed);
+    if (result.success) return result.data;
+    for (const { path, message } of issuesIn(result.error, renamed)) {
       context.addIssue({ code: 'custom', path: camelPath(path), message });
     }
     return z.NEVER;
@@ -34,8 +34,8 @@ type TypeOf<Output> = Output extends (infer Item)[] ? [InputRef<Item>] : InputRe
  * name of such a member must be the same in REST. Each argument is parsed in a turn of the caller.
  */
 export function parsedArgument<Schema extends z.ZodType>(type: InputRef | [InputRef], schema: Schema) {
-  const inTurn = z.unknown().transform((given) => runCooperatively(() => given, heldMemory()));
-  const options = { required: true, validate: { schema: inTurn.pipe(camelInput(schema)) } } as const;
+  const cooperatively = z.unknown().transform((value) => runCooperatively(() => value, heldMemory()));
+  const options = { required: true, validate: { schema: cooperatively.pipe(camelInput(schema)) } } as const;
   return { ...options, type: type as TypeOf<z.output<Schema>> };
 }
 
@@ -67,7 +67,7 @@ function camelPath(path: readonly PropertyKey[]): PropertyKey[] {
 type WithoutNulls<Given> = { [Name in keyof Given]: Exclude<Given[Name], null> };
 
 /** Returns the members that were given; a null member counts as absent, and so does a null object. */
-export function withoutNulls<Given extends object>(given: Given | null | undefined): Partial<WithoutNulls<Given>> {
-  const members = Object.entries(given ?? {}).filter(([, member]) => member !== null);
+export function withoutNulls<Given extends object>(input: Given | null | undefined): Partial<WithoutNulls<Given>> {
+  const members = Object.entries(input ?? {}).filter(([, member]) => member !== null);
   return Object.fromEntries(members) as Partial<WithoutNulls<Given>>;
 }

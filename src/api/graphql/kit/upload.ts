@@ -21,7 +21,7 @@ export class Upload {
    * the whole request has arrived.
    * @throws ValidationError when another field has taken them.
    */
-  take(): AsyncIterable<Uint8Array> {
+  readOnce(): AsyncIterable<Uint8Array> {
     if (this.#isTaken) throw new ValidationError([{ path: ['file'], message: 'was already read by another field' }]);
     this.#isTaken = true;
     return this.#read();

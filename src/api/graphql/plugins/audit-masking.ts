@@ -148,7 +148,8 @@ export class OperationAudits {
   /** Stores the parameters of a request's operation, or of each operation of a batch. */
   came({ audit, req }: Exchange, params: unknown): void {
     const operations = (secrets: SecretNames): AuditedOperation[] => {
-      if (Array.isArray(params)) return params.map((one) => this.#operationOf(one, secrets, true));
+      if (Array.isArray(params))
+        return params.map((operationParams) => this.#operationOf(operationParams, secrets, true));
       const operation = this.#operationOf(params, secrets, false);
       return [req.method === 'GET' ? { ...operation, query: queryOf(operation.request.text) } : operation];
     };
@@ -170,7 +171,7 @@ export class OperationAudits {
       },
       onSubscribe: ({ subscribeFn, setSubscribeFn, args }) => {
         const notes = validOf(args.contextValue.params);
-        if (notes) setSubscribeFn((given) => notingUsers(notes, () => subscribeFn(given)));
+        if (notes) setSubscribeFn((subscribeArgs) => notingUsers(notes, () => subscribeFn(subscribeArgs)));
       },
     };
   }

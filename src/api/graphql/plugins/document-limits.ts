@@ -75,7 +75,7 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
           0,
           ...operationsOf(documentAST)
             .filter(({ name }) => !operation || name?.value === operation.name?.value)
-            .map((one) => costOf(measure(schema, documentAST, one, variables ?? {}), maxCost)),
+            .map((candidate) => costOf(measure(schema, documentAST, candidate, variables ?? {}), maxCost)),
         );
         const repeats = mostRepeats(documentAST);
         if (repeats > MAX_REPEATS) {
@@ -169,16 +169,16 @@ function measure(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  given: Variables,
+  variableValues: Variables,
 ): Measure {
   const { variableDefinitions = [], selectionSet } = operation;
   const defaults = variableDefinitions.flatMap(({ variable, defaultValue }) =>
     defaultValue?.kind === Kind.INT ? [[variable.name.value, Number(defaultValue.value)]] : [],
   );
-  const variables = { ...Object.fromEntries(defaults), ...given };
+  const variables = { ...Object.fromEntries(defaults), ...variableValues };
   const walk: Walk = { schema, fragments: fragmentsOf(document), variables, members: new Map(), measured: new Map() };
-  const asked = ofSelections(walk, selectionSet, schema.getRootType(operation.operation) ?? undefined);
-  return [operation, ...variableDefinitions].reduce(plusDirectives, asked);
+  const selectionMeasure = ofSelections(walk, selectionSet, schema.getRootType(operation.operation) ?? undefined);
+  return [operation, ...variableDefinitions].reduce(plusDirectives, selectionMeasure);
 }
 
 function ofSelections(walk: Walk, { selections }: SelectionSetNode, parent: GraphQLCompositeType | undefined): Measure {
@@ -247,9 +247,9 @@ function argumentsOf(walk: Walk, node: FieldNode, field: GraphQLField<unknown, u
   const pages: number[] = [];
   let members = 0;
   for (const { name, value } of node.arguments ?? []) {
-    const given = value.kind === Kind.VARIABLE ? walk.variables[value.name.value] : undefined;
+    const variableValue = value.kind === Kind.VARIABLE ? walk.variables[value.name.value] : undefined;
     members += membersIn(walk, value);
-    const size = value.kind === Kind.INT ? Number(value.value) : given;
+    const size = value.kind === Kind.INT ? Number(value.value) : variableValue;
     const isPage = field && (name.value === 'first' || name.value === 'last');
     if (isPage && typeof size === 'number' && !Number.isNaN(size)) pages.push(size);
   }
@@ -262,7 +262,7 @@ function membersIn(walk: Walk, value: ValueNode): number {
   const isList = value.kind === Kind.LIST;
   const fields = value.kind === Kind.OBJECT ? value.fields : [];
   const inner = isList ? value.values : fields.map((field) => field.value);
-  return inner.reduce((total, one) => total + membersIn(walk, one), isList ? inner.length : 0);
+  return inner.reduce((total, child) => total + membersIn(walk, child), isList ? inner.length : 0);
 }
 
 function membersOfVariable({ variables, members }: Walk, name: string): number {

@@ -95,7 +95,7 @@ export async function readRequest(
 ): Promise<Pick<GraphqlHttpRequest, 'body' | 'params' | 'form'>> {
   const {
     req,
-    found: { limitRefusal },
+    state: { limitRefusal },
   } = exchange;
   // An operation must not begin if its result cannot be sent.
   if (acceptedTypes(req.headers.accept).isNone) throw new Refusal('not_acceptable');
@@ -117,25 +117,25 @@ export async function readRequest(
 
 /** Returns the operation in a query string; Yoga checks the types of its members. */
 function paramsOf(parameters: URLSearchParams): GraphQLParams {
-  const given = ['query', 'operationName', 'documentId', 'variables', 'extensions'].flatMap((name) => {
+  const entries = ['query', 'operationName', 'documentId', 'variables', 'extensions'].flatMap((name) => {
     const text = parameters.get(name);
     if (!text) return [];
     return [[name, name === 'variables' || name === 'extensions' ? jsonOf(name, text) : text]];
   });
-  return Object.fromEntries(given);
+  return Object.fromEntries(entries);
 }
 
 const OBJECT = 'must be a JSON object with each member once';
 
 function jsonOf(name: string, json: string): unknown {
-  const refused = (message: string) => invalidRequest([{ path: name, message }]);
+  const rejection = (message: string) => invalidRequest([{ path: name, message }]);
   const value = parsedOr(
     () => parseInput(json, (KNOWN_MEMBERS as Record<string, KnownMembers>)[name]),
-    (fault) => refused(fault instanceof JsonLimitError ? fault.message : OBJECT),
+    (fault) => rejection(fault instanceof JsonLimitError ? fault.message : OBJECT),
   );
   // A number is an object here, which holds it exactly.
   if (value === null || (isObject(value) && !(value instanceof ExactNumber))) return value;
-  throw refused(OBJECT);
+  throw rejection(OBJECT);
 }
 
 async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
@@ -159,7 +159,9 @@ async function parseParams(body: Buffer): Promise<GraphQLParams | GraphQLParams[
     KNOWN_MEMBERS,
   )) as GraphQLParams | GraphQLParams[];
   // A number is an object here, which holds it exactly; Yoga refuses all other values that are not objects.
-  const parts = [params].flat().flatMap((given): unknown[] => [given, given?.variables, given?.extensions]);
+  const parts = [params]
+    .flat()
+    .flatMap((operation): unknown[] => [operation, operation?.variables, operation?.extensions]);
   if (parts.some((value) => value instanceof ExactNumber)) {
     throw badRequest('operations, their variables and extensions must be objects');
   }

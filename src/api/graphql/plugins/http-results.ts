@@ -38,16 +38,16 @@ export function useHttpResults(
         const masked: ExecutionResult[] = [];
         const texts: string[] = [];
         let bytesLeft = MAX_RESULT_BYTES;
-        for (const one of result) {
-          const maskedOne = await mask.result(one, exchange, bytesLeft);
-          const text = textOfResult(maskedOne);
+        for (const operationResult of result) {
+          const maskedResult = await mask.result(operationResult, exchange, bytesLeft);
+          const text = textOfResult(maskedResult);
           bytesLeft = Math.max(0, bytesLeft - Buffer.byteLength(text));
-          masked.push(maskedOne);
+          masked.push(maskedResult);
           texts.push(text);
         }
         heldMemory()?.lowerTo(MAX_RESULT_BYTES - bytesLeft);
         audits.answered(exchange, texts);
-        setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
+        setResult(masked.map((maskedResult, index) => ({ ...maskedResult, stringify: () => texts[index] ?? '' })));
       } else {
         if (Symbol.asyncIterator in result) {
           const results = (subscriptions.get(exchange) ?? result)[Symbol.asyncIterator]();

@@ -31,16 +31,16 @@ export function useOperationContext({
   passGuards,
   services,
 }: ContextDependencies): Plugin<OperationRequest & Partial<GraphqlContext>> {
-  async function judge({ bearer, exchange, batch }: OperationRequest): Promise<void> {
+  async function checkAccess({ bearer, exchange, batch }: OperationRequest): Promise<void> {
     await recheck(bearer, exchange);
     if (!batch || batch.isBegun) return passGuards(bearer, exchange);
     batch.isBegun = true;
-    if (exchange.found.limitRefusal) throw exchange.found.limitRefusal;
+    if (exchange.state.limitRefusal) throw exchange.state.limitRefusal;
   }
 
   return {
     async onContextBuilding({ context, extendContext }) {
-      if (context.isLater) await judge(context);
+      if (context.isLater) await checkAccess(context);
       const { bearer, exchange } = context;
       const lastEventId = exchange.req.headers['last-event-id'];
       const operation: Omit<GraphqlContext, 'perOperation'> = {

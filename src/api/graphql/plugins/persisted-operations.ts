@@ -65,7 +65,7 @@ export class PersistedOperations {
     delete operation.documentId;
     const text = operation.query === '' || operation.query === null ? undefined : operation.query;
     if (this.#mode === 'off') {
-      if (text === undefined && id !== undefined) throw refused('PersistedQueryNotSupported');
+      if (text === undefined && id !== undefined) throw persistedQueryError('PersistedQueryNotSupported');
       return;
     }
     if (text === undefined) {
@@ -77,20 +77,20 @@ export class PersistedOperations {
         .values()
         .some((listed) => listed === text)
     ) {
-      throw refused('PersistedQueryOnly', 'only persisted operations are allowed: send the id of one');
+      throw persistedQueryError('PersistedQueryOnly', 'only persisted operations are allowed: send the id of one');
     }
   }
 
   #find(id: string): string {
     const document = this.#documents().get(id) ?? this.#sent.get(id);
-    if (document === undefined) throw refused('PersistedQueryNotFound');
+    if (document === undefined) throw persistedQueryError('PersistedQueryNotFound');
     return document;
   }
 
   #learn(id: string, text: string): void {
     const listed = this.#documents().get(id);
     if (listed !== undefined ? listed !== text : id !== createHash('sha256').update(text).digest('hex')) {
-      throw refused('PersistedQueryMismatch', 'the id does not belong to the document');
+      throw persistedQueryError('PersistedQueryMismatch', 'the id does not belong to the document');
     }
     if (listed === undefined && text.length <= MAX_DOCUMENT_LENGTH) this.#sent.set(id, text);
   }
@@ -114,13 +114,14 @@ export function usePersistedOperations(persisted: PersistedOperations): Plugin {
 function idOf({ documentId, extensions }: SentOperation): string | undefined {
   const hash = memberOf(memberOf(extensions, 'persistedQuery'), 'sha256Hash');
   if (hash !== undefined && !(typeof hash === 'string' && SHA256.test(hash))) {
-    throw refused(
+    throw persistedQueryError(
       'PersistedQueryMalformed',
       'extensions.persistedQuery.sha256Hash must be 64 hexadecimal digits in lower case',
     );
   }
   if (documentId === undefined || documentId === null) return hash;
-  if (typeof documentId !== 'string') throw refused('PersistedQueryMalformed', 'documentId must be a string');
+  if (typeof documentId !== 'string')
+    throw persistedQueryError('PersistedQueryMalformed', 'documentId must be a string');
   return withoutPrefix(documentId);
 }
 
@@ -132,7 +133,7 @@ function memberOf(value: unknown, name: string): unknown {
  * Creates a refusal with the code of Apollo's protocol; its clients act on the name, so `name` must be theirs where one
  * exists.
  */
-function refused(name: string, message = name): GraphQLError {
+function persistedQueryError(name: string, message = name): GraphQLError {
   const code = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
   return new GraphQLError(message, { extensions: { code, http: { status: 400 } } });
 }

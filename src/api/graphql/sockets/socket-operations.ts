@@ -52,7 +52,7 @@ export interface OperationRecord {
   /** Whether no message that was sent had errors. */
   ok: boolean;
   /** Returns what the audit record shows of the operation, masked by `secrets`; undefined until the runtime adds it. */
-  audited: ((secrets: SecretNames) => AuditedOperation) | undefined;
+  auditedOperation: ((secrets: SecretNames) => AuditedOperation) | undefined;
 }
 
 /** An operation in progress. Its texts are shared with the other subscribers that receive them. */
@@ -95,7 +95,7 @@ export class SocketOperations {
       startedAtMs: Date.now(),
       isUnrecordable,
       ok: true,
-      audited: undefined,
+      auditedOperation: undefined,
       texts: [],
       characters: 0,
     });
@@ -111,7 +111,7 @@ export class SocketOperations {
   }
 
   /** Adds the errors with which an operation is refused to its record, and ends it. */
-  refused(id: string, errors: readonly GraphQLFormattedError[]): Promise<void> {
+  reject(id: string, errors: readonly GraphQLFormattedError[]): Promise<void> {
     const open = this.#open.get(id);
     if (open) {
       open.ok = false;
@@ -226,7 +226,7 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
       const prepared = await prepare(deps, context.extra, { id, principal, payload });
       // The protocol reports no error of an operation that its client has ended.
       if (Array.isArray(prepared) && !(id in context.subscriptions))
-        await operations.refused(id, prepared.map(formatted));
+        await operations.reject(id, prepared.map(formatted));
       return prepared;
     },
     execute: async (args) => {
@@ -244,7 +244,7 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
       const formattedErrors = errors
         .flatMap(reasonsOf)
         .map((error) => formatted(deps.mask.error(error, extra.exchange)));
-      await extra.operations.refused(id, formattedErrors);
+      await extra.operations.reject(id, formattedErrors);
       return formattedErrors;
     },
     // A socket that closes ends all of its operations.
@@ -280,13 +280,13 @@ async function connect(
  */
 function bearerIn(params: Record<string, unknown>, { req }: Exchange): string | undefined {
   const headers: Record<string, unknown> = isObject(params.headers) ? params.headers : {};
-  const given =
+  const authorization =
     params.authorization ??
     params.Authorization ??
     headers.Authorization ??
     headers.authorization ??
     req.headers.authorization;
-  return typeof given === 'string' ? BEARER.exec(given)?.[1] : undefined;
+  return typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
 }
 
 async function prepare(
@@ -331,9 +331,9 @@ function unresolved(): GraphQLError {
 async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<AsyncIterableIterator<ExecutionResult>> {
   const result = await subscribing;
   if (Symbol.asyncIterator in result) return result;
-  const refused = new RefusedError(result.errors ?? []);
+  const rejection = new RefusedError(result.errors ?? []);
   const stream: AsyncIterableIterator<ExecutionResult> = {
-    next: () => Promise.reject(refused),
+    next: () => Promise.reject(rejection),
     [Symbol.asyncIterator]: () => stream,
   };
   return stream;
@@ -355,7 +355,7 @@ function sendingShared(
     if (!isLeft) throw error;
     return { done: true, value: undefined };
   };
-  const rest: AsyncIterableIterator<ExecutionResult> = {
+  const remaining: AsyncIterableIterator<ExecutionResult> = {
     async next() {
       for (;;) {
         const next = await results.next().catch(none);
@@ -377,9 +377,9 @@ function sendingShared(
       await results.return?.();
       return { done: true, value: undefined };
     },
-    [Symbol.asyncIterator]: () => rest,
+    [Symbol.asyncIterator]: () => remaining,
   };
-  return rest;
+  return remaining;
 }
 
 /** Returns the errors of a refusal, unwrapped from the error in which the protocol wraps what a stream throws. */

@@ -81,9 +81,9 @@ export function requireScope({ permissions }: ToolCaller, scope: Permission): vo
  * Returns the value that was found.
  * @throws Refusal `not_found` for undefined.
  */
-export function found<Found>(given: Found | undefined): Found {
-  if (given === undefined) throw notFound();
-  return given;
+export function orNotFound<Found>(value: Found | undefined): Found {
+  if (value === undefined) throw notFound();
+  return value;
 }
 
 /** The identity of an agent: a client by its secret, or the principal of an access token. */
@@ -178,16 +178,16 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
       annotations: { readOnlyHint: writes === undefined, ...writes, openWorldHint: false },
     },
     run(args, call) {
-      const parsed = input.safeParse(args);
-      const issues = parsed.success ? [] : issuesOf(parsed.error, args);
+      const result = input.safeParse(args);
+      const issues = result.success ? [] : issuesOf(result.error, args);
       // Unknown members are refused, since ignoring one could give a result that was not requested.
       for (const { path, meant } of unknownMembers(inputSchema, args)) {
         if (ignores.includes(path)) continue;
         const message = `is no argument of ${name}${meant === undefined ? '' : `: ${meant} is the member's name`}`;
         issues.push({ path: printableName(path), message });
       }
-      if (!parsed.success || issues.length > 0) return Promise.reject(invalidArguments(issues.slice(0, MAX_ISSUES)));
-      return spec.run(parsed.data, call);
+      if (!result.success || issues.length > 0) return Promise.reject(invalidArguments(issues.slice(0, MAX_ISSUES)));
+      return spec.run(result.data, call);
     },
   };
 }
