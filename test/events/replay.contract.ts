@@ -44,7 +44,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
 
   const runDead = async () => run(await replay.deadLetters(topic));
 
-  it('D6-18: dead letters go back to their topic: key, bytes and headers as they were, and where they were', async () => {
+  it('D6-18: dead letters go back to their original topic and partition with unchanged key, bytes and headers', async () => {
     const recorder = new Recorder();
     const value = Buffer.from([0x7b, 0, 0xff, 0x7d]);
     const headers = { 'event-id': 'e-1', 'correlation-id': 'ü' };
@@ -61,7 +61,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
     expect(two).toMatchObject({ key: 'b', value: null, headers: { 'replayed-from': replayedFrom } });
   });
 
-  it('D6-18: a second run publishes what has died since, and nothing else', async () => {
+  it('D6-18: a second run publishes only letters that were added since', async () => {
     const recorder = new Recorder();
     expect(await runDead()).toBe(0);
     await bus.publish(['a', 'b', 'c'].map((key) => message(dead, key)));
@@ -74,7 +74,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
     expect(recorder.keys.sort()).toEqual(['a', 'b', 'b', 'c', 'd']);
   });
 
-  it('D6-18: what fails again is a dead letter of the next run: no run goes round in a circle', async () => {
+  it('D6-18: a letter that fails again belongs to the next run, so that no run loops', async () => {
     const [letters, seen] = [new Recorder(), new Recorder()];
     const handle = withDeadLetters(bus, async (batch) => {
       await seen.handle(batch);
@@ -98,7 +98,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
     expect(last?.headers['replayed-from']).toContain(dead);
   });
 
-  it('D6-18: of a run that was ended half-way the next one publishes the rest, a batch apart', async () => {
+  it('D6-18: after an interrupted run the next one publishes the rest, with at most one batch repeated', async () => {
     const recorder = new Recorder();
     const keys = Array.from({ length: LETTERS }, (_, index) => `key-${index}`);
     await Promise.all(keys.map((key) => bus.publish([message(dead, key)])));
@@ -119,7 +119,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
     expect(recorder.keys.sort()).toEqual(keys.toSorted());
   });
 
-  it('D6-18: where the bus refuses, nothing counts as replayed, and the next run publishes it', async () => {
+  it('D6-18: if the bus rejects messages, nothing counts as replayed, and the next run publishes them', async () => {
     const { reader, positions } = fixture();
     const refusing = new Replay({
       bus: { publish: () => Promise.reject(new BusUnavailableError('refused')) },
@@ -133,7 +133,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
     expect(await runDead()).toBe(2);
   });
 
-  it('D6-18: a time is replayed from its first message to before its end, as often as it is asked for', async () => {
+  it('D6-18: a time range is replayed from its first message up to its end, as often as requested', async () => {
     const [before, after] = [new Recorder(), new Recorder()];
     const times: number[] = [];
     for (const key of ['early', 'first', 'late']) {
@@ -154,7 +154,7 @@ export function replayContract(fixture: () => ReplayFixture, isThorough: boolean
     expect(again.every(({ headers }) => headers['replayed-from']?.startsWith(`${topic}/`))).toBe(true);
   });
 
-  it('D6-18: a time that has not ended is replayed up to what was there at the start', async () => {
+  it('D6-18: a range that ends in the future is replayed up to the messages that exist at the start', async () => {
     const fromMs = Date.now() - 60_000;
     await bus.publish(['a', 'b'].map((key) => message(topic, key)));
     const plan = await replay.between(topic, fromMs, Date.now() + 60_000);

@@ -29,7 +29,7 @@ describe('replay on the embedded bus', () => {
   });
   replayContract(embedded, inject('isThorough'));
 
-  it('D6-18: dead letters that were not replayed are removed in time all the same', async () => {
+  it('D6-18: dead letters that were never replayed are still removed after their retention', async () => {
     const bus = new EmbeddedBus(database.db, quiet);
     const positions = new ReplayPositions(database.db, '');
     const replay = new Replay({ bus, reader: new EmbeddedLogReader(database.db), positions });
@@ -71,7 +71,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
     return { bus, positions, replay: new Replay({ bus, reader, positions }) };
   }
 
-  it('D6-18: a topic that was made anew is replayed from its start', async () => {
+  it('D6-18: a recreated topic is replayed from its start', async () => {
     const { bus, positions, replay } = await replayOf('anew', ['a', 'b', 'c']);
     for (let partition = 0; partition < 12; partition += 1) await positions.keep('anew.dlq', partition, '1000');
     const plan = await replay.deadLetters('anew');
@@ -81,7 +81,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
     await bus.stop();
   });
 
-  it('D6-18: a consumer that is refused as it joins says why, and nothing counts as replayed', async () => {
+  it('D6-18: a consumer that is rejected when it joins reports why, and nothing counts as replayed', async () => {
     const { bus, replay } = await replayOf('refused', ['a']);
     const plan = await replay.deadLetters('refused');
     using join = vi.spyOn(ConsumerGroup.prototype, 'joinAndSync');
@@ -92,7 +92,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
     await bus.stop();
   });
 
-  it('D6-18: a consumer whose broker is still reading its groups joins once it has', async () => {
+  it('D6-18: a consumer joins once its broker has loaded its groups', async () => {
     const { bus, replay } = await replayOf('early', ['a']);
     const plan = await replay.deadLetters('early');
     using join = vi.spyOn(ConsumerGroup.prototype, 'joinAndSync');
@@ -103,7 +103,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
     await bus.stop();
   });
 
-  it('D6-18: messages of one key keep their order, and large ones share no refused batch', async () => {
+  it('D6-18: messages of one key keep their order, and large ones are not rejected together', async () => {
     const { open, reader, positions } = fixture();
     const [bus, recorder] = [open(), new Recorder()];
     await bus.ensureTopics(['ordered', 'ordered.dlq']);

@@ -13,7 +13,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'workers that share the partitions'
   });
   afterAll(() => gateway?.[Symbol.asyncDispose]());
 
-  it('D1-12 D6-17: three workers join, one is killed, one leaves and one comes: nothing is lost, nothing is double', async () => {
+  it('D1-12 D6-17: three workers join, one is killed, one leaves and one is added: nothing is lost or duplicated', async () => {
     const kafka = kafkaOf(gateway);
     const group = `${gateway.env.TOPIC_PREFIX}${ADMIN_GROUP}`;
     const sending = load(gateway);
