@@ -5,7 +5,7 @@ import { jwtSigner } from '../../src/lib/fast/jwt-signer.ts';
 import { jwtSigner as signerOfJose } from '../support/fast/library/jwt-signer.ts';
 import { anyCharacter } from '../support/harness/any-character.ts';
 
-it('RFC 7515 section 3.1: a token is byte for byte what jose signs', async () => {
+it('RFC 7515 section 3.1: a token is byte for byte the one that jose signs', async () => {
   const claims = fc.dictionary(fc.string({ unit: anyCharacter }), fc.jsonValue()).filter((given) => !('exp' in given));
   const secret = fc.uint8Array({ minLength: 32, maxLength: 80 });
   await fc.assert(

@@ -39,7 +39,7 @@ const topicData = fc.array(
   { maxLength: 2 },
 );
 
-it('D6-16: what is sent to the brokers is byte for byte what kafkajs would send', async () => {
+it('D6-16: a request to the brokers is byte for byte the one that kafkajs would send', async () => {
   await fc.assert(
     fc.asyncProperty(topicData, fc.integer({ min: 0, max: 4e12 }), async (given, nowMs) => {
       vi.spyOn(Date, 'now').mockReturnValue(nowMs);
@@ -53,7 +53,7 @@ it('D6-16: what is sent to the brokers is byte for byte what kafkajs would send'
   );
 });
 
-it('D6-16: a message for several topics is sent byte for byte as kafkajs would send it', async () => {
+it('D6-16: a message for several topics is byte for byte what kafkajs would send', async () => {
   const batches = fc.array(fc.array(message, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(batches, fc.nat(9), fc.integer({ min: 0, max: 4e12 }), async (given, dropped, nowMs) => {

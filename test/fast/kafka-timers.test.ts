@@ -47,9 +47,9 @@ function queueOf(RequestQueue: QueueClass, sent: (id: number) => void) {
 }
 
 describe.each([
-  { way: 'ours', queueClass: ownQueue, timers: 0 },
-  { way: "kafkajs's own", queueClass: libraryQueue, timers: 1 },
-])('the requests of a connection to Kafka, $way way', ({ queueClass, timers }) => {
+  { way: 'the own', queueClass: ownQueue, timers: 0 },
+  { way: 'the kafkajs', queueClass: libraryQueue, timers: 1 },
+])('requests of a Kafka connection with $way queue', ({ queueClass, timers }) => {
   beforeEach(() => {
     vi.useFakeTimers();
     return () => void vi.useRealTimers();
@@ -63,7 +63,7 @@ describe.each([
     expect(vi.getTimerCount()).toBe(timers);
   });
 
-  it('D6-16: a request over the limit of requests in flight is sent when another one is answered', () => {
+  it('D6-16: a request over the in-flight limit is sent when another one is answered', () => {
     const sent: number[] = [];
     const { ask, answer } = queueOf(queueClass(), (id) => sent.push(id));
     ask(1);
@@ -88,7 +88,7 @@ describe.each([
     expect(sent).toEqual([1, 2]);
   });
 
-  it('D6-16: a connection that ends while requests wait leaves no timer', () => {
+  it('D6-16: a connection that closes while requests wait leaves no timer', () => {
     const { queue, ask } = queueOf(queueClass(), () => undefined);
     ask(1);
     ask(2);

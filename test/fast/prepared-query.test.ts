@@ -52,9 +52,9 @@ async function givesTheSameRows(opened: Promise<Database>): Promise<void> {
   expect(rows).toBeGreaterThan(0);
 }
 
-it('D4-01: a prepared query gives the rows that Kysely gives, on the embedded database', () =>
+it('D4-01: a prepared query returns the same rows as Kysely on the embedded database', () =>
   givesTheSameRows(embeddedDatabase()));
 
 describeReal('postgres', 'on PostgreSQL', () => {
-  it('D4-01: a prepared query gives the rows that Kysely gives', () => givesTheSameRows(realDatabase()));
+  it('D4-01: a prepared query returns the same rows as Kysely', () => givesTheSameRows(realDatabase()));
 });
