@@ -29,13 +29,13 @@ describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
   });
   afterAll(() => lab?.[Symbol.asyncDispose]());
 
-  it('D6-10 D6-16 D6-18: a replica is killed: what was acknowledged is applied once, and every reader sees each change once', async () => {
+  it('D6-10 D6-16 D6-18: when a replica is killed, each acknowledged notification is applied once and every reader sees each change once', async () => {
     const { amiss, answers } = await underFault(lab, killed('all', 0), PACE);
     expect(amiss).toEqual(NOTHING_AMISS);
     expect(answers).toHaveProperty('200');
   });
 
-  it('D1-13 D6-10: a rolling restart fails no request, and nobody misses anything', async () => {
+  it('D1-13 D6-10: a rolling restart fails no request, and no reader misses an event', async () => {
     const { amiss, answers, journal, returns } = await underFault(lab, rollingRestart, PACE);
     expect(amiss).toEqual(NOTHING_AMISS);
     // A connection that is idle may be closed as its client begins to use it.

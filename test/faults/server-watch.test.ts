@@ -12,7 +12,7 @@ function connection(processID: number, told: object = {}) {
   return { connection: { stream: { destroy } }, processID, once: vi.fn(), query: async () => ({ rows }), destroy };
 }
 
-describe('connections to a server whose address may move', () => {
+describe('connections to a server whose address may fail over', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] }));
   afterEach(() => void vi.useRealTimers());
 
@@ -32,20 +32,23 @@ describe('connections to a server whose address may move', () => {
   }
 
   it.each([
-    ['has the statement at work', { busy: [7] }, [false, false, false], 0],
+    ['still runs the statement', { busy: [7] }, [false, false, false], 0],
     ['has no such statement', { busy: [] }, [true, false, false], 0],
     ['is another server', { server: 'the second' }, [true, true, false], 1],
     ['is a standby', { standby: true, server: 'the second' }, [false, false, false], 0],
-  ])('D6-18: whoever answers at the address %s', async (_what, told, closed, generation) => {
-    expect(await silence(asked(told))).toEqual({ closed, generation });
-  });
+  ])(
+    'D6-18: connections are closed or kept if the server at the address %s',
+    async (_what, told, closed, generation) => {
+      expect(await silence(asked(told))).toEqual({ closed, generation });
+    },
+  );
 
-  it('D6-18: while nobody answers at the address every connection waits', async () => {
+  it('D6-18: when no server responds at the address, every connection waits', async () => {
     const nobody = { query: () => Promise.reject(new Error('no answer')) };
     expect(await silence(nobody)).toEqual({ closed: [false, false, false], generation: 0 });
   });
 
-  it('D6-18: nobody is asked while statements are answered', async () => {
+  it('D6-18: the server is not queried while statements are answered', async () => {
     const source = asked({});
     const watch = new ServerWatch(source);
     const one = connection(7);
@@ -59,7 +62,7 @@ describe('connections to a server whose address may move', () => {
     expect(source.query).not.toHaveBeenCalled();
   });
 
-  it('D6-18: a new connection to another server closes those to the former one', async () => {
+  it('D6-18: a new connection to another server closes connections to the former one', async () => {
     const watch = new ServerWatch(asked({}));
     const [former, next] = [connection(7), connection(8, { server: 'the second' })];
     for (const one of [former, next]) await watch.admit(one);
@@ -67,15 +70,15 @@ describe('connections to a server whose address may move', () => {
     expect([former.destroy.mock.calls.length, next.destroy.mock.calls.length, watch.generation]).toEqual([1, 0, 1]);
   });
 
-  it('D6-18: a new connection to a standby is refused', async () => {
+  it('D6-18: a new connection to a standby is rejected', async () => {
     const watch = new ServerWatch(asked({}));
     await expect(watch.admit(connection(7, { standby: true }))).rejects.toMatchObject({ code: '25006' });
     watch.stop();
   });
 });
 
-describeReal('postgres', 'a server that takes no writes any more', () => {
-  it('D6-18: is left by the connection that it has refused a write on', async () => {
+describeReal('postgres', 'a server that no longer accepts writes', () => {
+  it('D6-18: is no longer used after it rejected a write', async () => {
     await using fresh = await freshDatabase();
     await using database = await openDatabase({ url: fresh.url });
     const db = database.db.unscoped('test');
