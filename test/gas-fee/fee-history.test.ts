@@ -12,7 +12,7 @@ const HISTORY = {
   ],
 };
 
-it('4.9-05: prices are those of the next block and the middle of recent ones, in wei without loss', () => {
+it('4.9-05: prices use the next base fee and the median of recent blocks, in wei without loss', () => {
   expect(gasPricesOf('0x1', HISTORY)).toEqual({
     chainId: 1,
     baseFee: '12000000000',
@@ -55,7 +55,7 @@ it.each<[string, unknown, unknown]>([
     { ...HISTORY, baseFeePerGas: ['0x1', '0x1', '0x1', `0x1${'0'.repeat(64)}`] },
   ],
   ['a block number that cannot be counted', '0x1', { ...HISTORY, oldestBlock: '0x1fffffffffffff' }],
-])('4.9-05: %s is malformed', (_name, chainId, history) => {
+])('4.9-05: a response with %s is malformed', (_name, chainId, history) => {
   expect(gasPricesOf(chainId, history)).toBeUndefined();
 });
 
@@ -66,7 +66,7 @@ it.each<[string, object]>([
   ['an empty list for each block', { reward: [[], [], []] }],
   ['null for each block', { reward: [null, null, null] }],
   ['null for each percentile', { reward: [[null, null, null], [], null] }],
-])('4.9-05 D8-03: without rewards (%s), the base fee is returned without priority fees', (_name, rewards) => {
+])('4.9-05 D8-03: without rewards (%s) the base fee is returned without priority fees', (_name, rewards) => {
   expect(gasPricesOf('0x1', { ...HISTORY, ...rewards })).toEqual({
     chainId: 1,
     baseFee: '12000000000',
@@ -77,7 +77,7 @@ it.each<[string, object]>([
 });
 
 it.each([[null], [[]], [[null, null, null]]])(
-  '4.9-05 D8-03: a block with the reward %j moves no priority fee',
+  '4.9-05 D8-03: a block with the reward %j does not change the priority fees',
   (fees) => {
     const [, second, third] = HISTORY.reward;
     expect(gasPricesOf('0x1', { ...HISTORY, reward: [fees, second, third] })).toMatchObject({
@@ -88,14 +88,14 @@ it.each([[null], [[]], [[null, null, null]]])(
   },
 );
 
-it('4.9-05 D8-03: only a history without any base fee is one of a chain that has none', () => {
+it('4.9-05 D8-03: only a history without any base fee means a chain without base fees', () => {
   const none = [null, undefined, {}, { baseFeePerGas: null }, { baseFeePerGas: [] }, { baseFeePerGas: [null, null] }];
   for (const history of none) expect([history, lacksBaseFees(history)]).toEqual([history, true]);
   for (const history of [HISTORY, { baseFeePerGas: ['0x0'] }, { baseFeePerGas: 'x' }, { baseFeePerGas: [null, '0x1'] }])
     expect([history, lacksBaseFees(history)]).toEqual([history, false]);
 });
 
-it('4.9-05 D8-03: the price of a chain without base fees is the one that its network names', () => {
+it('4.9-05 D8-03: the price of a chain without base fees is its eth_gasPrice', () => {
   expect(singlePriceOf('0x38', '0xb2d05e00', '0x10')).toEqual({
     chainId: 56,
     baseFee: null,

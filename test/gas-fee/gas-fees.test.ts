@@ -32,7 +32,7 @@ function stand(count = 1) {
 
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
-it('4.9-05 D8-03: 1,000 concurrent calls ask a network once', async () => {
+it('4.9-05 D8-03: 1,000 concurrent calls request a network once', async () => {
   const { fees, first } = stand();
   const lists = Array.from({ length: 1_000 }, () => fees.list());
   expect(first.asked).toHaveLength(1);
@@ -43,7 +43,7 @@ it('4.9-05 D8-03: 1,000 concurrent calls ask a network once', async () => {
   expect(first.asked).toHaveLength(1);
 });
 
-it('4.9-05 D8-03: after 5 s the known price is shown while it is asked for anew, after a minute it is not', async () => {
+it('4.9-05 D8-03: after 5 s the known price is returned while it is refreshed, and after a minute it is not', async () => {
   const { fees, clock, first } = stand();
   const list = fees.list();
   first.asked[0]?.resolve(PRICES);
@@ -68,7 +68,7 @@ it('4.9-05 D8-03: after 5 s the known price is shown while it is asked for anew,
   expect(shown).toHaveBeenCalledWith([expect.objectContaining({ blockNumber: 9 })]);
 });
 
-it('4.9-05 D8-03: a network that fails is unavailable for 5 s, and the others are not', async () => {
+it('4.9-05 D8-03: a network that fails is unavailable for 5 s, and others are not affected', async () => {
   const { fees, clock, sources } = stand(2);
   const list = fees.list();
   sources[0]?.asked[0]?.reject(new Error('gone'));
@@ -85,7 +85,7 @@ it('4.9-05 D8-03: a network that fails is unavailable for 5 s, and the others ar
   expect((await again)[0]).toMatchObject({ blockNumber: 7 });
 });
 
-it('4.9-05 D8-03: an outage is not shown once its 5 s are over: whoever asks then waits for an answer', async () => {
+it('4.9-05 D8-03: an outage is not returned after its 5 s: the next caller waits for a new response', async () => {
   const { fees, clock, first } = stand();
   const list = fees.list();
   first.asked[0]?.reject(new Error('gone'));
@@ -96,7 +96,7 @@ it('4.9-05 D8-03: an outage is not shown once its 5 s are over: whoever asks the
   expect(await again).toMatchObject([{ blockNumber: 7 }]);
 });
 
-it('4.9-05 D8-03: after the clock was set back nothing is fresh that was known before', async () => {
+it('4.9-05 D8-03: after the clock was set back, known prices count as stale', async () => {
   const { fees, clock, first } = stand();
   const list = fees.list();
   first.asked[0]?.resolve(PRICES);
@@ -109,7 +109,7 @@ it('4.9-05 D8-03: after the clock was set back nothing is fresh that was known b
   expect(await again).toMatchObject([{ blockNumber: 8 }]);
 });
 
-it('a failure is told for a minute, and until somebody asks again the fee counts as unasked', async () => {
+it('a failure is reported for a minute, and then the fee counts as not requested until the next call', async () => {
   const { fees, clock, first } = stand();
   const list = fees.list();
   first.asked[0]?.reject(new Error('down'));

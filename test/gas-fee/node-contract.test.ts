@@ -10,18 +10,18 @@ const BLOCKS = '0x5';
 
 /** What a node does that gas fees are asked of, be it real or one that a test makes up. */
 function nodeContract(name: string, start: () => Promise<AsyncDisposable & { url: string }>): void {
-  describe(`${name} as a node`, () => {
+  describe(`${name} as an Ethereum node`, () => {
     let node: AsyncDisposable & { url: string };
     beforeAll(async () => {
       node = await start();
     });
     afterAll(() => node[Symbol.asyncDispose]());
 
-    it('4.9-05 D8-03: eth_chainId is a quantity', async () => {
+    it('4.9-05 D8-03: eth_chainId returns a quantity', async () => {
       expect(await call(node.url, 'eth_chainId', [])).toEqual(QUANTITY);
     });
 
-    it('4.9-05 D8-03: eth_feeHistory has at most as many blocks as asked, one base fee more, and the rewards of each', async () => {
+    it('4.9-05 D8-03: eth_feeHistory returns at most the requested blocks, one more base fee, and the rewards of each block', async () => {
       const history = (await call(node.url, 'eth_feeHistory', [BLOCKS, 'latest', PERCENTILES])) as {
         oldestBlock: string;
         baseFeePerGas: string[];
@@ -43,7 +43,7 @@ function nodeContract(name: string, start: () => Promise<AsyncDisposable & { url
       await expect(call(node.url, 'eth_nope', [])).rejects.toThrow('not found');
     });
 
-    it('4.9-05 D8-03: the prices are those of its two answers', async () => {
+    it('4.9-05 D8-03: the prices are computed from its two responses', async () => {
       const asked = new RpcProvider(node.url);
       const answers = await Promise.all([
         call(node.url, 'eth_chainId', []),
@@ -55,11 +55,11 @@ function nodeContract(name: string, start: () => Promise<AsyncDisposable & { url
   });
 }
 
-nodeContract('the one that tests make up', () => fakeNode());
+nodeContract('the fake node', () => fakeNode());
 
-describeAnvil('with Anvil', () => {
+describeAnvil('Anvil', () => {
   nodeContract('Anvil', () => startAnvil('--chain-id', '31337'));
-  nodeContract('Anvil that mines, of a large chain id,', () =>
+  nodeContract('Anvil with automatic mining and a large chain id', () =>
     startAnvil('--chain-id', '4294967297', '--block-time', '1'),
   );
 });

@@ -74,7 +74,7 @@ describeAnvil('gas fees of real nodes', () => {
 
   const fees = async () => (await p.call('GET', '/v2/blockchain/gas-fee')).json.data;
 
-  it('4.9-05 D8-03: base fee and tips are what eth_feeHistory says of real transactions', async () => {
+  it('4.9-05 D8-03: base fee and tips match eth_feeHistory of real transactions', async () => {
     const [first] = await fees();
     const history = (await main.rpc('eth_feeHistory', '0x5', 'latest', [10, 50, 90])) as {
       baseFeePerGas: string[];
@@ -95,7 +95,7 @@ describeAnvil('gas fees of real nodes', () => {
     });
   });
 
-  it('4.9-05 D8-03: a network that answers another chain, a redirect or too much is unavailable, the others are not', async () => {
+  it('4.9-05 D8-03: a network that returns another chain, a redirect or too much is unavailable, and others are not affected', async () => {
     const faults: [string, () => void][] = [
       ['the response is about another chain than before', () => (ways.stray.target = side.url)],
       [
@@ -123,7 +123,7 @@ describeAnvil('gas fees of real nodes', () => {
     expect((await fees())[4]).toMatchObject({ network_id: STRAY, chain_id: 1 });
   });
 
-  it('4.9-05: no answer, line of the log or metric shows an address or its key', async () => {
+  it('4.9-05: no response, log line or metric contains a node URL or its key', async () => {
     const { text } = await p.call('GET', '/v2/blockchain/gas-fee');
     const metrics = await (await fetch(`${p.service.adminUrl}/metrics`)).text();
     const logged = lines.filter((line) => line.includes('gas fee'));

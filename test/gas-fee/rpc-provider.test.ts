@@ -18,7 +18,7 @@ afterAll(async () => {
   await fake[Symbol.asyncDispose]();
 });
 
-it('4.9-05 D8-03: a node is asked for its chain and the fees of recent blocks, at the whole URL', async () => {
+it('4.9-05 D8-03: requests the chain id and the fees of recent blocks from the whole URL', async () => {
   fake.answers = undefined;
   expect(await node.gasPrices()).toMatchObject({ chainId: 1, baseFee: '2000000000', blockNumber: 16 });
   expect(fake.asked.map(({ method, params }) => [method, params]).sort()).toEqual([
@@ -29,7 +29,7 @@ it('4.9-05 D8-03: a node is asked for its chain and the fees of recent blocks, a
   for (const asked of fake.asked) expect(asked).toMatchObject({ target: '/v3/a-key?also=a-key', authorization });
 });
 
-it('4.9-05 D8-03: a password without a user is sent too, as services have it whose key has a secret', async () => {
+it('4.9-05 D8-03: a password without a user name is sent, for providers with a secret per key', async () => {
   const url = new URL(fake.url);
   url.password = 'a secret';
   const keyed = new RpcProvider(url.href);
@@ -68,7 +68,7 @@ it.each<[string, string, FakeNode['answers']]>([
     (req, res) => void res.write('{"jsonrpc"', () => req.socket.destroy()),
   ],
   ['more than 1 MiB', 'the response has more than 1 MiB', reply(200, LONG)],
-])('4.9-05 D8-03: %s is a fault that says so, and does not tell the address', async (_name, message, answers) => {
+])('4.9-05 D8-03: %s is an error with its reason and without the URL', async (_name, message, answers) => {
   fake.answers = answers;
   const fault = await node.gasPrices().then(
     () => undefined,
@@ -79,12 +79,12 @@ it.each<[string, string, FakeNode['answers']]>([
   expect(`${fault}`).not.toMatch(/a-key|p@ss|127\.0\.0\.1/);
 });
 
-it('4.9-05 D8-03: a node that does not answer is a fault after its time', async () => {
+it('4.9-05 D8-03: a node that does not respond in time is an error', async () => {
   fake.answers = () => undefined;
   await expect(node.gasPrices()).rejects.toThrow('no response in time');
 });
 
-it('4.9-05 D8-03: a node that is suddenly of another chain is a fault, until it is of its own again', async () => {
+it('4.9-05 D8-03: a node that returns another chain id is an error, until it returns its own again', async () => {
   fake.answers = undefined;
   fake.says = (method) => (method === 'eth_chainId' ? '0x5' : honest(method));
   await expect(node.gasPrices()).rejects.toThrow('another chain');
@@ -126,7 +126,7 @@ it.each<[string, number, object]>([
   ['as a history with null base fees', 200, { result: { oldestBlock: '0x1', baseFeePerGas: null } }],
   ['as a history with empty base fees', 200, { result: { oldestBlock: '0x1', baseFeePerGas: [] } }],
 ])(
-  '4.9-05 D8-03: without eth_feeHistory, reported %s, the price is that of eth_gasPrice',
+  '4.9-05 D8-03: without eth_feeHistory, reported %s, the price is taken from eth_gasPrice',
   async (_name, status, body) => {
     const url = new URL(fake.url);
     const provider = new RpcProvider(url.href);
@@ -142,7 +142,7 @@ it.each<[string, number, object, string]>([
   ['401', 401, failure(-32_000, 'a-key is invalid'), 'the response has status 401'],
   ['429', 429, failure(-32_029, 'too many'), 'the response has status 429'],
   ['404 of another server', 404, {}, 'the response has status 404'],
-])('4.9-05 D8-03: %s is a failure, not a chain without eth_feeHistory', async (_name, status, body, message) => {
+])('4.9-05 D8-03: %s is an error, not a chain without eth_feeHistory', async (_name, status, body, message) => {
   const provider = new RpcProvider(fake.url);
   fake.answers = legacy(status, body);
   await expect(provider.gasPrices()).rejects.toThrow(message);

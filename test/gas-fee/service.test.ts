@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const UNREACHABLE = 'unavailable: no answer (ECONNREFUSED)';
 
-it('4.9-05 D8-03: gas fees need no token, in the order of the configuration; one that fails does not fail the others', async () => {
+it('4.9-05 D8-03: gas fees need no token and keep the configured order; one that fails does not affect the others', async () => {
   const { status, json } = await p.call('GET', '/v2/blockchain/gas-fee');
   expect(status).toBe(200);
   expect(json).toEqual({
@@ -41,7 +41,7 @@ it('4.9-05 D8-03: gas fees need no token, in the order of the configuration; one
   });
 });
 
-it('DG-01: gasFees has the same', async () => {
+it('DG-01: gasFees returns the same as REST', async () => {
   const query = `{ gasFees { networkId chainId baseFee priorityFee { slow standard fast } gasPrice blockNumber updatedAt error } }`;
   const { json } = await p.call('POST', '/graphql', { token: await p.clientToken(), json: { query } });
   const none = { chainId: null, baseFee: null, priorityFee: null, gasPrice: null, blockNumber: null, updatedAt: null };
@@ -60,7 +60,7 @@ it('DG-01: gasFees has the same', async () => {
   ]);
 });
 
-it('4.9-05: without a configured network there is none', async () => {
+it('4.9-05: without a configured network the list is empty', async () => {
   await using none = await startPortcullis();
   expect((await none.call('GET', '/v2/blockchain/gas-fee')).text).toBe('{"data":[]}');
 });
