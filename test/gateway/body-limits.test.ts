@@ -45,7 +45,7 @@ function chunk(bytes: number): string {
 }
 
 describe('a body over its limit', () => {
-  it('D2-02: at the token endpoint it is refused by its announced length, before a byte, and the connection ends', async () => {
+  it('D2-02: at the token endpoint it is rejected by its Content-Length before any byte, and the connection closes', async () => {
     for (const length of [TOKEN_LIMIT + 1, 2 * 1024 * 1024, Number.MAX_SAFE_INTEGER]) {
       const answer = await sendUnfinished('/v2/oauth/token', { 'Content-Length': String(length) }, '');
       expect([answer.status, answer.body]).toEqual([400, envelope('invalid_request')]);
@@ -53,14 +53,14 @@ describe('a body over its limit', () => {
     }
   });
 
-  it('D2-02: in chunks it is refused the moment it passes the limit, without waiting for its end', async () => {
+  it('D2-02: a chunked body is rejected as soon as it passes the limit, without waiting for its end', async () => {
     const headers = { 'Transfer-Encoding': 'chunked', Authorization: basic };
     const answer = await sendUnfinished('/v2/webhooks/custodial', headers, chunk(WEBHOOK_LIMIT) + chunk(1));
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.body).errors).toEqual([{ path: '', message: 'must be at most 262144 bytes' }]);
   });
 
-  it('D2-02: a sender that goes on sending still gets its answer', async () => {
+  it('D2-02: a client that keeps sending still gets its response', async () => {
     const body = Buffer.alloc(4 * 1024 * 1024, ' ');
     for (let attempt = 0; attempt < 5; attempt += 1) {
       expect((await p.call('POST', '/v2/oauth/token', { body, headers: JSON_TYPE })).status).toBe(400);
@@ -71,7 +71,7 @@ describe('a body over its limit', () => {
     [401, '/v1/wallets/x/rules', {}],
     [404, '/nowhere', {}],
     [401, '/v2/webhooks', { Authorization: 'Basic eDp5' }],
-  ])('D2-02: a %i for %s does not wait for the body', async (status, path, headers) => {
+  ])('D2-02: a %i for %s is sent without waiting for the body', async (status, path, headers) => {
     const answer = await sendUnfinished(path, { ...headers, 'Content-Length': '1000' }, '{');
     expect(answer.status).toBe(status);
   });
@@ -89,7 +89,7 @@ const BATCH = JSON.stringify(Array(10).fill({ query: '{ __typename }', variables
 const NUMBERS = `must not have more than ${MAX_EXACT_NUMBERS} numbers that need more than a double`;
 
 describe('a JSON text', () => {
-  it('7.2-01: nested beyond the limit is refused before it is parsed', () => {
+  it('7.2-01: nested beyond the limit is rejected before it is parsed', () => {
     const parse = vi.spyOn(JSON, 'parse');
     for (const text of [nested(MAX_NESTING + 1), '['.repeat(500_000), '{"a":'.repeat(MAX_NESTING + 1)]) {
       expect(() => parseJson(text)).toThrow(new JsonLimitError(NESTED));
@@ -100,7 +100,7 @@ describe('a JSON text', () => {
   });
 
   it.each(['1e400', '12345678901234567', '-0.1234567890123456789', '1E-4000'])(
-    '7.2-01: %s is read digit by digit so often and no more',
+    '7.2-01: a limited number of literals such as %s is read digit by digit',
     (literal) => {
       const exact = Array(MAX_EXACT_NUMBERS).fill(new ExactNumber(literal));
       expect(parseJson(numbers(MAX_EXACT_NUMBERS, literal))).toEqual(exact);
@@ -108,7 +108,7 @@ describe('a JSON text', () => {
     },
   );
 
-  it('7.2-01: numbers that a double keeps, and digits in texts, do not count', () => {
+  it('7.2-01: numbers that fit a double, and digits in strings, do not count toward the limit', () => {
     const plain = `[1e400,${Array(100_000).fill('1.5,"12345678901234567","\\\\\\""').join(',')}]`;
     expect(parseJson(plain)).toHaveLength(300_001);
     expect(parseJson(`["${'\\n'.repeat(500_000)}",1e400]`)).toEqual(['\n'.repeat(500_000), new ExactNumber('1e400')]);
@@ -163,7 +163,7 @@ describe('a JSON text', () => {
     ],
   ];
 
-  it.each(bodies)('7.2-01: beyond the limits (%s) is a 400 that says what to change: %s', async (...row) => {
+  it.each(bodies)('7.2-01: beyond the limits (%s) gets a 400 that says what to change: %s', async (...row) => {
     const [, path, headers, body, says] = row;
     const given = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers() };
     const answer = await p.call('POST', path(), { headers: given, body });
@@ -171,7 +171,7 @@ describe('a JSON text', () => {
   });
 });
 
-describe('incomplete bodies', () => {
+describe('the memory of incomplete bodies', () => {
   const BODY = 1_000_000;
   const TAKEN = BODY_WEIGHT * (BODY - 1);
   const ROOM = 6;
@@ -211,7 +211,7 @@ describe('incomplete bodies', () => {
     return sent;
   };
 
-  it('D6-25 D7-13: the newest of the largest account is refused, and a complete request is not', async () => {
+  it('D6-25 D7-13: the newest body of the largest account is rejected, and a complete request is not', async () => {
     const other = await half(await p.clientToken(p.demo.other_node.client));
     const own = await refusedOf(ROOM + 1);
     expect(own.map(isRefused)).toEqual(own.map((_half, at) => at >= ROOM - 1));
@@ -224,7 +224,7 @@ describe('incomplete bodies', () => {
     expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);
   });
 
-  it('D6-25 D7-13: count no more when they are refused, complete or given up', async () => {
+  it('D6-25 D7-13: is released when a body is rejected, completed or aborted', async () => {
     for (let round = 0; round < 3; round += 1) {
       const sent = await refusedOf(ROOM - 1);
       expect(sent.map(({ text }) => text())).toEqual(sent.map(() => ''));
@@ -239,12 +239,12 @@ describe('incomplete bodies', () => {
     }
   });
 
-  it('D6-25 D7-13: of forms count, too', async () => {
+  it('D6-25 D7-13: includes forms', async () => {
     const sent = await refusedOf(ROOM + 1, FORM, OPERATIONS);
     expect(sent.map(isRefused)).toEqual(sent.map((_half, at) => at >= ROOM));
   });
 
-  it('D6-25: what precedes the file of a form counts until the form ends, and the file does not', async () => {
+  it('D6-25: includes the parts before the file of a form until the form ends, but not the file', async () => {
     const operations = JSON.stringify({
       query: `mutation ($file: File!) { startUserMigration(file: $file) { __typename } }${' '.repeat(100_000)}`,
       variables: { file: null },
@@ -270,7 +270,7 @@ describe('incomplete bodies', () => {
     ['the webhook', '/v2/webhooks/custodial', () => basic, 'webhook'],
     ['client authentication', '/v2/oauth/token', () => undefined, 'authentication'],
     ['callers without a token', '/graphql', () => undefined, 'unidentified'],
-  ])('D6-25: %s has an account of its own', async (_who, path, authorization, account) => {
+  ])('D6-25: is counted separately for %s', async (_who, path, authorization, account) => {
     const sent = watched(p.url);
     halves.push(sent);
     const bearer = authorization();
@@ -283,7 +283,7 @@ describe('incomplete bodies', () => {
     expect(memory.held(account)).toBe(memory.bytes);
   });
 
-  it('D6-25: a webhook request for which there is no memory is a 500, since its statuses are closed', async () => {
+  it('D6-25: a webhook request without memory left gets a 500, since its statuses are fixed', async () => {
     memory.limits.totalBytes = REQUEST_BYTES;
     const answer = await p.call('POST', '/v2/webhooks/custodial', { headers: { authorization: basic }, json: {} });
     expect([answer.status, answer.json.message]).toEqual([500, 'internal_error']);

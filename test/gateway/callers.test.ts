@@ -6,7 +6,7 @@ import { usePortcullis } from '../support/harness.ts';
 const V4 = '192.0.2.1';
 const V6 = '2001:db8:1:2::/64';
 
-describe('a caller, as it is counted', () => {
+describe('the caller key of an address', () => {
   it.each(
     Object.entries({
       [V4]: `${V4} ::ffff:192.0.2.1 ::FFFF:192.0.2.1 ::ffff:c000:201 ::ffff:C000:0201 0:0:0:0:0:ffff:192.0.2.1
@@ -21,7 +21,7 @@ describe('a caller, as it is counted', () => {
       'fe80:0:0:0::/64': 'fe80::1%eth0 fe80::2%2',
       '': '',
     }),
-  )('D2-24 D3-18: as %j, the addresses %s', (caller, addresses) => {
+  )('D2-24 D3-18: is %j for the addresses %s', (caller, addresses) => {
     for (const address of addresses.split(/\s+/)) expect([address, callerAddress(address)]).toEqual([address, caller]);
   });
 
@@ -29,7 +29,7 @@ describe('a caller, as it is counted', () => {
   const groups = fc.array(group, { minLength: 8, maxLength: 8 });
   const style = fc.record({ upper: fc.boolean(), pad: fc.boolean(), dotted: fc.boolean(), zone: fc.boolean() });
 
-  it('D2-24 D3-18: every spelling of an address is one caller, and so is the rest of its /64', () => {
+  it('D2-24 D3-18: is the same for every spelling of an address, and for the rest of its IPv6 /64', () => {
     fc.assert(
       fc.property(groups, groups, style, style, fc.nat(), (one, other, first, second, at) => {
         const isMapped = one.slice(0, 5).every((part) => part === 0) && one[5] === 0xffff;
@@ -44,7 +44,7 @@ describe('a caller, as it is counted', () => {
     );
   });
 
-  it('D2-24 D3-18: every spelling of an IPv4-mapped address is the address of IPv4, and no other', () => {
+  it('D2-24 D3-18: is the IPv4 address for every spelling of an IPv4-mapped address, and for no other', () => {
     fc.assert(
       fc.property(fc.ipV4(), style, fc.nat(), fc.ipV4(), (address, how, at, other) => {
         expect(callerAddress(spelled(mapped(address), how, at))).toBe(address);
@@ -80,7 +80,7 @@ function spelled(groups: number[], { upper, pad, dotted, zone }: Style, at: numb
   return `${upper ? text.toUpperCase() : text}${zone ? '%eth0' : ''}`;
 }
 
-describe('what is counted by caller', () => {
+describe('counts by caller', () => {
   const p = usePortcullis();
 
   const guesses = {
@@ -109,7 +109,7 @@ describe('what is counted by caller', () => {
   it.each([
     ['token', ipv4],
     ['MCP', ipv6],
-  ] as const)('D3-18: wrong secrets (%s) from %j are those of one caller', async (by, addresses) => {
+  ] as const)('D3-18: wrong secrets (%s) from %j count for one caller', async (by, addresses) => {
     expect(await statuses(by, [...addresses])).toEqual([...Array(20).fill(401), 429]);
   });
 });

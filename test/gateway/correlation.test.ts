@@ -35,7 +35,7 @@ async function send(method: string, path: string, headers: Record<string, string
 
 describe('X-Correlation-ID', () => {
   it.each(answers)(
-    '1-12 D2-05: a %i (%s %s) echoes it, or carries a UUID v7',
+    '1-12 D2-05: is echoed by a %i (%s %s), or generated as a UUID v7',
     async (status, method, path, headers) => {
       for (const id of ['abc', 'a b\tc "d"; {}', 'caf\u00c3\u00a9 \u00ff', 'x'.repeat(1024)]) {
         const answer = await send(method, path, { ...headers, 'X-Correlation-ID': id });
@@ -51,7 +51,7 @@ describe('X-Correlation-ID', () => {
     },
   );
 
-  it('D2-05: over 1,024 bytes is a 400 that names it, with an id of its own, even where there is no endpoint', async () => {
+  it('D2-05: over 1,024 bytes gets a 400 that names the header, with a generated id, even on an unknown path', async () => {
     for (const path of ['/health', '/v1/accounts', '/nowhere']) {
       const answer = await send('GET', path, { 'X-Correlation-ID': '\u00e9'.repeat(1025) });
       expect(answer.status).toBe(400);
@@ -61,7 +61,7 @@ describe('X-Correlation-ID', () => {
     }
   });
 
-  it('D2-05 D2-12: an unexpected fault echoes it on the 500, whose log line carries it and whose body says nothing', async () => {
+  it('D2-05 D2-12: is on the 500 of an internal error and in its log line, and the body reveals nothing', async () => {
     vi.spyOn(p.service.context.directory, 'authenticate').mockRejectedValueOnce(
       new Error('select secret from clients'),
     );
@@ -75,7 +75,7 @@ describe('X-Correlation-ID', () => {
     expect(logged.filter((line) => 'status' in line && line.status === 500)).toHaveLength(1);
   });
 
-  it('D2-05: it goes on to the event bus as received', async () => {
+  it('D2-05: is forwarded to the event bus as received', async () => {
     const { username, password } = p.webhook;
     const id = p.demo.transactions.token_transactions;
     const headers = { authorization: basic(username, password), 'x-correlation-id': 'notified caf\u00e9' };
@@ -88,7 +88,7 @@ describe('X-Correlation-ID', () => {
     for (const { headers } of sent) expect(headers).toMatchObject({ 'correlation-id': 'notified caf\u00e9' });
   });
 
-  it('D2-05: an answer that no record could be kept of has one too', async () => {
+  it('D2-05: is on a response that could not be recorded', async () => {
     const full = vi.spyOn(p.service.context.spool, 'isFull', 'get').mockReturnValue(true);
     const answers = await Promise.all(
       ['/v1/accounts', '/nowhere'].map((path) => send('GET', path, { 'X-Correlation-ID': 'full' })),

@@ -23,7 +23,7 @@ function names(header: string | null | undefined): string[] {
 
 describe('CORS', () => {
   it.each(['/v1/accounts', '/v2/oauth/token', '/graphql', '/health', '/nowhere/at/all', '/', '/v2/mcp/x'])(
-    '4.9-02 D1-06: a preflight for %s is a 204 without a token, and allows the headers that it asks for by name',
+    '4.9-02 D1-06: a preflight for %s is a 204 without a token, and allows the requested headers by name',
     async (path) => {
       const answer = await p.call('OPTIONS', path, {
         headers: {
@@ -65,7 +65,7 @@ describe('CORS', () => {
     ['', undefined],
   ];
 
-  it.each(preflights)('D1-06: a preflight that asks for %j is allowed %j', async (asked, allowed) => {
+  it.each(preflights)('D1-06: a preflight that requests %j is allowed %j', async (asked, allowed) => {
     const answer = await sendRaw(
       p.url,
       request('OPTIONS', '/v1/accounts', {
@@ -80,14 +80,14 @@ describe('CORS', () => {
     expect(answer.headers['access-control-max-age']).toBe('600');
   });
 
-  it('D1-06: names in several lines are allowed together', async () => {
+  it('D1-06: header names in several lines are allowed together', async () => {
     const lines = ['authorization', 'traceparent, baggage'].map((names) => `Access-Control-Request-Headers: ${names}`);
     const preflight = request('OPTIONS', '/graphql', { Origin: 'https://dashboard.example' });
     const answer = await sendRaw(p.url, preflight.replace('\r\n\r\n', `\r\n${lines.join('\r\n')}\r\n\r\n`));
     expect(answer.headers['access-control-allow-headers']).toBe('authorization, traceparent, baggage');
   });
 
-  it('D1-06: an origin that is not allowed, or none, gets no header of a preflight', async () => {
+  it('D1-06: without an Origin, or with one that is not allowed, a preflight gets no CORS headers', async () => {
     await using strict = await startPortcullis({ env: { CORS_ORIGINS: 'https://dashboard.example' } });
     for (const headers of [{ origin: 'https://elsewhere.example' }, {}]) {
       const answer = await strict.call('OPTIONS', '/v1/accounts', {
@@ -102,7 +102,7 @@ describe('CORS', () => {
     expect(answer.headers.get('access-control-allow-origin')).toBe('https://dashboard.example');
   });
 
-  it('4.9-02: OPTIONS is a 204 without any header of a preflight too', async () => {
+  it('4.9-02: OPTIONS without preflight headers is a 204 too', async () => {
     expect((await p.call('OPTIONS', '/v1/accounts')).status).toBe(204);
   });
 
@@ -112,7 +112,7 @@ describe('CORS', () => {
     [401, 'GET', '/v1/accounts'],
     [401, 'POST', '/v2/webhooks'],
     [404, 'GET', '/nowhere'],
-  ])('D1-06: a %i (%s %s) has the same headers with an origin, and none of them without', async (...row) => {
+  ])('D1-06: a %i (%s %s) has the CORS headers with an Origin, and none without', async (...row) => {
     const [status, method, path] = row;
     const { headers, ...answer } = await p.call(method, path, { headers: { origin: 'https://dashboard.example' } });
     expect([answer.status, headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual([
@@ -127,7 +127,7 @@ describe('CORS', () => {
     expect([...other.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
   });
 
-  it('D1-06: a refused upgrade has them as well', async () => {
+  it('D1-06: a rejected upgrade has the CORS headers too', async () => {
     const upgrade = {
       Connection: 'Upgrade',
       Upgrade: 'websocket',
@@ -142,7 +142,7 @@ describe('CORS', () => {
   });
 });
 
-describe('a head that is not valid HTTP', () => {
+describe('a request head that is not valid HTTP', () => {
   const ORIGIN = 'Origin: https://dashboard.example\r\nX-Correlation-ID: mine\r\n';
   const utf8 = (text: string) => Buffer.from(text).toString('latin1');
   const HEADS: [what: string, head: string][] = [
@@ -177,7 +177,7 @@ describe('a head that is not valid HTTP', () => {
     expect(JSON.parse(body)).toMatchObject({ code: -1, domain: 0, message: 'invalid_request', errors: [{ path: '' }] });
   });
 
-  it('D1-06: gets no header for browsers without an Origin, and none for an origin that is not allowed', async () => {
+  it('D1-06: gets no CORS header without an Origin, or with one that is not allowed', async () => {
     const bare = await sendRaw(
       p.url,
       'GET /\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\nOrigin: https://in-the-body.example\r\n',
@@ -190,12 +190,12 @@ describe('a head that is not valid HTTP', () => {
     expect((await from('https://evil.example')).headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('D2-06: of HEAD has no body', async () => {
+  it('D2-06: gets no body if its method is HEAD', async () => {
     const answer = await sendRaw(p.url, `HEAD /\xc3\xa9 HTTP/1.1\r\n${ORIGIN}\r\n`);
     expect([answer.status, answer.body, answer.headers['x-correlation-id']]).toEqual([400, '', 'mine']);
   });
 
-  it('D2-13: says that the target must be percent-encoded', async () => {
+  it('D2-13: gets an error that says to percent-encode the target', async () => {
     const answer = await sendRaw(p.url, 'GET /\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(JSON.parse(answer.body).errors).toEqual([
       { path: '', message: expect.stringContaining('other characters percent-encoded') },

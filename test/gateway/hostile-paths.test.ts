@@ -110,13 +110,13 @@ async function judge(route: string, caller: (typeof CALLERS)[number], spelling: 
 const EVERY = 13;
 
 describe('a spelling of a path', () => {
-  it('D2-04: (there are many, each by a name of its own)', () => {
+  it('D2-04: (there are at least 80, with distinct names)', () => {
     expect(SPELLINGS.length).toBeGreaterThanOrEqual(80);
     expect(new Set(SPELLINGS.map(({ name }) => name)).size).toBe(SPELLINGS.length);
   });
 
   it.each(SPELLINGS.map((spelling, turn) => [spelling.name, spelling.verdict, spelling, turn] as const))(
-    'D2-04 D2-15 D2-02: %s: is %s, for everybody and every path',
+    'D2-04 D2-15 D2-02: %s: is %s, for every caller and every path',
     async (_name, _verdict, spelling, turn) => {
       const every = [...Object.keys(PERMISSIONS), ...PUBLIC].filter((route) => isOf(spelling, route));
       expect(every).not.toEqual([]);
@@ -128,7 +128,7 @@ describe('a spelling of a path', () => {
   );
 });
 
-it('D2-07 1-04: each is recorded once: as the path that was served, or as it was sent where it is none', async () => {
+it('D2-07 1-04: each request is recorded once, with the path that was served or else the target as sent', async () => {
   const { spool } = p.service.context;
   await vi.waitFor(() => expect(spool.pendingBytes).toBe(0));
   const records = await rows(p).run((k) =>
@@ -151,7 +151,7 @@ it('D2-07 1-04: each is recorded once: as the path that was served, or as it was
   expect(wrong.slice(0, 5)).toEqual([]);
 });
 
-it('1-05: a token in the path is not in the record', async () => {
+it('1-05: a token in the path is not recorded', async () => {
   const headers = { 'X-Correlation-ID': 'token-in-path' };
   await p.call('GET', `/v1/accounts/${await p.clientToken()}`, { headers });
   expect((await recordOf(p, 'token-in-path')).path).toBe('/v1/accounts/***');
@@ -165,7 +165,7 @@ function shownOf(path: string | undefined, kept = ''): string | undefined {
 }
 
 describe('a hostile path', () => {
-  it('D2-04: it is a 404 for a preflight and for a public endpoint too', async () => {
+  it('D2-04: gets a 404 also as a preflight and for a public endpoint', async () => {
     for (const target of ['/health/..', '//health', '/v1/../health', '/v1%2Fhealth', '/health%00', '/\\health']) {
       for (const method of ['GET', 'OPTIONS', 'HEAD']) {
         const answer = await sendRaw(p.url, request(method, target));
@@ -174,7 +174,7 @@ describe('a hostile path', () => {
     }
   });
 
-  it('D2-26: a dot segment with a parameter is one for every service, here and elsewhere', async () => {
+  it('D2-26: a dot segment with a parameter is treated as a dot segment, for local and remote services', async () => {
     const dots = ['.', '..', '%2e', '%2E%2e', '.%2e', '%2e.'];
     const parameters = [';', ';x', ';a=b', '%3B', '%3bx', ';%2e%2e', ';%3b;', '%3B..', ';a=%2561'];
     const segments = dots.flatMap((dot) => parameters.map((parameter) => `${dot}${parameter}`));
@@ -191,7 +191,7 @@ describe('a hostile path', () => {
       expect([other, (await sendRaw(f.url, request('GET', other))).status]).toEqual([other, 200]);
   });
 
-  it('D2-04: a normal path is its own normal form, and never holds what a service could read otherwise', () => {
+  it('D2-04: normalization is idempotent, and a normal path has nothing that a service could read differently', () => {
     const part = fc.constantFrom(...String.raw`a .. . / ; %3b \ %2f %5C %00 %2e %61 %25 % ? %c3%a9 v1`.split(' '));
     fc.assert(
       fc.property(fc.array(part, { maxLength: 12 }), (parts) => {

@@ -46,7 +46,7 @@ async function answered(all: readonly Watched[], times: number): Promise<void> {
   );
 }
 
-it('D2-07: hundreds of idle connections cost others nothing, and each goes on where it was', async () => {
+it('D2-07: hundreds of idle connections do not slow down others, and each of them continues to work', async () => {
   await using stand = await startStand({ headMs: NEVER_MS, idleMs: NEVER_MS, checkEveryMs: NEVER_MS });
   const idle = Array.from({ length: CONNECTIONS }, () => watched(stand.url));
   for (const { socket } of idle) socket.write(KEPT);
@@ -60,7 +60,7 @@ it('D2-07: hundreds of idle connections cost others nothing, and each goes on wh
   for (const { socket } of idle) socket.destroy();
 });
 
-it('a connection that has been idle for its time is closed without another word, and its client is told the time', async () => {
+it('an idle connection is closed silently after its timeout, which its client knows from Keep-Alive', async () => {
   await using stand = await startStand({ headMs: NEVER_MS, idleMs: 1_000, checkEveryMs: NEVER_MS });
   const idle = watched(stand.url);
   idle.socket.write(KEPT);
@@ -70,7 +70,7 @@ it('a connection that has been idle for its time is closed without another word,
   expect(idle.text()).toMatch(/\r\n\r\nok$/);
 });
 
-it('DG-08: an answer that goes on, and a WebSocket, are open past every time that idle connections have', async () => {
+it('DG-08: a running response and a WebSocket stay open beyond every idle timeout', async () => {
   const open = new Set<Writable>();
   await using stand = await startStand({ headMs: 300, idleMs: 300, checkEveryMs: 20 }, ({ req, res, upgrade }) => {
     if (req.url === '/x') return void res.end('ok');
@@ -95,13 +95,13 @@ it('DG-08: an answer that goes on, and a WebSocket, are open past every time tha
   for (const answer of open) answer.destroy();
 });
 
-it('D2-13: a head has a minute, and a connection is kept for longer than a load balancer does', () => {
+it('D2-13: a request head has a minute, and a connection is kept longer than a load balancer keeps it', () => {
   const server = ingress({} as never);
   expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
   expect([server.headersTimeout, server.requestTimeout > 0]).toEqual([60_000, true]);
 });
 
-it('D2-13: heads that come a byte at a time are refused once their time is over, and others are answered meanwhile', async () => {
+it('D2-13: heads sent byte by byte are rejected after their timeout, and other requests are answered meanwhile', async () => {
   await using stand = await startStand(TIMES);
   const slow = Array.from({ length: SLOW }, () => watched(stand.url));
   for (const one of slow) drip(one);
@@ -115,14 +115,14 @@ it('D2-13: heads that come a byte at a time are refused once their time is over,
   expect(statusesOf(stand)).toEqual(statuses);
 });
 
-it('D2-13: a connection on which nothing ever comes is ended, too', async () => {
+it('D2-13: a connection on which nothing is sent is closed too', async () => {
   await using stand = await startStand(TIMES);
   const silent = Array.from({ length: SLOW }, () => watched(stand.url));
   await ended(silent);
   for (const { text } of silent) expect(text()).toMatch(REFUSED);
 });
 
-it('D2-13: the second head of a connection has as long as the first, however long the connection was idle', async () => {
+it('D2-13: the second head of a connection has the full timeout, however long the connection was idle', async () => {
   await using stand = await startStand(TIMES);
   const kept = watched(stand.url);
   const ask = request('GET', '/x', { Connection: 'keep-alive' });

@@ -49,7 +49,7 @@ it.each([
   ['a GraphQL response', 'POST', '/graphql', JSON.stringify(QUERY)],
   ['a batch', 'POST', '/graphql', JSON.stringify([QUERY, QUERY])],
   ['a refusal', 'GET', '/v1/nothing', undefined],
-])('a connection that stays open keeps nothing of %s once it is sent', async (_what, method, path, body) => {
+])('an open connection keeps nothing of %s in memory once it is sent', async (_what, method, path, body) => {
   const { refs, end } = captured();
   const status = await sent(method, path, body);
   end();

@@ -62,7 +62,7 @@ const REQUESTS: [string, Late][] = [
 ];
 
 it.each(REQUESTS)(
-  'D3-36 D8-08: a request of %s whose body is completed after its client was disabled gets 401 and does nothing',
+  'D3-36 D8-08: a request of %s whose body is completed after its client was disabled gets 401 and changes nothing',
   async (_name, { path, body, headers, at = 40 }) => {
     const admin = await p.clientToken();
     const scopes = ['clients:manage', 'wallet-rules:write', 'users:migrate'];
@@ -84,9 +84,9 @@ it.each(REQUESTS)(
 
 // Tokens expire at a whole second: one that is valid for one second may have only milliseconds left.
 it.each([
-  ['is good', 3_600, 2 * LATE_MS],
+  ['is valid', 3_600, 2 * LATE_MS],
   ['expires meanwhile', 3, 3_000],
-])('D3-36: one whose token %s is answered, however late its body', async (_name, seconds, lateMs) => {
+])('D3-36: a request whose token %s is answered, however late its body', async (_name, seconds, lateMs) => {
   const client = await addClient(p, { token_expiry_duration: seconds });
   const sent = new PassThrough();
   const answer = sendRaw(p.url, bearer(await p.clientToken(client)), sent);

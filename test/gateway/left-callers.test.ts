@@ -23,7 +23,7 @@ it.each<[over: string, path: string, accept: string, body: () => unknown]>([
   ['a GraphQL batch', '/graphql', 'application/json', () => [{ query: QUERY }, { query: QUERY }]],
   ['MCP', '/v2/mcp', MCP, call],
 ])(
-  'D6-26: a caller by %s who leaves stops the work of the request at its next turn',
+  'D6-26: when the caller of %s disconnects, the work of the request stops at its next pause',
   async (_over, path, accept, body) => {
     const stopped = Promise.withResolvers<unknown>();
     let isOver = false;

@@ -19,13 +19,16 @@ beforeAll(async () => {
   token = await p.clientToken();
 });
 
-describe('matching', () => {
-  it.each(['/health', '/v1/health', '/v2/health'])('D2-15: HEAD %s answers as GET, without a body', async (path) => {
-    const answer = await p.call('HEAD', path);
-    expect(answer.status).toBe(200);
-    expect(answer.text).toBe('');
-    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-  });
+describe('route matching', () => {
+  it.each(['/health', '/v1/health', '/v2/health'])(
+    'D2-15: HEAD %s answers as GET does, without a body',
+    async (path) => {
+      const answer = await p.call('HEAD', path);
+      expect(answer.status).toBe(200);
+      expect(answer.text).toBe('');
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    },
+  );
 });
 
 it.each([
@@ -37,7 +40,7 @@ it.each([
   ['/rest/{id}/x', '/rest/**'],
   ['/rest/literal', '/rest/literal'],
   ['/rest/literal/y', '/rest/**'],
-])('D2-15: of `*`, which is one segment, and `**`, which is any rest, %s is matched by %s', (path, expected) => {
+])('D2-15: `*` matches one segment and `**` any rest: %s is matched by %s', (path, expected) => {
   const table = new PathTable(
     ['/one/*', '/rest/**', '/rest/literal'].map((written) => ({ methods: ['GET'], path: written }) as Endpoint),
   );
@@ -61,23 +64,26 @@ const targets: [string, string | undefined, boolean][] = [
 ];
 
 describe('X-Target-Server', () => {
-  it.each(targets)('1-10 1-11 D2-15: %s for %s is found: %s', async (path, target, found) => {
+  it.each(targets)('1-10 1-11 D2-15: %s with the value %s is found: %s', async (path, target, found) => {
     const headers: Record<string, string> = target === undefined ? {} : { 'x-target-server': target };
     const answer = await p.call('GET', path, { token, headers });
     expect(answer.text === envelope('not_found')).toBe(!found);
   });
 
-  it.each(['integration', 'notification'])('1-11: the webhook stands under %s', async (target) => {
+  it.each(['integration', 'notification'])('1-11: the webhook is found under the service %s', async (target) => {
     const answer = await p.call('POST', '/v2/webhooks/custodial', { headers: { 'x-target-server': target } });
     expect(answer.status).toBe(401);
   });
 
-  it.each(['wallets', 'unknown'])('D2-03: %s is refused before any token is judged', async (target) => {
-    const answer = await p.call('GET', '/v1/accounts', { token: 'broken', headers: { 'x-target-server': target } });
-    expect(answer.status).toBe(404);
-    expect(answer.text).toBe(envelope('not_found'));
-    expect(answer.headers.get('www-authenticate')).toBeNull();
-  });
+  it.each(['wallets', 'unknown'])(
+    'D2-03: a request for the service %s is rejected before its token is checked',
+    async (target) => {
+      const answer = await p.call('GET', '/v1/accounts', { token: 'broken', headers: { 'x-target-server': target } });
+      expect(answer.status).toBe(404);
+      expect(answer.text).toBe(envelope('not_found'));
+      expect(answer.headers.get('www-authenticate')).toBeNull();
+    },
+  );
 });
 
 function rowsOf({ methods, path, services, visibility, permissions }: Endpoint) {
@@ -85,12 +91,12 @@ function rowsOf({ methods, path, services, visibility, permissions }: Endpoint) 
 }
 
 describe('gateway.yaml', () => {
-  it('D2-01 9-01: it has every documented route with its services and permissions, and no other', () => {
+  it('D2-01 9-01: has every documented route with its services and permissions, and no other', () => {
     const sorted = (rows: unknown[][]) => rows.map((row) => JSON.stringify(row)).sort();
     expect(sorted(endpoints.flatMap(rowsOf))).toEqual(sorted([...DOCUMENTED]));
   });
 
-  it('1-08: the routes of tokens and sessions alone keep their bodies out of the record', () => {
+  it('1-08: only the routes of tokens and sessions keep their bodies out of the record', () => {
     const kept = endpoints.filter((endpoint) => endpoint.doNotLog).map((endpoint) => endpoint.path);
     expect(kept).toEqual([
       '/v2/oauth/token',
@@ -106,7 +112,7 @@ describe('gateway.yaml', () => {
     expect(services.sort()).toEqual(['accounts', 'integration', 'notification', 'wallet-rules', 'wallets']);
   });
 
-  it('5.1-03 5.1-04: every protected endpoint takes user and legacy tokens, none takes discover tokens', () => {
+  it('5.1-03 5.1-04: every protected endpoint accepts user and legacy tokens, and none accepts discover tokens', () => {
     expect(new Set(endpoints.map((endpoint) => endpoint.tokens.join()))).toEqual(new Set(['user,legacy']));
   });
 
@@ -116,7 +122,7 @@ describe('gateway.yaml', () => {
 });
 
 describe('the handlers behind the gateway', () => {
-  it('D2-01 1-03 7.6-01: a method that is not registered for a path is a 404, though a handler may take it', async () => {
+  it('D2-01 1-03 7.6-01: a method that is not registered for a path is a 404, even if a handler would accept it', async () => {
     const targets = Object.entries(await goodRoutes(p)).map(([route, { request }]) => {
       const [method = ''] = route.split(' ');
       return { method, path: request().target.replace(/\?.*/, '') };

@@ -314,7 +314,7 @@ function answerTo(mistake: Mistake, more: Record<string, string> = {}) {
 }
 
 it.each(MISTAKES.map((mistake) => [mistake.what, mistake] as const))(
-  'D2-11 D2-12 D2-13 D2-14 D3-11 D3-32: %s: the answer says how to fix it, as far as the contract allows',
+  'D2-11 D2-12 D2-13 D2-14 D3-11 D3-32: %s: the response says how to fix it, as far as the contract allows',
   async (_what, mistake) => {
     const { status, headers, text } = await answerTo(mistake);
     const told = `${headers.get('www-authenticate') ?? headers.get('allow')}\n${text}`;
@@ -323,7 +323,7 @@ it.each(MISTAKES.map((mistake) => [mistake.what, mistake] as const))(
   },
 );
 
-it('D2-07 D2-12 D3-32: the reason of a 404 or 401 is in the log and in the audit record alone', async () => {
+it('D2-07 D2-12 D3-32: the reason of a 404 or 401 is only in the log and in the audit record', async () => {
   const reasons = MISTAKES.filter(({ reason }) => reason !== undefined);
   for (const [index, mistake] of reasons.entries()) {
     const { text } = await answerTo(mistake, { 'x-correlation-id': `mistake-${index}` });

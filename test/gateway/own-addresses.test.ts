@@ -68,14 +68,14 @@ const OTHERS = [
   ...['https://other.example/?next=http://{own}/x', '/login?next=//{own}/x'],
 ];
 
-describe('the address of a service', () => {
+describe('the internal address of a service', () => {
   it.each(OWN)('D2-10: in Location, %s becomes the public URL with %s', async (sent, received) => {
     for (const status of ['201 Created', '302 Found', '307 Temporary Redirect', '200 OK'])
       expect(await passed('root', 'Location', sent, status)).toBe(PUBLIC + received);
     expect(await passed('root', 'Content-Location', sent)).toBe(PUBLIC + received);
   });
 
-  it.each(OTHERS)('D2-10: in Location, %j stays as it is', async (sent) => {
+  it.each(OTHERS)('D2-10: in Location, %j is unchanged', async (sent) => {
     expect(await passed('root', 'Location', sent)).toBe(sent.replaceAll('{own}', own).trim());
     expect(await passed('based', 'Content-Location', sent)).toBe(sent.replaceAll('{own}', own).trim());
   });
@@ -89,7 +89,7 @@ describe('the address of a service', () => {
     ['http://{own}/basement/x', '/basement/x'],
     ['http://{own}/other', '/other'],
     ['http://{own}/', '/'],
-  ])('D2-10: of a service with a path, %s loses that path', async (sent, received) => {
+  ])('D2-10: of a service with a path, %s is replaced without that path', async (sent, received) => {
     expect(await passed('based', 'Location', sent)).toBe(PUBLIC + received);
   });
 
@@ -105,11 +105,11 @@ describe('the address of a service', () => {
     ['Refresh', "0, url = '//{own}/x'", `0, url = '${PUBLIC}/x'`],
     ['Refresh', '5', '5'],
     ['X-Upstream', 'http://{own}/x', 'http://{own}/x'],
-  ])('D2-10: in %s: %s', async (name, sent, received) => {
+  ])('D2-10: in %s is replaced: %s', async (name, sent, received) => {
     expect(await passed('root', name, sent)).toBe(received.replaceAll('{own}', own));
   });
 
-  it('D2-10: in several lines of Link and in an interim response is replaced too', async () => {
+  it('D2-10: is replaced in several Link lines and in an interim response too', async () => {
     const link = `Link: <http://${own}/style.css>; rel=preload\r\n`;
     answer = `HTTP/1.1 103 Early Hints\r\n${link}${link}\r\nHTTP/1.1 200 OK\r\n${link}${link}Content-Length: 0\r\n\r\n`;
     const { socket, text } = watched(f.url);

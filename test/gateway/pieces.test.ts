@@ -41,7 +41,7 @@ function counted(total: number) {
   return { state, pieces: pieces() };
 }
 
-it('a client that does not read has no more pieces made for it than its connection holds', async () => {
+it('for a client that does not read, no more pieces are made than its connection buffers', async () => {
   const { res, state, read, writable } = connection();
   const { state: made, pieces } = counted(20);
   const sent = sendPieces(res, pieces);
@@ -55,7 +55,7 @@ it('a client that does not read has no more pieces made for it than its connecti
   expect([made.made, state.bytes]).toEqual([20, 20 * SLICE_LENGTH]);
 });
 
-it('a client that leaves ends the pieces', async () => {
+it('a client that disconnects stops the pieces', async () => {
   const { res, writable } = connection();
   const { state: made, pieces } = counted(20);
   const sent = sendPieces(res, pieces);
@@ -95,7 +95,7 @@ it.each([
   expect([state.writes.length, state.bytes]).toEqual([writes, bytes]);
 });
 
-it('a connection that stays open, and with it its last response, keeps nothing of a long body that was sent', async () => {
+it('an open connection keeps nothing of a long body after it was sent', async () => {
   const made: WeakRef<object>[] = [];
   const kept: ServerResponse[] = [];
   const server = createServer((_req, res) => {

@@ -50,17 +50,17 @@ async function converse(url: string, bytes: string) {
   return { answers: answers.map(({ status, headers }) => [status, headers['x-correlation-id']]), rest };
 }
 
-describe('behind a request that is not answered yet', () => {
+describe('a pipelined message after an unanswered request', () => {
   it.each([
     ['a WebSocket handshake', request('GET', '/nowhere', { ...id('second'), ...UPGRADE }), [404, 'second']],
     ['a CONNECT', request('CONNECT', 'a:1', id('second')), [404, 'second']],
     ['a request', request('GET', '/nowhere', { ...id('second'), Connection: 'close' }), [404, 'second']],
-  ])('D2-13: %s has its answer after that one', async (_what, second, expected) => {
+  ])('D2-13: %s is answered after that request', async (_what, second, expected) => {
     const { answers, rest } = await converse(p.url, request('GET', '/nope', id('first')) + second);
     expect([answers, rest]).toEqual([[[404, 'first'], expected], '']);
   });
 
-  it('D2-13: requests wait for their turn, and reach the upstream in it', async () => {
+  it('D2-13: requests wait for their turn, and reach the upstream in order', async () => {
     upstream.seen.length = 0;
     const socket = openSocket(f.url);
     const read = readAnswers(socket);
@@ -86,15 +86,15 @@ describe('behind a request that is not answered yet', () => {
 
   it.each([
     ['a body that breaks', request('POST', '/fast', { ...CHUNKED, ...id('broken') }) + BROKEN, [[400, 'broken']]],
-    ['what is no HTTP', '\x01\x02 BAD\r\n\r\n', []],
-  ])('D2-13: %s takes nothing from its answer', async (_what, second, expected) => {
+    ['bytes that are not HTTP', '\x01\x02 BAD\r\n\r\n', []],
+  ])('D2-13: %s does not affect the response to that request', async (_what, second, expected) => {
     const { answers } = await converse(f.url, request('GET', '/slow', id('slow')) + second);
     expect(answers).toEqual([[200, 'slow'], ...expected]);
   });
 });
 
-describe('an answer that ends its connection', () => {
-  it('D2-13: is the last, and nothing behind it is taken', async () => {
+describe('a response that closes its connection', () => {
+  it('D2-13: is the last one, and nothing after it is read', async () => {
     upstream.seen.length = 0;
     const first = `${request('POST', '/nope', { 'Content-Length': '3', ...id('refused') })}abc`;
     const { username, password } = p.webhook;
@@ -113,14 +113,14 @@ describe('an answer that ends its connection', () => {
     expect(behind).toEqual([]);
   });
 
-  it('D2-13 D2-07: is the only one, though the body of its request breaks afterwards', async () => {
+  it('D2-13 D2-07: is the only one, even if the body of its request breaks afterwards', async () => {
     const bytes = request('POST', '/nope', { ...CHUNKED, ...id('once') }) + BROKEN;
     expect((await converse(p.url, bytes)).answers).toEqual([[404, 'once']]);
     expect((await recordsOf(p, 'once')).map(({ status_code }) => status_code)).toEqual([404]);
   });
 });
 
-describe('what is no request', () => {
+describe('a malformed request', () => {
   it.each([
     ['letters beyond ASCII in the target', 'GET /health?n=\u00e9', ''],
     ['a header without a colon', 'GET /health', 'bad\r\n'],
@@ -132,13 +132,13 @@ describe('what is no request', () => {
   });
 });
 
-describe('requests that nobody waits for', () => {
+describe('unanswered pipelined requests', () => {
   const pipelined = (count: number, path = '/fast') =>
     Array.from({ length: count }, (_, at) => request('GET', path, id(`waits-${at}`))).join('');
   const eventually = (check: () => unknown) => vi.waitFor(check);
   const last = request('GET', '/fast', { ...id('end'), Connection: 'close' });
 
-  it('D2-24: are 64 on a connection: each has its answer in its turn, and as many may follow', async () => {
+  it('D2-24: are limited to 64 per connection: each is answered in order, and 64 more may follow', async () => {
     const socket = openSocket(f.url);
     const read = readAnswers(socket);
     for (let round = 0; round < 2; round += 1) {
@@ -157,7 +157,7 @@ describe('requests that nobody waits for', () => {
     ['a request', request('GET', '/fast', id('much'))],
     ['a WebSocket handshake', request('GET', '/fast', { ...id('much'), ...UPGRADE })],
   ])(
-    'D2-24: are closed with their connection by %s more: what is under way is aborted, nothing else begins',
+    'D2-24: are closed with their connection by %s more: the running one is aborted, and no other begins',
     async (_what, more) => {
       const [seen, ended] = [upstream.seen.length, f.ended.length];
       const socket = openSocket(f.url);
@@ -174,20 +174,25 @@ describe('requests that nobody waits for', () => {
     },
   );
 
-  it.each([false, true])('D2-24: begin no work, however many come; after a reset: %s', async (resets) => {
-    const closed = async () =>
-      (await scrape(p.service)).value('portcullis_connections_refused_total', { reason: 'pipeline' }) ?? 0;
-    const [before, own] = [await closed(), `flood-${resets}`];
-    const socket = openSocket(p.url).on('error', () => undefined);
-    const flood = request('GET', '/health', id(own)).repeat(20_000);
-    socket.pause().write(flood, () => resets && socket.resetAndDestroy());
-    await eventually(async () => expect((await closed()) - before).toBe(1));
-    socket.destroy();
-    expect((await p.call('GET', '/health', { headers: id(`after-${own}`) })).status).toBe(200);
-    await recordOf(p, `after-${own}`);
-    const kept = await rows(p).run((k) => k.selectFrom('audit_records').select('id').where('correlation_id', '=', own));
-    expect(kept).toHaveLength(1);
-  });
+  it.each([false, true])(
+    'D2-24: beyond the limit only the first starts work, with a reset of the connection: %s',
+    async (resets) => {
+      const closed = async () =>
+        (await scrape(p.service)).value('portcullis_connections_refused_total', { reason: 'pipeline' }) ?? 0;
+      const [before, own] = [await closed(), `flood-${resets}`];
+      const socket = openSocket(p.url).on('error', () => undefined);
+      const flood = request('GET', '/health', id(own)).repeat(20_000);
+      socket.pause().write(flood, () => resets && socket.resetAndDestroy());
+      await eventually(async () => expect((await closed()) - before).toBe(1));
+      socket.destroy();
+      expect((await p.call('GET', '/health', { headers: id(`after-${own}`) })).status).toBe(200);
+      await recordOf(p, `after-${own}`);
+      const kept = await rows(p).run((k) =>
+        k.selectFrom('audit_records').select('id').where('correlation_id', '=', own),
+      );
+      expect(kept).toHaveLength(1);
+    },
+  );
 });
 
 const closedForChunks = async () =>
@@ -215,8 +220,8 @@ async function bring(url: string, first: string, rest = ''): Promise<string> {
   return text;
 }
 
-describe('a body in chunks of hardly any bytes', () => {
-  it('D2-24: ends its connection, and is recorded as one whose client has left', async () => {
+describe('a body in tiny chunks', () => {
+  it('D2-24: closes its connection, and is recorded as aborted by its client', async () => {
     const before = await closedForChunks();
     expect(await bring(p.url, head('POST', '/v2/oauth/token', 'tiny') + TINY)).toBe('');
     expect((await closedForChunks()) - before).toBe(1);
@@ -226,7 +231,7 @@ describe('a body in chunks of hardly any bytes', () => {
   it.each([
     ['refused', 'POST', '/nope', '404'],
     ['answered', 'GET', '/health', '200'],
-  ])('D2-24: ends its connection where it is %s already', async (which, method, path, status) => {
+  ])('D2-24: closes its connection if it was %s already', async (which, method, path, status) => {
     const id = `chunks-${which}`;
     const before = await closedForChunks();
     expect(await bring(p.url, head(method, path, id), TINY)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -238,14 +243,14 @@ describe('a body in chunks of hardly any bytes', () => {
     ['unread', 'GET', '/health', 100],
     ['refused for its length', 'POST', '/v2/oauth/token', 100],
     ['unread and long', 'GET', '/health', 2_000],
-  ])('D2-24: ends its connection behind a beginning that is %s', async (id, method, path, chunks) => {
+  ])('D2-24: closes its connection after a beginning that is %s', async (id, method, path, chunks) => {
     const before = await closedForChunks();
     const beginning = head(method, path, id.replaceAll(' ', '-')) + chunk(1_024).repeat(chunks);
     await bring(p.url, beginning, TINY);
     expect((await closedForChunks()) - before).toBe(1);
   });
 
-  it('D2-24: is not kept, nor passed on, beyond 4,096 chunks', async () => {
+  it('D2-24: is neither kept nor forwarded beyond 4,096 chunks', async () => {
     const [ended, seen] = [chunked.ended.length, taking.seen.length];
     await bring(chunked.url, head('POST', '/x', 'passed') + chunk(1_000_000) + TINY);
     await vi.waitFor(() => expect(chunked.ended.length - ended).toBe(1));
@@ -259,7 +264,7 @@ it.each([
   ['lines of 20 bytes', 20, 20_000],
   ['chunks of 16 bytes', 16, 8_192],
   ['4,095 chunks of one byte', 1, 4_095],
-])('D2-24: %s pass', async (_what, bytes, count) => {
+])('D2-24: %s are accepted', async (_what, bytes, count) => {
   const socket = openSocket(chunked.url);
   socket.write(`${head('POST', '/x', 'honest')}${chunk(bytes).repeat(count)}0\r\n\r\n`);
   const [data] = await once(socket, 'data');

@@ -120,21 +120,18 @@ describe("the client's address", () => {
     expect(addressesOf(peer, said)).toEqual([address, address]);
   });
 
-  it.each(NO_ADDRESS)(
-    'D2-23: is not known where %j stands in its place, whatever stands left of it or in X-Real-IP',
-    (met) => {
-      const shapes = [met, `1.1.1.1, ${met}`, `1.1.1.1,${met}, 10.0.0.1`, `${met},127.0.0.1:80 , [2001:db8::1]:1`];
-      for (const forwarded of shapes)
-        expect([forwarded, addressesOf('127.0.0.1', { forwarded, real: '1.1.1.1' })]).toEqual([
-          forwarded,
-          [undefined, '127.0.0.1'],
-        ]);
-      expect(addressesOf('127.0.0.1', { real: met })).toEqual([undefined, '127.0.0.1']);
-    },
-  );
+  it.each(NO_ADDRESS)('D2-23: is unknown if %j is in its position, whatever precedes it or is in X-Real-IP', (met) => {
+    const shapes = [met, `1.1.1.1, ${met}`, `1.1.1.1,${met}, 10.0.0.1`, `${met},127.0.0.1:80 , [2001:db8::1]:1`];
+    for (const forwarded of shapes)
+      expect([forwarded, addressesOf('127.0.0.1', { forwarded, real: '1.1.1.1' })]).toEqual([
+        forwarded,
+        [undefined, '127.0.0.1'],
+      ]);
+    expect(addressesOf('127.0.0.1', { real: met })).toEqual([undefined, '127.0.0.1']);
+  });
 
   it.each(STANDARD)(
-    'D1-09 D2-23: is read from Forwarded where X-Forwarded-For is absent: %s',
+    'D1-09 D2-23: is read from Forwarded if X-Forwarded-For is absent: %s',
     (_what, standard, client) => {
       expect(addressesOf('127.0.0.1', { standard })).toEqual([client, client]);
       expect(addressesOf('127.0.0.1', { standard, real: '9.9.9.9' })).toEqual([client, client]);
@@ -143,7 +140,7 @@ describe("the client's address", () => {
     },
   );
 
-  it.each(NO_NODE)('D1-09 D2-23: is not known where the element %j of Forwarded stands in its place', (element) => {
+  it.each(NO_NODE)('D1-09 D2-23: is unknown if the Forwarded element %j is in its position', (element) => {
     for (const standard of [element, `for=1.1.1.1, ${element}`, `${element},for=10.0.0.1`])
       expect([standard, addressesOf('127.0.0.1', { standard, real: '1.1.1.1' })]).toEqual([
         standard,
@@ -151,7 +148,7 @@ describe("the client's address", () => {
       ]);
   });
 
-  it('D2-24: of Forwarded is looked for in time linear in its length', () => {
+  it('D2-24: is found in Forwarded in linear time', () => {
     const LONG = ['"', '\\"', 'for=', ';', ',', 'a=b;', 'for="\\', ' ', 'a="";'];
     for (const part of LONG) {
       const startedTick = performance.now();
@@ -161,7 +158,7 @@ describe("the client's address", () => {
     }
   });
 
-  it('D2-24: is looked for in 32 entries, however many there are, and is not known behind them', () => {
+  it('D2-24: is looked for in the last 32 entries, and is unknown beyond them', () => {
     const asked: string[] = [];
     const trusts = (address: string) => asked.push(address) > 0 && address !== CLIENT;
     const proxies = (count: number) =>
@@ -200,12 +197,12 @@ async function statusFor(client: object, headers: Record<string, string>): Promi
 }
 
 describe('a peer that is not in TRUST_PROXY', () => {
-  it('D1-05: cannot bring a certificate', async () => {
+  it('D1-05: cannot send a certificate', async () => {
     const client = await addClient(p, { require_certificate: true, cert_fingerprint: 'ab:cd' });
     expect(await statusFor(client, { 'ssl-client-fingerprint': 'ab:cd' })).toEqual([403, 'mtls_required']);
   });
 
-  it('D2-23: nor one that a trusted proxy has passed under another name', async () => {
+  it('D2-23: cannot send a certificate by a similar header name through a trusted proxy', async () => {
     const client = await addClient(behind, { require_certificate: true, cert_fingerprint: 'ab:cd' });
     const json = { grant_type: 'client_credentials', ...client };
     for (const name of ['ssl_client_fingerprint', 'ssl-client_fingerprint', 'ssl-client-fingerprint-1']) {
@@ -214,19 +211,22 @@ describe('a peer that is not in TRUST_PROXY', () => {
     }
   });
 
-  it.each(['x-forwarded-for', 'x-real-ip', 'forwarded'])('D1-05: cannot name another address by %s', async (name) => {
-    const spoofed = name === 'forwarded' ? 'for=198.51.100.7' : '198.51.100.7';
-    const theirs = await addClient(p, { allowed_ips: ['198.51.100.7'] });
-    const own = await addClient(p, { allowed_ips: ['127.0.0.1'] });
-    expect(await statusFor(theirs, { [name]: spoofed })).toEqual([403, 'ip_not_allowed']);
-    expect((await statusFor(own, { [name]: spoofed }))[0]).toBe(200);
-  });
+  it.each(['x-forwarded-for', 'x-real-ip', 'forwarded'])(
+    'D1-05: cannot claim another address with %s',
+    async (name) => {
+      const spoofed = name === 'forwarded' ? 'for=198.51.100.7' : '198.51.100.7';
+      const theirs = await addClient(p, { allowed_ips: ['198.51.100.7'] });
+      const own = await addClient(p, { allowed_ips: ['127.0.0.1'] });
+      expect(await statusFor(theirs, { [name]: spoofed })).toEqual([403, 'ip_not_allowed']);
+      expect((await statusFor(own, { [name]: spoofed }))[0]).toBe(200);
+    },
+  );
 });
 
-describe('a trusted proxy that names no address', () => {
+describe('a trusted proxy that sends no client address', () => {
   const said = { 'X-Forwarded-For': '127.0.0.1, unknown', 'X-Real-IP': '127.0.0.1' };
 
-  it('D2-23 D1-09: leaves a client with allowed_ips refused everywhere, and others served', async () => {
+  it('D2-23 D1-09: makes a client with allowed_ips be rejected everywhere, and others be served', async () => {
     const limited = await addClient(behind, { allowed_ips: ['127.0.0.1', '0.0.0.0/0', '::/0'] });
     const token = await behind.clientToken(limited);
     const call = (method: string, path: string, bearer: string, json?: unknown) =>
@@ -243,7 +243,7 @@ describe('a trusted proxy that names no address', () => {
     expect((await call('GET', '/v1/accounts', free)).status).toBe(200);
   });
 
-  it('D2-23: is itself what is recorded, and what counts wrong secrets', async () => {
+  it('D2-23: is recorded with its own address, for which wrong secrets count too', async () => {
     const headers = { ...said, 'X-Correlation-ID': 'no-address' };
     const json = { grant_type: 'client_credentials', client_id: behind.demo.client.client_id, client_secret: 'wrong' };
     const answer = await behind.call('POST', '/v2/oauth/token', { json, headers });

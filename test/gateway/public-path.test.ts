@@ -31,8 +31,8 @@ function follow(from: string, to: string | null, init: RequestInit = {}): Promis
   return fetch(new URL(to ?? '', from), { redirect: 'manual', ...init });
 }
 
-describe('below a path', () => {
-  it('D1-15 D3-12: a client finds the metadata where RFC 8414 puts it, gets a token and introspects it', async () => {
+describe('a public URL with a path', () => {
+  it('D1-15 D3-12: a client discovers the metadata as RFC 8414 says, gets a token and introspects it', async () => {
     const issuer = new URL(base);
     const response = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure });
     expect(proxy.asked.at(-1)).toBe(`${METADATA}${PREFIX}`);
@@ -48,7 +48,7 @@ describe('below a path', () => {
     expect(await introspection.json()).toMatchObject({ active: true, iss: base });
   });
 
-  it('D1-15 D2-15: the metadata is at both places alike, and nowhere else', async () => {
+  it('D1-15 D2-15: the metadata is served at both URLs, and at no other', async () => {
     const [own, known] = await Promise.all([p.call('GET', METADATA), p.call('GET', `${METADATA}${PREFIX}`)]);
     expect([own.status, known.status, known.text]).toEqual([200, 200, own.text]);
     expect(known.headers.get('cache-control')).toBe('public, max-age=3600');
@@ -73,7 +73,7 @@ describe('below a path', () => {
     expect((await p.call('GET', `${METADATA}/%63ustod%79`)).text).toBe(own.text);
   });
 
-  it('D1-15 D5-05: the Location of a rule leads to it, the same for a repeated key', async () => {
+  it('D1-15 D5-05: the Location of a rule includes the path, also for a repeated idempotency key', async () => {
     const rule = limit({ network_id: p.demo.network_id, network_currency_id: p.demo.network_currency_id });
     const from = `${base}/v1/wallets/${p.demo.wallet_id}/rules`;
     const headers = { authorization: `Bearer ${await p.clientToken()}`, 'content-type': 'application/json' };
@@ -85,7 +85,7 @@ describe('below a path', () => {
     expect(replaced.status).toBe(200);
   });
 
-  it('D1-15: the Link of the alias leads to its successor, in a refusal too', async () => {
+  it('D1-15: the Link of the alias leads to its successor, also in a rejection', async () => {
     const { username, password } = p.webhook;
     for (const secret of [password, 'wrong']) {
       const headers = { authorization: basic(username, secret), 'content-type': 'application/json' };
@@ -100,7 +100,7 @@ describe('below a path', () => {
   it.each([
     ['/console', '/console/'],
     ['/swagger', '/swagger/'],
-  ])('D1-15: %s leads to its page, whose files are below the path', async (path, page) => {
+  ])('D1-15: %s redirects to its page, whose files are below the path', async (path, page) => {
     const answer = await follow(base, `${PREFIX}${path}`);
     expect([answer.status, answer.headers.get('location')]).toEqual([308, `${PREFIX}${page}`]);
     const shown = await follow(base, answer.headers.get('location'));
@@ -114,12 +114,12 @@ describe('below a path', () => {
     }
   });
 
-  it('D1-15 DG-04: GraphiQL sends its operations below the path', async () => {
+  it('D1-15 DG-04: GraphiQL sends its operations to the path', async () => {
     const page = await fetch(`${base}/graphql`, { headers: { accept: 'text/html' } });
     expect(await page.text()).toContain(`"endpoint":"${PREFIX}/graphql"`);
   });
 
-  it('D1-15 D8-02: the OpenAPI document names the server, and the token endpoint below it', async () => {
+  it('D1-15 D8-02: the OpenAPI document names the server, and the token endpoint below the path', async () => {
     const { servers, components } = (await p.call('GET', '/swagger/openapi.json')).json;
     expect(servers).toEqual([{ url: base }]);
     for (const { tokenUrl, refreshUrl } of Object.values<Record<string, string>>(
@@ -129,20 +129,20 @@ describe('below a path', () => {
     }
   });
 
-  it('D1-15 4.9-06: an agent that comes by the public address is let in', async () => {
+  it('D1-15 4.9-06: an MCP client that uses the public URL is served', async () => {
     const headers = { authorization: `Bearer ${p.demo.client.client_secret}`, 'content-type': 'application/json' };
     const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
     expect((await fetch(`${base}/v2/mcp`, { method: 'POST', headers, body })).status).toBe(200);
   });
 });
 
-describe('other public addresses', () => {
+describe('other public URLs', () => {
   it.each([
     ['https://api.example.com/a/b', '/a/b'],
     ['https://api.example.com:8443/', ''],
     ['https://api.example.com/x.y_z-1~', '/x.y_z-1~'],
     ['https://api.example.com/a%20b', '/a%20b'],
-  ])('D1-15 D3-12: of %s the paths begin with "%s"', async (url, path) => {
+  ])('D1-15 D3-12: with %s the paths begin with "%s"', async (url, path) => {
     await using instance = await startPortcullis({ env: { PUBLIC_URL: url } });
     const known = await instance.call('GET', `${METADATA}${path}`);
     const issuer = url.replace(/\/$/, '');

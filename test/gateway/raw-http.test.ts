@@ -64,8 +64,8 @@ function named(some: readonly RawRow[]) {
   return some.map((row) => [row.name.slice(0, 80), row.answers.join(), row] as const);
 }
 
-describe('bytes on a connection', () => {
-  it('D2-07: (the table has rows of many kinds, each by a name of its own)', () => {
+describe('raw bytes on a connection', () => {
+  it('D2-07: (there are at least 100 rows, with distinct names)', () => {
     expect(ROWS.length).toBeGreaterThanOrEqual(100);
     expect(new Set(ROWS.map(({ name }) => name)).size).toBe(ROWS.length);
   });
@@ -93,9 +93,9 @@ const PARTS: [name: string, lines: string[], body: string][] = [
   ['part-of-trailers', ['Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\nX-A'],
 ];
 
-describe('a client that leaves', () => {
+describe('a client that disconnects', () => {
   it.each(PARTS)(
-    'D2-07: behind %s gets no answer, and is recorded once as gone, by either way to leave',
+    'D2-07: after %s gets no response, and is recorded once as aborted, for either way to disconnect',
     async (name, lines, body) => {
       for (const way of ['end', 'resetAndDestroy'] as const) {
         const id = `${name}-${way}`;
@@ -113,7 +113,7 @@ describe('a client that leaves', () => {
   );
 
   it.each(['GET /hea', 'GET /health HTTP/1.1\r\nHost: x\r\nX-Corr'])(
-    'D2-07: within the head %j is nobody',
+    'D2-07: within the head %j leaves no record',
     async (head) => {
       const socket = openSocket(p.url);
       socket.end(head);
@@ -121,7 +121,7 @@ describe('a client that leaves', () => {
     },
   );
 
-  it('D2-07: at once behind a whole request is answered or taken to have gone, and is recorded as what it was', async () => {
+  it('D2-07: right after a complete request is answered or aborted, and is recorded accordingly', async () => {
     const text = filled({
       name: 'half-closed',
       bytes: `GET /health HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: {id}\r\n\r\n`,
@@ -134,8 +134,8 @@ describe('a client that leaves', () => {
   });
 });
 
-describe('a client that takes its time', () => {
-  it('D2-13: and sends byte by byte is answered once', async () => {
+describe('a slow client', () => {
+  it('D2-13: that sends byte by byte is answered once', async () => {
     const text = filled({
       name: 'slow',
       bytes: `GET /health HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: {id}\r\nConnection: close\r\n\r\n`,
@@ -151,7 +151,7 @@ describe('a client that takes its time', () => {
   });
 });
 
-it('D2-07: everything that was answered has one record with its status, what was no request too', async () => {
+it('D2-07: every response has one record with its status, also for malformed requests', async () => {
   const { spool } = p.service.context;
   await vi.waitFor(() => expect(spool.pendingBytes).toBe(0));
   const records = await rows(p).run((k) => k.selectFrom('audit_records').select(['correlation_id', 'status_code']));

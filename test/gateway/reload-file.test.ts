@@ -52,12 +52,12 @@ async function isInForce({ inForce }: Reloads): Promise<number | undefined> {
   return (await inForce.get()).values[0]?.value;
 }
 
-describe('a long file', () => {
-  it('is read to the same table in a thread of its own', async () => {
+describe('a long gateway.yaml', () => {
+  it('is parsed to the same table in a worker thread', async () => {
     expect(await parseTable({ path, source: LONG }, never)).toStrictEqual(parseGatewayConfig(path, LONG));
   });
 
-  it('is refused there by the same file, line and field', async () => {
+  it('is rejected there with the same file, line and field', async () => {
     const source = LONG.replace('[GET], path: /v1/things-7/', '[FETCH], path: /v1/things-7/').replace('[GET]', '[GIT]');
     let fault: unknown;
     try {
@@ -69,14 +69,14 @@ describe('a long file', () => {
     await expect(parseTable({ path, source }, never)).rejects.toEqual(fault);
   });
 
-  it('is given up when it is to stop', async () => {
+  it('is no longer parsed after a stop', async () => {
     const stop = new AbortController();
     const parsed = parseTable({ path, source: LONG }, stop.signal);
     stop.abort(new Error('stopped'));
     await expect(parsed).rejects.toThrow('stopped');
   });
 
-  it('does not come in force after the stop, and nothing is said of it', async () => {
+  it('is neither applied nor logged after a stop', async () => {
     const reloads = await reloadsOf(text(['/a']));
     await writeFile(path, LONG);
     const reloaded = reloads.reload();
@@ -88,7 +88,7 @@ describe('a long file', () => {
 });
 
 describe('a reload', () => {
-  it('puts the table of the file in force and says what has changed', async () => {
+  it('applies the table of the file and logs what changed', async () => {
     const reloads = await reloadsOf(text(['/a', '/b']));
     await writeFile(path, text(['/b', '/c', '/d']));
     await reloads.reload();
@@ -100,11 +100,15 @@ describe('a reload', () => {
   });
 
   it.each([
-    ['a fault in it', () => writeFile(path, text(['/a', 'b'])), () => `${path}:5: endpoints.1.path: must be a path`],
-    ['half of it', () => writeFile(path, `${HEAD}  - {methods: [GE`), () => `${path}:4: not valid YAML: `],
-    ['nothing in it', () => writeFile(path, ''), () => `${path}:1: the file: `],
+    [
+      'an error in the file',
+      () => writeFile(path, text(['/a', 'b'])),
+      () => `${path}:5: endpoints.1.path: must be a path`,
+    ],
+    ['half of the file', () => writeFile(path, `${HEAD}  - {methods: [GE`), () => `${path}:4: not valid YAML: `],
+    ['an empty file', () => writeFile(path, ''), () => `${path}:1: the file: `],
     ['no file', () => rm(path), () => `GATEWAY_CONFIG: ${path} cannot be read (ENOENT)`],
-  ])('with %s keeps the table, and says file, line and field', async (_fault, change, says) => {
+  ])('with %s keeps the table, and logs file, line and field', async (_fault, change, says) => {
     const reloads = await reloadsOf(text(['/a']));
     await change();
     await reloads.reload();
@@ -117,7 +121,7 @@ describe('a reload', () => {
     expect([used.length, await isInForce(reloads)]).toEqual([1, 1]);
   });
 
-  it('with what does not go together with the variables keeps the table', async () => {
+  it('with a conflict with the variables keeps the table', async () => {
     const reloads = await reloadsOf(text(['/a']), () => {
       throw new ConfigError(['DISCOVERS_UPSTREAM_URL: both']);
     });
@@ -125,14 +129,14 @@ describe('a reload', () => {
     expect([used, logged[0]?.fields.faults]).toEqual([[], ['DISCOVERS_UPSTREAM_URL: both']]);
   });
 
-  it('of many faults says the first ones and how many there are', async () => {
+  it('with many errors logs the first ones and their number', async () => {
     const reloads = await reloadsOf(text(['/a']));
     await writeFile(path, text(Array.from({ length: 50 }, (_, n) => `without-slash-${n}`)));
     await reloads.reload();
     expect(logged[0]?.fields).toMatchObject({ fault_count: 50, faults: { length: 20 } });
   });
 
-  it('that is asked for many times is one after the one that goes on, and reads what the file holds by then', async () => {
+  it('that is requested many times runs once after the current one, and reads the file at that time', async () => {
     const reloads = await reloadsOf(text(['/a']));
     const first = reloads.reload();
     // The first one is reading by now.
@@ -143,7 +147,7 @@ describe('a reload', () => {
     expect(used.at(-1)?.endpoints.map((endpoint) => endpoint.path)).toEqual(['/last']);
   });
 
-  it('that nobody asked for does nothing where the text is the same', async () => {
+  it('after a change notification does nothing if the text is the same', async () => {
     const reloads = await reloadsOf(text(['/a']));
     await reloads.fileChanged();
     expect([used, logged]).toEqual([[], []]);
@@ -154,7 +158,7 @@ describe('a reload', () => {
   });
 });
 
-it('what another table changes is counted by method, path and name', () => {
+it('changes between two tables are counted by method, path and name', () => {
   const before = parseGatewayConfig('g', text(['/same', '/changed', '/removed']));
   const after = parseGatewayConfig(
     'g',

@@ -18,7 +18,7 @@ function pieces(from: number): string {
   return Array.from({ length: RELOADS - from + 1 }, (_, index) => `${from + index};`).join('');
 }
 
-it(`${RELOADS} reloads under load: no request fails, each is answered by one table, and nothing is left behind`, async () => {
+it(`${RELOADS} reloads under load: no request fails, each is served by one table, and nothing leaks`, async () => {
   const streams: ServerResponse[] = [];
   // It is at another place in each table, so that its answers say which table a request saw.
   await using moving = await startUpstream((req, res) => {

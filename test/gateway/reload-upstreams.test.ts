@@ -43,8 +43,8 @@ function connectionsOf({ server }: TestUpstream): Promise<number> {
   );
 }
 
-describe('a service that is written as before', () => {
-  it('keeps its connections, its counts and its failures, and its circuit stays open', async () => {
+describe('a service after a reload', () => {
+  it('with unchanged configuration keeps its connections, counters and failures, and an open circuit stays open', async () => {
     let isFailing = false;
     await using upstream = await startUpstream((req, res) => (isFailing ? req.socket.destroy() : res.end('ok')));
     const same = () => ({ same: at(upstream, '', { breaker: { failures: 2, open_ms: 60_000 } }) });
@@ -66,7 +66,7 @@ describe('a service that is written as before', () => {
     expect(before.counts).toMatchObject({ answered: 2, failed: 2, refused: 1 });
   });
 
-  it('one that is written otherwise begins with a closed circuit, and counts on', async () => {
+  it('with changed configuration starts with a closed circuit, and keeps its counters', async () => {
     await using upstream = await startUpstream((req, res) => (req.url === '/old/x/1' ? res.destroy() : res.end('ok')));
     const breaker = { failures: 1, open_ms: 60_000 };
     await using f = await startForwarder({ services: { x: at(upstream, '/old', { breaker }) } });
@@ -81,7 +81,7 @@ describe('a service that is written as before', () => {
 });
 
 describe('a service that is removed', () => {
-  it('ends its requests as ever: streams, bodies under way and those that wait for their turn', async () => {
+  it('completes its requests: streams, bodies in transit and queued ones', async () => {
     const held: ServerResponse[] = [];
     await using upstream = await startUpstream((req, res) => {
       if (req.url?.endsWith('/wait')) return void res.end('came');
@@ -104,7 +104,7 @@ describe('a service that is removed', () => {
     expect(f.upstreams.retired).toEqual([]);
   });
 
-  it('keeps its WebSockets until they end by themselves, and closes its pool then', async () => {
+  it('keeps its WebSockets until they close, and then closes its pool', async () => {
     const server = createServer((_req, res) => res.end('ok'));
     new WebSocketServer({ server }).on('connection', (socket) => socket.on('message', (data) => socket.send(data)));
     const url = await listening(server);
@@ -124,7 +124,7 @@ describe('a service that is removed', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('ends its streams when the process stops', async () => {
+  it('closes its streams when the process stops', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
     });
@@ -136,7 +136,7 @@ describe('a service that is removed', () => {
     await vi.waitFor(() => expect(f.upstreams.retired).toEqual([]));
   });
 
-  it('is known to its own table for as long as a request passes the chain', async () => {
+  it('is in its former table for as long as a request passes through the chain', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('came'));
     const table = parseGatewayConfig(
       'g',
@@ -160,7 +160,7 @@ describe('a service that is removed', () => {
     expect(services.upstreamOf(foundWith('other'))).toBe(undefined);
   });
 
-  it('answers a request that began before it was removed and comes to it only afterwards', async () => {
+  it('answers a request that began before the removal and reaches the service only afterwards', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('came'));
     const gates: PromiseWithResolvers<void>[] = [];
     const guard = () => {
@@ -183,7 +183,7 @@ describe('a service that is removed', () => {
   });
 });
 
-it('the metrics follow: of a service that is gone there is only what still goes on', async () => {
+it('the metrics of a removed service show only what is still running', async () => {
   const held: ServerResponse[] = [];
   await using upstream = await startUpstream((_req, res) => void held.push(res));
   await using f = await startForwarder({ services: { gone: at(upstream) } });

@@ -45,7 +45,7 @@ async function becomes(statuses: number[], ...paths: string[]): Promise<void> {
 }
 
 describe('SIGHUP', () => {
-  it('changes what can be reached, and says how much', async () => {
+  it('changes the reachable paths, and logs how many', async () => {
     expect(await statusesOf('/there', '/new')).toEqual([503, 404]);
     await file.replace(tableWith('/new', '/newer'));
     hangUp(instance);
@@ -54,7 +54,7 @@ describe('SIGHUP', () => {
     expect(line).toMatchObject({ level: 'info', file: file.path, services_changed: 0 });
   });
 
-  it('a file at fault keeps the table, and says file, line and field as a start does', async () => {
+  it('with an invalid file keeps the table, and logs file, line and field as a start does', async () => {
     const faulty = tableWith('/new').replace('{', '{\n\n"pernissions": 1,').replace('"/new"', '\n"new"');
     await file.replace(faulty);
     hangUp(instance);
@@ -72,7 +72,7 @@ describe('SIGHUP', () => {
     expect(metrics).toContain('portcullis_gateway_file_in_force 0');
   });
 
-  it('the dates of the deprecated alias follow', async () => {
+  it('updates the dates of the deprecated alias', async () => {
     await file.replace(tableText({ sunset: '2030-01-01T00:00:00Z' }));
     hangUp(instance);
     await vi.waitFor(async () => {
@@ -82,7 +82,7 @@ describe('SIGHUP', () => {
   });
 });
 
-it('in the embedded run a changed file comes in force by itself: in place, renamed over, and after half of one', async () => {
+it('an embedded instance applies a changed file by itself: changed in place, renamed over, and after an incomplete write', async () => {
   await writeFile(file.path, tableWith('/in-place'));
   await becomes([503, 404], '/in-place', '/renamed');
   await file.replace(tableWith('/renamed'));
@@ -117,44 +117,47 @@ async function begunRequest(url: string): Promise<{ finish(): Promise<number | u
   };
 }
 
-describeReal('postgres', 'SIGHUP at a bad time', () => {
+describeReal('postgres', 'SIGHUP during start and stop', () => {
   it.skipIf(process.platform !== 'linux').each([
     ['npm start', spawnInstance],
     [
       'portcullis start',
       (variables: Record<string, string>) => spawnCli(['start'], { PORT: '0', ADMIN_PORT: '0', ...variables }),
     ],
-  ])('while %s starts or stops it ends nothing, and the file of then comes in force', async (_name, spawn) => {
-    await using data = await emptyFolder();
-    await using database = await realDatabase();
-    await using own = await changingFile(tableWith('/first'));
-    await using starting = spawn({
-      DATA_DIR: data.path,
-      DATABASE_URL: database.url,
-      GATEWAY_CONFIG: own.path,
-    });
-    await vi.waitFor(() => expect(heeds(starting.pid)).toBe(true), { interval: 1 });
-    const hangUps = setInterval(() => hangUp(starting), 20);
-    let begun: Awaited<ReturnType<typeof begunRequest>>;
-    try {
-      const { url = '' } = await printed(starting, /"base_url":"(?<url>[^"]+)".*"msg":"started"/);
-      await own.replace(tableWith('/last'));
-      await vi.waitFor(async () => expect((await fetch(`${url}/last`)).status).toBe(503));
-      begun = await begunRequest(url);
-      process.kill(starting.pid, 'SIGTERM');
-      await printed(starting, /"msg":"stopping"/);
-      // It stays in its stop while the request does.
-      for (let count = 0; count < 20; count++) await setImmediate(hangUp(starting));
-    } finally {
-      clearInterval(hangUps);
-    }
-    expect(await begun.finish()).toBe(400);
-    expect(await starting.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-  });
+  ])(
+    'while %s starts or stops, SIGHUP does not end it, and the file of that moment is applied',
+    async (_name, spawn) => {
+      await using data = await emptyFolder();
+      await using database = await realDatabase();
+      await using own = await changingFile(tableWith('/first'));
+      await using starting = spawn({
+        DATA_DIR: data.path,
+        DATABASE_URL: database.url,
+        GATEWAY_CONFIG: own.path,
+      });
+      await vi.waitFor(() => expect(heeds(starting.pid)).toBe(true), { interval: 1 });
+      const hangUps = setInterval(() => hangUp(starting), 20);
+      let begun: Awaited<ReturnType<typeof begunRequest>>;
+      try {
+        const { url = '' } = await printed(starting, /"base_url":"(?<url>[^"]+)".*"msg":"started"/);
+        await own.replace(tableWith('/last'));
+        await vi.waitFor(async () => expect((await fetch(`${url}/last`)).status).toBe(503));
+        begun = await begunRequest(url);
+        process.kill(starting.pid, 'SIGTERM');
+        await printed(starting, /"msg":"stopping"/);
+        // It stays in its stop while the request does.
+        for (let count = 0; count < 20; count++) await setImmediate(hangUp(starting));
+      } finally {
+        clearInterval(hangUps);
+      }
+      expect(await begun.finish()).toBe(400);
+      expect(await starting.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    },
+  );
 });
 
 describeReal(['postgres', 'redis', 'kafka'], 'on shared stores', () => {
-  it('a gateway takes the file when it is told to; a worker says that it has no gateway, and goes on', async () => {
+  it('a gateway reloads the file on SIGHUP; a worker logs that it has no gateway, and keeps running', async () => {
     await using file = await changingFile(tableWith('/before'));
     const env = { PORTCULLIS_ROLE: 'gateway', GATEWAY_CONFIG: file.path };
     await using gateway = await startOnRealServers({ env });

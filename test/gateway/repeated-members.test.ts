@@ -154,13 +154,13 @@ const LOOSE: Partial<Record<string, [value: () => unknown, path: Path]>> = {
 };
 
 describe.each(interfaces)('%s', (name, send, known) => {
-  it.each(known)('D2-28 D2-13: %s twice is a 400 that names it', async (_what, value, path, more, says) => {
+  it.each(known)('D2-28 D2-13: a repeated %s is a 400 that names it', async (_what, value, path, more, says) => {
     const answer = await send(textWith(value(), path, more));
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(says)]);
   });
 
   const ignored = /token|introspection/.test(name) ? [] : unknown;
-  it.each(ignored)('D2-28: what nobody knows is ignored, repeated or not: %s', async (more) => {
+  it.each(ignored)('D2-28: an unknown member is ignored, repeated or not: %s', async (more) => {
     const [value, path] = LOOSE[name] ?? [known[0]?.[1] ?? (() => ({})), []];
     const { status, text } = await send(JSON.stringify(value()));
     expect([status < 300, text]).toEqual([true, text]);
@@ -168,7 +168,7 @@ describe.each(interfaces)('%s', (name, send, known) => {
   });
 });
 
-it('D2-28: a notification that repeats a member reaches neither topic', async () => {
+it('D2-28: a notification with a repeated member reaches neither topic', async () => {
   const [admin, user] = [new Recorder(), new Recorder()];
   await admin.follow(p.service.context.bus, TOPICS.admin);
   await user.follow(p.service.context.bus, TOPICS.user);
@@ -181,8 +181,8 @@ it('D2-28: a notification that repeats a member reaches neither topic', async ()
   }
 });
 
-describe('GraphQL by other ways', () => {
-  it('D2-28: variables in a query string are refused likewise', async () => {
+describe('GraphQL by other transports', () => {
+  it('D2-28: repeated variables in a query string are rejected', async () => {
     for (const [variables, status] of [
       ['{"a":1,"a":2}', 400],
       ['{"a":{"b":1,"b":2}}', 400],
@@ -197,7 +197,7 @@ describe('GraphQL by other ways', () => {
     ['operations', OPERATIONS.replace('{', '{"query":"{ me { subject } }",'), MAP],
     ['operations', OPERATIONS.replace('"file":null', '"file":null,"file":null'), MAP],
     ['map', OPERATIONS, '{"0":["variables.other"],"0":["variables.file"]}'],
-  ])('D2-28: so is the part %s of an upload', async (part, operations, map) => {
+  ])('D2-28: a repeated member in the part %s of an upload is rejected', async (part, operations, map) => {
     const body = formOf([
       { name: 'operations', value: operations },
       { name: 'map', value: map },
@@ -217,7 +217,7 @@ describe('GraphQL by other ways', () => {
       () => `{"type":"connection_init","payload":{"authorization":"Bearer x","authorization":"Bearer ${token}"}}`,
     ],
     ['a variable', () => subscribe('{"query":"{ me { subject } }","variables":{"a":[{"b":1,"\\u0062":2}]}}')],
-  ])('D2-28: a message of a WebSocket that repeats %s closes it with 4400', async (what, message) => {
+  ])('D2-28: a WebSocket message that repeats %s closes the socket with 4400', async (what, message) => {
     const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
     await once(socket, 'open');
     if (what !== 'connection_init') {

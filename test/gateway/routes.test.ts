@@ -24,13 +24,13 @@ function tableOf(declared: readonly Pick<Route<object>, 'method' | 'path'>[]) {
 }
 
 describe('the shipped gateway.yaml and the routes', () => {
-  it('have the same methods and paths, and preflights are answered beside the routes', () => {
+  it('have the same methods and paths, except preflights', () => {
     const registered = shipped.endpoints.flatMap(({ methods, path }) => methods.map((method) => `${method} ${path}`));
     const declared = ROUTES.map(({ method, path }) => `${method} ${path}`);
     expect([...declared, 'OPTIONS **'].sort()).toEqual(registered.sort());
   });
 
-  it('lead each endpoint to the route of its method and path', () => {
+  it('match each endpoint to the route of its method and path', () => {
     const table = tableOf(ROUTES);
     for (const { methods, path } of shipped.endpoints) {
       for (const method of methods.filter((name) => name !== 'OPTIONS'))
@@ -66,7 +66,7 @@ describe('a request', () => {
     ['GET', '/page/a.css', '/page/*', { rest: 'a.css' }],
     ['GET', '/files/', '/files/**', { rest: '' }],
     ['HEAD', '/files/a/%C3%A4.js', '/files/**', { rest: 'a/ä.js' }],
-  ])('D2-15: %s %s has the route %s and its parameters', (method, path, pattern, parameters) => {
+  ])('D2-15: %s %s has the route %s with its parameters', (method, path, pattern, parameters) => {
     expect(table.match(method, path)?.path).toBe(pattern);
     expect(parametersOf(pattern, path)).toEqual(parameters);
   });
@@ -87,11 +87,11 @@ describe('a request', () => {
   });
 });
 
-describe('an endpoint whose pattern is broader than the paths of the routes', () => {
+describe('an endpoint whose pattern is broader than its routes', () => {
   const disposables = new AsyncDisposableStack();
   afterEach(() => disposables.disposeAsync());
 
-  it('lets requests reach the route of their path, with its limits and error body, or gets 503', async () => {
+  it('passes requests to the route of their path, with its limits and error body, or answers 503', async () => {
     const open = { services: ['integration'], visibility: 'public' };
     const file = disposables.use(
       await gatewayFile({}, [
@@ -123,10 +123,10 @@ describe('an endpoint whose pattern is broader than the paths of the routes', ()
   });
 });
 
-describe('a path', () => {
+describe('a route path', () => {
   const sources = sourceFiles().map((file) => ({ file, text: readFileSync(join(ROOT, 'src', file), 'utf8') }));
 
-  it.each([...new Set(ROUTES.map(({ path }) => path))])('stands in one file of src: %s', (path) => {
+  it.each([...new Set(ROUTES.map(({ path }) => path))])('is written in one file of src: %s', (path) => {
     // As a text of the code, whole or behind an origin: comments and prose may speak of it.
     const base = path.replace(/\/\*+$/, '');
     const naming = sources.filter(({ text }) =>

@@ -10,7 +10,7 @@ function read(req: PassThrough): Promise<Buffer> {
   return readBytes(exchange, 10, () => expect.fail());
 }
 
-it('D2-13: a body that does not come to its end within five minutes is a 400 that says so', async () => {
+it('D2-13: a body that is not complete after five minutes gets a 400 that says so', async () => {
   vi.useFakeTimers();
   const [slow, quick] = [new PassThrough(), new PassThrough()];
   const refused = expect(read(slow)).rejects.toMatchObject({
@@ -28,7 +28,7 @@ it('D2-13: a body that does not come to its end within five minutes is a 400 tha
 });
 
 it.each(['before it is read', 'while it is read'])(
-  'D2-13: a body that its sender gives up %s is waited for no longer, and nothing of it is held',
+  'D2-13: a body aborted by its client %s is no longer waited for, and nothing of it is kept',
   async (when) => {
     vi.useFakeTimers();
     const given = new PassThrough();

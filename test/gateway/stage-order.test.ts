@@ -10,7 +10,7 @@ import { basic } from '../support/webhook/stand.ts';
 const p = usePortcullis();
 
 describe('the gateway chain', () => {
-  it('1-01: its stages stand in the documented order, with permission after revocation', () => {
+  it('1-01: has its stages in the documented order, with permission after revocation', () => {
     const { authenticator } = p.service.context;
     const chain = gatewayChain({
       aliases: new Map(),
@@ -89,8 +89,8 @@ async function tokenWith(fault: Wrong['token']): Promise<string | undefined> {
   }
 }
 
-describe('what is answered first', () => {
-  it.each(refusals)('D2-02 1-09: %s is judged before everything after it', async (_name, wrong, status, message) => {
+describe('the order of rejections', () => {
+  it.each(refusals)('D2-02 1-09: %s is checked before everything after it', async (_name, wrong, status, message) => {
     const token = await tokenWith(wrong.token);
     const answer = await p.call('GET', `/v1/accounts${wrong.path ? '/' : ''}${wrong.query ? '?page=0' : ''}`, {
       headers: {
@@ -103,7 +103,7 @@ describe('what is answered first', () => {
     if (status !== 200) expect(answer.json.message).toBe(message);
   });
 
-  it('D2-02: Basic is judged before the length of the body, and that before its content', async () => {
+  it('D2-02: Basic is checked before the length of the body, and the length before its content', async () => {
     const authorization = basic(p.webhook.username, p.webhook.password);
     const long = Buffer.alloc(300 * 1024, '{');
     const json = { 'content-type': 'application/json' };

@@ -32,7 +32,7 @@ async function arrived(p: Portcullis, count: number): Promise<void> {
   await expect.poll(active, { timeout: 10_000 }).toBe(count);
 }
 
-it('D1-13: requests whose bodies do not come hold a stop for no more than two seconds: 503, or 500 where the statuses are closed', async () => {
+it('D1-13: stalled request bodies delay a stop by at most two seconds: 503, or 500 if the statuses are fixed', async () => {
   await using upstream = await startUpstream((req) => void req.resume());
   const file = await gatewayFile({ moved: upstream.url }, [
     { methods: ['POST'], path: '/v1/moved', services: ['moved'], visibility: 'public' },
@@ -72,7 +72,7 @@ it('D1-13: requests whose bodies do not come hold a stop for no more than two se
   }
 });
 
-it('D1-13: a body that goes on coming is waited for, and its request answered', async () => {
+it('D1-13: a body that keeps arriving is waited for during a stop, and its request is answered', async () => {
   const p = await startPortcullis();
   const body = JSON.stringify({ grant_type: 'client_credentials', ...p.demo.client });
   const headers = { ...CONTENT, 'content-length': `${body.length}` };

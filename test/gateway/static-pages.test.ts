@@ -26,7 +26,7 @@ function get(path: string, tags?: string): Promise<Answer> {
 }
 
 describe.each(PAGES)('%s: %s', (_clauses, path) => {
-  it('is rendered once: all responses send one buffer, and no copy of it', async () => {
+  it('is rendered once, and all responses send the same buffer without a copy', async () => {
     await get(path);
     const ended = vi.spyOn(ServerResponse.prototype, 'end');
     const copied = vi.spyOn(Buffer, 'from');
@@ -40,7 +40,7 @@ describe.each(PAGES)('%s: %s', (_clauses, path) => {
     expect(isCopied).toBe(false);
   });
 
-  it('has an entity tag, with which a client that has the page gets 304 and no body', async () => {
+  it('has an entity tag: a client that has the page gets 304 without a body', async () => {
     const { headers, text } = await get(path);
     const tag = headers.get('etag') ?? '';
     expect(tag).toMatch(/^"[\w-]{43}"$/);
@@ -64,7 +64,7 @@ function directives(policy: string): Map<string, string[]> {
 }
 
 it.each(['/swagger/', '/graphql'])(
-  'D8-02 DG-04: the page %s is shown in no frame and held by no opener, and sends nothing to other origins',
+  'D8-02 DG-04: the page %s cannot be framed, has no opener, and sends nothing to other origins',
   async (path) => {
     const headers = { accept: 'text/html', origin: 'https://elsewhere.example' };
     const page = await p.call('GET', path, { headers });
@@ -82,14 +82,14 @@ it.each(['/swagger/', '/graphql'])(
   },
 );
 
-describe('what is no page', () => {
+describe('any other response', () => {
   it.each([
     ['GET', '/nowhere', '<script>'],
     ['GET', '/v1/accounts', '<script>'],
     ['GET', '/swagger/<script>alert(1)<', 'x'],
     ['POST', '/v2/oauth/token', '<script>'],
     ['POST', '/graphql', '<script>'],
-  ])('2.3-01: %s %s is JSON and shows nothing of what was asked', async (method, path, text) => {
+  ])('2.3-01: %s %s is JSON and does not repeat the input', async (method, path, text) => {
     const body = method === 'POST' ? { body: text } : {};
     const answer = await p.call(method, path, { headers: { accept: 'text/html', 'x-target-server': '' }, ...body });
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');

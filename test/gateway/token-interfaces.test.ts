@@ -169,7 +169,7 @@ const WITH_CREDENTIALS_OF_THEIR_OWN: Readonly<Record<string, string>> = {
 /** Public endpoints that are the same for everyone. */
 const FOR_EVERYONE = /^(?:GET|HEAD|OPTIONS) (?!\/graphql|\/v2\/mcp)/;
 
-it('5.1-01 D3-24: (every endpoint that judges callers is in a matrix of tokens)', () => {
+it('5.1-01 D3-24: (every endpoint that checks tokens is in a token matrix)', () => {
   const judging = DOCUMENTED.filter(([method, path, , visibility]) => {
     return visibility !== 'public' || !FOR_EVERYONE.test(`${method} ${path}`);
   }).map(([method, path]) => `${method} ${path}`);
@@ -188,7 +188,7 @@ const shown = STATES.flatMap((state) =>
 );
 
 it.each(Object.entries(WAYS))(
-  '5.1-01 5.1-06 D3-24 D3-25 D3-12 DG-08: %s accepts the tokens that the decisions say, and no others',
+  '5.1-01 5.1-06 D3-24 D3-25 D3-12 DG-08: %s accepts exactly the documented tokens',
   async (_name, way) => {
     const verdicts = await Promise.all(
       shown.map(async ([caller, state]) => {

@@ -176,7 +176,7 @@ function shownTo(turn: number): [string, Needs][] {
 const EVERY = 3;
 
 describe('a token at every endpoint', () => {
-  it('D2-01 5.1-01: (the table has every endpoint, and hundreds of cases)', () => {
+  it('D2-01 5.1-01: (the table has every endpoint and over a thousand cases)', () => {
     const { endpoints } = readGatewayConfig(FILE);
     const registered = endpoints.flatMap(({ methods, path }) => methods.map((method) => `${method} ${path}`));
     expect(Object.keys(ENDPOINTS).sort()).toEqual([...registered, DISCOVERS].sort());
@@ -184,7 +184,7 @@ describe('a token at every endpoint', () => {
   });
 
   it.each(shown)(
-    '1-02 D8-08 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27 D3-32: %s: one %s',
+    '1-02 D8-08 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27 D3-32: %s: a token that is %s',
     async (_caller, _state, caller, state, turn) => {
       const cases = shownTo(turn).map(([route, needs]) => {
         const bearer = `Bearer ${state.forge(forge, caller, EVERYTHING.join(' '))}`;
@@ -196,7 +196,7 @@ describe('a token at every endpoint', () => {
   );
 
   it.each(NO_TOKENS)(
-    '1-02 5.1-01 7.6-02 D2-11 D3-32: none, where Authorization is %j: %s',
+    '1-02 5.1-01 7.6-02 D2-11 D3-32: without a token, with the Authorization header %j: %s',
     async (authorization, challenge, turn) => {
       const cases = inTurn(Object.entries(ENDPOINTS), EVERY, turn).map(([route, needs]) =>
         judge(route, verdictOn(needs, undefined, 'bad'), authorization, challenge),
@@ -206,7 +206,7 @@ describe('a token at every endpoint', () => {
   );
 
   it.each(USER_OR_LEGACY.map((caller, turn) => [caller, turn] as const))(
-    '5.1-07 D3-32: %s: each permission alone opens the endpoints that need it, and no other',
+    '5.1-07 D3-32: %s: each permission opens exactly the endpoints that require it',
     async (caller, turn) => {
       for (const [at, permission] of EVERYTHING.entries()) {
         const bearer = `Bearer ${STATES[0]?.forge(forge, caller, permission)}`;
@@ -220,7 +220,7 @@ describe('a token at every endpoint', () => {
   );
 });
 
-it('1-02: the good requests are still answered as before', async () => {
+it('1-02: the good requests are still answered', async () => {
   for (const [route, { request }] of Object.entries(good)) {
     expect([route, (await sendBytes(p.url, request())).status]).toEqual([route, served.get(route)]);
   }

@@ -53,7 +53,7 @@ async function recorded(act: RequestListener, body?: string, path = '/v1/echo', 
 }
 
 describe('the record of a request to an upstream', () => {
-  it('D1-18: masks the names that the configuration adds, and shows those that the endpoint takes back', async () => {
+  it('D1-18: masks the configured additional names, and shows the names that the endpoint unmasks', async () => {
     const body = '{"IBAN":"x","pageToken":"shown","accountCode":"x","private-key":"x"}';
     const answered: RequestListener = (_req, res) => res.writeHead(200, JSON_TYPE).end(body);
     const { record } = await recorded(answered, body, '/v1/changed?account-code=x&iban=x&page_token=a');
@@ -67,7 +67,7 @@ describe('the record of a request to an upstream', () => {
     expect(other.record.request_body).toBe('{"IBAN":"x","pageToken":"***","accountCode":"***","private-key":"***"}');
   });
 
-  it('D1-18: shows nothing of an operation of GraphQL, whose schema is unknown, nor of its response', async () => {
+  it('D1-18: shows nothing of a GraphQL operation, whose schema is unknown, nor of its response', async () => {
     const query = 'mutation ($p: String!) { a: newKey(value: $p) { shown: privateKey id } }';
     const body = JSON.stringify({ query, variables: { p: 'ZQZQ' } });
     const { record } = await recorded(
@@ -93,7 +93,7 @@ describe('the record of a request to an upstream', () => {
     expect(bytes).toEqual([body.length, 22]);
   });
 
-  it('D2-08 D2-09: has nothing of what is no JSON where it says so, and no more than 64 KiB', async () => {
+  it('D2-08 D2-09: has nothing of a malformed or compressed JSON body, and no more than 64 KiB', async () => {
     const broken = await recorded((_req, res) => res.writeHead(200, JSON_TYPE).end('{"a":1,x"password":"hunter2"}'));
     expect(broken.record.response_body).not.toContain('hunter2');
     const packed = gzipSync('{"password":"hunter2"}');
@@ -114,7 +114,7 @@ describe('the record of a request to an upstream', () => {
   });
 
   it.each(['identity', 'Identity', ''])(
-    'D2-08: has bodies whose encoding is none, but says so: %j',
+    'D2-08: has bodies with the content encoding %j, which means none',
     async (encoding) => {
       const coded = { 'content-encoding': encoding };
       const { record } = await recorded(
@@ -127,7 +127,7 @@ describe('the record of a request to an upstream', () => {
     },
   );
 
-  it('1-08: has no bodies where the endpoint says so', async () => {
+  it('1-08: has no bodies if the endpoint disables them', async () => {
     const { record, bytes } = await recorded(
       (_req, res) => res.writeHead(200, JSON_TYPE).end('{"a":1}'),
       '{"b":2}',
@@ -137,13 +137,13 @@ describe('the record of a request to an upstream', () => {
     expect(bytes).toEqual([7, 7]);
   });
 
-  it('D2-07: is one where the upstream fails, and says what the client was told', async () => {
+  it('D2-07: is written once when the upstream fails, with the response that the client got', async () => {
     const { got, record } = await recorded((_req, res) => res.destroy(), '{}');
     expect([got.status, record.status_code, record.aborted]).toEqual([502, 502, false]);
     expect(record.response_body).toContain('bad_gateway');
   });
 
-  it('D2-07: is one where the answer is cut, or the client leaves, and says so', async () => {
+  it('D2-07: is written once, marked aborted, when the response is cut or the client disconnects', async () => {
     for (const end of ['upstream', 'client'] as const) {
       const id = randomUUID();
       let cut = () => {};
@@ -166,7 +166,7 @@ describe('the record of a request to an upstream', () => {
     }
   });
 
-  it('D2-07: of a client that leaves before the answer has the status that nobody was told', async () => {
+  it('D2-07: of a client that disconnects before the response has a status that was never sent', async () => {
     const id = randomUUID();
     let asked = false;
     answer = () => {
@@ -179,7 +179,7 @@ describe('the record of a request to an upstream', () => {
     expect(await recordOf(p, id)).toMatchObject({ status_code: 499, aborted: true });
   });
 
-  it('D2-07: of a stream comes when it ends, with its beginning', async () => {
+  it('D2-07: of a stream is written when the stream ends, and has its beginning', async () => {
     const { record } = await recorded((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.write('data: {"token":"t0p"}\n\n');
@@ -188,7 +188,7 @@ describe('the record of a request to an upstream', () => {
     expect(record).toMatchObject({ response_body: 'data: {"token":"***"}\n\ndata: {"n":2}\n\n', aborted: false });
   });
 
-  it('D2-21: no line of the log has a secret of a body', () => {
+  it('D2-21: no log line has a secret of a body', () => {
     expect(lines.filter((line) => line.includes('"request"')).length).toBeGreaterThanOrEqual(8);
     expect(lines.join('\n')).not.toMatch(/hunter2|t0p/);
   });

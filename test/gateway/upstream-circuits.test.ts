@@ -47,13 +47,13 @@ const headOf = (bytes: number) => `HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLo
 const fields = (count: number) =>
   `HTTP/1.1 200 OK\r\nContent-Length: 0\r\n${Array.from({ length: count }, (_, at) => `X-${at}: ${'y'.repeat(KIBIBYTE)}\r\n`).join('')}\r\n`;
 
-describe('a response', () => {
+describe('an upstream response', () => {
   it.each<[name: string, bytes: string, status: number]>([
     ['with 17 KiB in Location', headOf(17 * KIBIBYTE), 302],
     ['with a head of just under 64 KiB', headOf(64 * KIBIBYTE - 100), 302],
     ['with 20 fields of 1 KiB', fields(20), 200],
     ['with a 103 before it', `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${fields(1)}`, 103],
-  ])('D6-27: %s passes', async (_name, bytes, status) => {
+  ])('D6-27: %s is passed on', async (_name, bytes, status) => {
     act = (socket) => socket.write(bytes);
     await using s = await stand();
     expect(await s.ask()).toBe(status);
@@ -68,13 +68,13 @@ describe('a response', () => {
       'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
     ],
     ['of 101 that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'],
-    ['that is no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['that is not HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
     ['with two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
     ['with a length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['with a NUL in a field', 'HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n'],
     ['with an unknown transfer coding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n'],
     ['with a status that is none', 'HTTP/1.1 999 ?\r\nContent-Length: 0\r\n\r\n'],
-  ])('D6-27: %s fails its own request only', async (_name, bytes) => {
+  ])('D6-27: %s fails only its own request', async (_name, bytes) => {
     let isBad = true;
     act = (socket) => (isBad ? socket.write(bytes) : ok(socket));
     await using s = await stand();
@@ -85,7 +85,7 @@ describe('a response', () => {
     expect(await s.ask()).toBe(200);
   });
 
-  it('D6-27: that breaks off in its head, or comes byte by byte beyond the timeout, does not count either', async () => {
+  it('D6-27: that breaks off in its head, or is too slow byte by byte, does not count for the circuit', async () => {
     act = (socket) => socket.end('HTTP/1.1 200 OK\r\nX-Part');
     await using s = await stand();
     for (const from of [ONE, OTHER, ONE, OTHER]) expect(await s.ask(from)).toBe(502);
@@ -94,7 +94,7 @@ describe('a response', () => {
     expect(s.f.upstream('a').circuit).toEqual(CLOSED);
   });
 
-  it('D6-27: to a WebSocket handshake that is too long fails that one alone', async () => {
+  it('D6-27: that is too long for a WebSocket handshake fails only that one', async () => {
     act = (socket) =>
       socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX: ${'x'.repeat(64 * KIBIBYTE)}\r\n\r\n`);
     await using s = await stand();
@@ -107,21 +107,24 @@ describe('a response', () => {
   });
 });
 
-describe('connections that break, and timeouts', () => {
+describe('broken connections and timeouts', () => {
   it.each([
     ['broken connections', '/x', (socket: Socket) => socket.destroy(), 502],
     ['timeouts', '/hasty', () => undefined, 504],
-  ] as const)('D6-27: %s of one client open no circuit; of two they do', async (_what, path, fail, status) => {
-    act = fail;
-    await using s = await stand();
-    for (let count = 0; count < 6; count++) expect(await s.ask(ONE, path)).toBe(status);
-    expect(s.f.upstream('a').circuit.kind).toBe('closed');
-    expect(await s.ask(OTHER, path)).toBe(status);
-    expect(s.f.upstream('a').circuit.kind).toBe('open');
-    expect(await s.ask(OTHER, path)).toBe(503);
-  });
+  ] as const)(
+    'D6-27: %s of one client do not open the circuit; of two clients they do',
+    async (_what, path, fail, status) => {
+      act = fail;
+      await using s = await stand();
+      for (let count = 0; count < 6; count++) expect(await s.ask(ONE, path)).toBe(status);
+      expect(s.f.upstream('a').circuit.kind).toBe('closed');
+      expect(await s.ask(OTHER, path)).toBe(status);
+      expect(s.f.upstream('a').circuit.kind).toBe('open');
+      expect(await s.ask(OTHER, path)).toBe(503);
+    },
+  );
 
-  it('D6-27: a response in between makes the count begin again', async () => {
+  it('D6-27: a response in between restarts the count', async () => {
     await using s = await stand();
     for (const from of [ONE, OTHER, ONE, OTHER]) {
       act = (socket) => socket.destroy();
@@ -132,7 +135,7 @@ describe('connections that break, and timeouts', () => {
     expect(s.f.upstream('a').circuit).toEqual(CLOSED);
   });
 
-  it('D6-27: clients are told apart by their tokens, wherever they come from', async () => {
+  it('D6-27: clients are identified by their tokens, whatever address they use', async () => {
     act = (socket) => socket.destroy();
     await using s = await stand({ guard: async () => undefined, clientOf: (token) => token });
     const ask = async (token: string, from: string) => {
@@ -146,7 +149,7 @@ describe('connections that break, and timeouts', () => {
   });
 });
 
-it('D6-27: failures to connect open the circuit, whoever meets them', async () => {
+it('D6-27: failures to connect open the circuit, whichever client they hit', async () => {
   const free = createServer();
   const nobody = await listening(free);
   await new Promise((resolve) => free.close(resolve));
@@ -154,7 +157,7 @@ it('D6-27: failures to connect open the circuit, whoever meets them', async () =
   expect([await s.ask(), await s.ask(), await s.ask(), await s.ask()]).toEqual([502, 502, 502, 503]);
 });
 
-describe('trials of an open circuit', () => {
+describe('probes of an open circuit', () => {
   /** Opens the circuit, and lets its time pass. */
   async function opened(): Promise<Stand> {
     act = (socket) => socket.destroy();
@@ -165,7 +168,7 @@ describe('trials of an open circuit', () => {
     return s;
   }
 
-  it('D6-27: one client whose trials break does not keep it open for others', async () => {
+  it('D6-27: one client whose probes break does not keep the circuit open for others', async () => {
     await using s = await opened();
     for (let count = 0; count < 4; count++) expect(await s.ask(ONE)).toBe(502);
     act = ok;
@@ -173,7 +176,7 @@ describe('trials of an open circuit', () => {
     expect(s.f.upstream('a').circuit).toEqual(CLOSED);
   });
 
-  it('D6-27: one client whose trial hangs does not delay the trial of another', async () => {
+  it('D6-27: one client whose probe hangs does not delay the probe of another', async () => {
     await using s = await opened();
     act = () => undefined;
     const hanging = begun(s.f.url, request('GET', '/x'));
@@ -185,7 +188,7 @@ describe('trials of an open circuit', () => {
     hanging.socket.destroy();
   });
 
-  it('D6-27: trials of two clients that break, or one that cannot connect, open it again', async () => {
+  it('D6-27: broken probes of two clients, or one that cannot connect, open the circuit again', async () => {
     await using s = await opened();
     expect([await s.ask(ONE), await s.ask(OTHER), await s.ask(ONE)]).toEqual([502, 502, 503]);
     expect(s.f.upstream('a').circuit).toEqual({ kind: 'open', untilMs: 2 * BREAKER.open_ms });

@@ -64,8 +64,8 @@ beforeEach(() => {
     for (const name of Object.keys(service.counts)) Object.assign(service.counts, { [name]: 0 });
 });
 
-describe('an upstream that does not answer in its time', () => {
-  it('D2-10 D2-06: is a 504, and sees its request taken back', async () => {
+describe('an upstream that does not respond in time', () => {
+  it('D2-10 D2-06: gets a 504 for its client, and its request is aborted', async () => {
     const got = await sendRaw(f.url, request('GET', '/short', { 'X-Correlation-ID': 'mine' }));
     expect(got).toMatchObject({
       status: 504,
@@ -78,7 +78,7 @@ describe('an upstream that does not answer in its time', () => {
     await vi.waitFor(() => expect(f.upstream('held').requests.held()).toBe(0));
   });
 
-  it('D2-10: a client that does not send in its time is told so, and it counts against nobody', async () => {
+  it('D2-10: a client that does not send in time gets a 400, which does not count against the upstream', async () => {
     const before = f.upstream('held').circuit;
     const { socket } = begun(f.url, 'POST /short HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
     const got = await readAnswer(socket);
@@ -90,7 +90,7 @@ describe('an upstream that does not answer in its time', () => {
     expect(f.upstream('held').circuit).toEqual(before);
   });
 
-  it('D2-10: one that falls silent within its answer has it cut', async () => {
+  it('D2-10: a response that stalls is cut', async () => {
     act = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc');
     const { socket, text } = begun(f.url, request('GET', '/raw'));
     await once(socket, 'close');
@@ -99,8 +99,8 @@ describe('an upstream that does not answer in its time', () => {
   });
 });
 
-describe('an upstream that cannot be reached, or breaks off', () => {
-  it('D2-10: is a 502 after two attempts where nothing was sent', async () => {
+describe('an upstream that cannot be reached, or closes the connection', () => {
+  it('D2-10: is a 502 after two attempts if nothing was sent', async () => {
     const got = await sendRaw(f.url, request('GET', '/nobody'));
     expect(got).toMatchObject({ status: 502, body: envelope('bad_gateway') });
     expect(f.upstream('nobody').counts).toMatchObject({ failed: 1, retried: 1 });
@@ -109,7 +109,7 @@ describe('an upstream that cannot be reached, or breaks off', () => {
     expect(f.upstream('nobody').counts).toMatchObject({ failed: 2, retried: 2 });
   });
 
-  it('D2-10: is asked with the whole body once it can be reached', async () => {
+  it('D2-10: receives the whole body once it can be reached', async () => {
     await using upstream = await startUpstream((req, res) => req.on('end', () => res.end('ok')));
     await using later = await startForwarder({ services: { a: upstream.url } });
     const { pool } = later.upstream('a');
@@ -149,7 +149,7 @@ describe('an upstream that cannot be reached, or breaks off', () => {
     expect(f.upstream('raw').counts).toMatchObject({ failed: 1, retried: 0 });
   });
 
-  it('D2-10: a kept connection that was closed meanwhile carries nothing more', async () => {
+  it('D2-10: a kept connection that was closed in the meantime is not used again', async () => {
     act = (socket) => socket.write(OK);
     expect((await sendRaw(f.url, request('POST', '/raw'))).status).toBe(200);
     raw.requests.length = 0;
@@ -159,7 +159,7 @@ describe('an upstream that cannot be reached, or breaks off', () => {
     expect(raw.requests.length).toBe(1);
   });
 
-  it('D2-10: one that breaks off before its head is complete is a 502, and is not asked again', async () => {
+  it('D2-10: a response that breaks off in its head is a 502, and the request is not sent again', async () => {
     act = (socket) => socket.write(OK);
     await sendRaw(f.url, request('GET', '/raw'));
     raw.requests.length = 0;
@@ -168,13 +168,13 @@ describe('an upstream that cannot be reached, or breaks off', () => {
     expect([got.status, got.headers['x-partial'], raw.requests.length]).toEqual([502, undefined, 1]);
   });
 
-  it('D2-10: nothing of what was asked with is in a log line', () => {
+  it('D2-10: no log line has anything of the request', () => {
     expect(logged.length).toBeGreaterThan(0);
     expect(logged.join('\n')).not.toMatch(/authorization|bearer/i);
   });
 });
 
-describe('an answer that breaks off', () => {
+describe('a response that breaks off', () => {
   const partial: [name: string, head: string, body: string][] = [
     ['of a known length', 'Content-Length: 100', 'abc'],
     ['in chunks', 'Transfer-Encoding: chunked', '3\r\nabc\r\n'],
@@ -182,7 +182,7 @@ describe('an answer that breaks off', () => {
     ['with a broken chunk', 'Transfer-Encoding: chunked', '3\r\nabc\r\nzz\r\n'],
   ];
 
-  it.each(partial)('D2-10: %s is no complete answer to the client either', async (_name, head, body) => {
+  it.each(partial)('D2-10: %s is not a complete response for the client either', async (_name, head, body) => {
     act = (socket) =>
       socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`, () => setImmediate(() => socket.destroy()));
     const { socket, text } = begun(f.url, request('GET', '/raw'));
@@ -193,7 +193,7 @@ describe('an answer that breaks off', () => {
     expect(raw.requests.length).toBe(1);
   });
 
-  it('D2-10: an old client, to whom the end is the end, sees the connection reset', async () => {
+  it('D2-10: an HTTP/1.0 client, for which the close ends the body, sees the connection reset', async () => {
     act = (socket) => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
     const { socket } = begun(f.url, 'GET /raw HTTP/1.0\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
@@ -204,8 +204,8 @@ describe('an answer that breaks off', () => {
   });
 });
 
-describe('a client that leaves', () => {
-  it('D2-10 D2-07: takes its request back, and leaves one record', async () => {
+describe('a client that disconnects', () => {
+  it('D2-10 D2-07: aborts its upstream request, and leaves one record', async () => {
     const { socket } = begun(f.url, request('GET', '/held'));
     await vi.waitFor(() => expect(upstream.seen.length).toBe(1));
     socket.destroy();
@@ -215,7 +215,7 @@ describe('a client that leaves', () => {
     await vi.waitFor(() => expect(f.upstream('held').requests.held()).toBe(0));
   });
 
-  it('D2-10 D2-07: ends an answer that is on its way, upstream too', async () => {
+  it('D2-10 D2-07: aborts a running response, upstream too', async () => {
     const { socket } = begun(f.url, request('GET', '/held'));
     await vi.waitFor(() => expect(held.length).toBe(1));
     held[0]?.write('begun');
@@ -225,7 +225,7 @@ describe('a client that leaves', () => {
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ aborted: true, status: 200 }]));
   });
 
-  it('D2-10: within its body is not an upstream’s complete request', async () => {
+  it('D2-10: within its body does not make the upstream request complete', async () => {
     const { socket } = begun(f.url, 'POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
     await vi.waitFor(() => expect(upstream.seen[0]?.body).toBe('abc'));
     socket.destroy();
@@ -233,7 +233,7 @@ describe('a client that leaves', () => {
     await vi.waitFor(() => expect(f.ended.length).toBe(1));
   });
 
-  it('D2-10: one that stops reading is left after a while', async () => {
+  it('D2-10: that stops reading is disconnected after a timeout', async () => {
     act = (socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${64 * 1024 * 1024}\r\n\r\n`);
       socket.write(Buffer.alloc(64 * 1024 * 1024));
@@ -249,14 +249,14 @@ describe('a client that leaves', () => {
   });
 });
 
-describe('a body that is not passed', () => {
-  it('D2-14 D2-02: by its announced length it is refused before the upstream hears of it', async () => {
+describe('a request body that is not forwarded', () => {
+  it('D2-14 D2-02: is rejected by its Content-Length before the upstream is contacted', async () => {
     const { socket } = begun(f.url, 'POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n');
     expect(await readAnswer(socket)).toMatchObject({ status: 413, body: envelope('payload_too_large') });
     expect(upstream.seen).toEqual([]);
   });
 
-  it('D2-14 D2-02: in chunks it is refused the moment it passes its limit, and never ends upstream', async () => {
+  it('D2-14 D2-02: if chunked, is rejected as soon as it passes its limit, and is never completed upstream', async () => {
     const { socket } = begun(
       f.url,
       'POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n',
@@ -268,7 +268,7 @@ describe('a body that is not passed', () => {
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ status: 413 }]));
   });
 
-  it('D2-10: what is no HTTP is a 400, and never ends upstream', async () => {
+  it('D2-10: is a 400 if malformed, and is never completed upstream', async () => {
     const { socket } = begun(f.url, 'POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
     await vi.waitFor(() => expect(upstream.seen[0]?.body).toBe('abc'));
     socket.write('zz\r\n');

@@ -119,7 +119,7 @@ describe('a request to an upstream', () => {
     expect(Object.fromEntries(Object.keys(seen).map((name) => [name, headers[name]]))).toEqual(seen);
   });
 
-  it('D2-10 D1-05: says nothing that a peer has said who is not to be believed', async () => {
+  it('D2-10 D1-05: has no proxy headers of an untrusted peer', async () => {
     const theirs = { 'X-Forwarded-For': '198.51.100.7', 'X-Forwarded-Prefix': '/evil', Host: 'gate.example', ...TOLD };
     const { headers } = await seenOf(theirs, edge);
     const [forwarded, own] = [{ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http' }, 'gate.example'];
@@ -127,7 +127,7 @@ describe('a request to an upstream', () => {
     for (const name of ['ssl-client-fingerprint', 'x-forwarded-prefix']) expect(headers).not.toHaveProperty(name);
   });
 
-  it('D2-23: carries nothing that only a proxy says, however it is spelled, where no proxy has said it', async () => {
+  it('D2-23: has no proxy header in any spelling, unless a trusted proxy set it', async () => {
     const names = [
       ...['X-Forwarded-For', 'X-Forwarded-User', 'X-Forwarded-SSL', 'X-Forwarded-Client-Cert', 'X-Forwarded-Anything'],
       ...['X-Forwarded', 'Forwarded', 'Forwarded-For', 'X-Real-IP', 'SSL-Client-Verify', 'SSL-Client-Fingerprint'],
@@ -154,7 +154,7 @@ describe('a request to an upstream', () => {
     });
   });
 
-  it('D2-27: carries fields that were repeated once: with one value, or with all of them', async () => {
+  it('D2-27: combines repeated fields: with one value, or with all of them', async () => {
     const lines = ['Authorization: Bearer abc', 'X-Target-Server: plain', 'X-Any: 1'].map((line) => `${line}\r\n`);
     const head = request('GET', '/plain/x').replace(
       /\r\n$/,
@@ -169,7 +169,7 @@ describe('a request to an upstream', () => {
     ['http://gate.example:99', {}, 'gate.example:99'],
     ['http://user@[::1]:8', {}, '[::1]:8'],
     ['http://gate.example', { 'X-Forwarded-Host': 'said.example' }, 'said.example'],
-  ])('D2-10: to %s%j carries the host of its target, whatever Host says', async (origin, said, expected) => {
+  ])('D2-10: for %s%j has the host of its target, whatever Host says', async (origin, said, expected) => {
     const got = await sendRaw(f.url, request('GET', `${origin}/plain/x`, { Host: 'other.example', ...said }));
     expect(got.status).toBe(200);
     expect(upstream.seen.at(-1)).toMatchObject({ url: '/base/plain/x', headers: { 'x-forwarded-host': expected } });
@@ -178,7 +178,7 @@ describe('a request to an upstream', () => {
   it.each([
     ['1.0', /^HTTP\/1\.1 200 /],
     ['1.1', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /],
-  ])('D2-10: of HTTP/%s gets leave to send where that version knows it', async (version, expected) => {
+  ])('D2-10: of HTTP/%s gets 100 Continue if that version has it', async (version, expected) => {
     const { socket, text } = watched(f.url);
     const head = request('POST', '/plain/x', { Expect: '100-continue', 'Content-Length': '2' });
     socket.write(`${head.replace('HTTP/1.1', `HTTP/${version}`)}ok`);
@@ -187,14 +187,14 @@ describe('a request to an upstream', () => {
     expect(text()).toMatch(expected);
   });
 
-  it('D2-10: goes to the normalised path behind the prefix, with its query as it was', async () => {
+  it('D2-10: goes to the normalized path after the prefix, with its query unchanged', async () => {
     const { url, method } = await seenOf({});
     expect([method, url]).toEqual(['GET', '/base/plain/x?y=%7E']);
     await sendRaw(f.url, request('GET', '/plain/%61b%2Cc?q=%2F..%2F'));
     expect(upstream.seen.at(-1)?.url).toBe('/base/plain/ab%2Cc?q=%2F..%2F');
   });
 
-  it('D2-10: is no place for a second length, a second host or an expectation', async () => {
+  it('D2-10: has no second length, no second host and no expectation', async () => {
     const { rawHeaders } = await seenOf({ Expect: '100-continue' });
     const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
     expect(new Set(names).size).toBe(names.length);
@@ -210,12 +210,17 @@ async function passed(head: string, body = '', method = 'GET') {
   return sendRaw(f.url, request(method, '/raw', { 'X-Correlation-ID': 'mine', Origin: 'https://app.example' }));
 }
 
-describe('the context of a trace', () => {
+describe('the trace context of an upstream request', () => {
   const OURS = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   const THEIRS = `00-${'a'.repeat(32)}-${'c'.repeat(16)}-01`;
 
   it.each<[string, Record<string, string>, string | undefined, Record<string, string>]>([
-    ['goes on with its state', { traceparent: THEIRS }, OURS, { traceparent: OURS, tracestate: 'x=1', baggage: 'y=2' }],
+    [
+      'is continued with its state',
+      { traceparent: THEIRS },
+      OURS,
+      { traceparent: OURS, tracestate: 'x=1', baggage: 'y=2' },
+    ],
     ['that cannot be read has no state', { traceparent: '00-1-2-01' }, OURS, { traceparent: OURS, baggage: 'y=2' }],
     ['that begins here has no state', {}, OURS, { traceparent: OURS, baggage: 'y=2' }],
     [
@@ -232,8 +237,8 @@ describe('the context of a trace', () => {
   });
 });
 
-describe('the answer of an upstream', () => {
-  it('D2-10: loses the fields of its connection, and keeps the others', async () => {
+describe('an upstream response', () => {
+  it('D2-10: loses its hop-by-hop fields, and keeps the others', async () => {
     const got = await passed(
       'HTTP/1.1 200 OK\nConnection: keep-alive, X-Hop\nX-Hop: 1\nKeep-Alive: timeout=9\nProxy-Authenticate: Basic\n' +
         'Upgrade: h2c\nTrailer: X-Sum\nX-Kept: yes\nETag: "1"\nSet-Cookie: a=1\nSet-Cookie: b=2\nContent-Length: 2',
@@ -249,7 +254,7 @@ describe('the answer of an upstream', () => {
     expect(got.headers.connection).toBe('close');
   });
 
-  it('D2-06 D1-06: has one correlation id and one set of CORS headers: the gateway’s', async () => {
+  it('D2-06 D1-06: has one correlation id and one set of CORS headers, those of the gateway', async () => {
     const got = await passed(
       'HTTP/1.1 200 OK\nX-Correlation-ID: theirs\nAccess-Control-Allow-Origin: https://evil.example\n' +
         'Access-Control-Allow-Credentials: true\nContent-Length: 0',
@@ -259,7 +264,7 @@ describe('the answer of an upstream', () => {
     expect(got.headers).not.toHaveProperty('access-control-allow-credentials');
   });
 
-  it('D2-10: bytes of a field beyond ASCII pass as they are', async () => {
+  it('D2-10: has its non-ASCII field bytes unchanged', async () => {
     const got = await passed('HTTP/1.1 200 OK\nX-Name: caf\xe9 \xff\nContent-Length: 0');
     expect(got.headers['x-name']).toBe('caf\xe9 \xff');
   });
@@ -279,15 +284,15 @@ describe('the answer of an upstream', () => {
     ['two lengths in a field', 'HTTP/1.1 200 OK\nContent-Length: 2, 2', 'ok'],
     ['a length that is no number', 'HTTP/1.1 200 OK\nContent-Length: two', 'ok'],
     ['a length and chunks', 'HTTP/1.1 200 OK\nContent-Length: 2\nTransfer-Encoding: chunked', '2\r\nok\r\n0\r\n\r\n'],
-    ['a coding that nobody asked for', 'HTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked', '0\r\n\r\n'],
-    ['a status that is none', 'HTTP/1.1 999 No\nContent-Length: 0', ''],
+    ['an unrequested transfer coding', 'HTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked', '0\r\n\r\n'],
+    ['an invalid status', 'HTTP/1.1 999 No\nContent-Length: 0', ''],
     ['a status of two digits', 'HTTP/1.1 20 No\nContent-Length: 0', ''],
     ['a space before the colon', 'HTTP/1.1 200 OK\nX-A : 1\nContent-Length: 0', ''],
     ['a control character', 'HTTP/1.1 200 OK\nX-A: a\x01b\nContent-Length: 0', ''],
     ['another protocol', 'SSH-2.0-OpenSSH_9.9', ''],
     ['an upgrade that nobody asked for', 'HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade', ''],
     ['headers without an end', `HTTP/1.1 200 OK\nX-A: ${'a'.repeat(70_000)}`, ''],
-  ])('D2-10: with %s it is a 502, and nothing of it is passed', async (_name, head, body) => {
+  ])('D2-10: with %s is a 502, and nothing of it is passed on', async (_name, head, body) => {
     const got = await passed(head, body);
     expect(got).toMatchObject({
       status: 502,
@@ -297,7 +302,7 @@ describe('the answer of an upstream', () => {
     expect(got.headers).not.toHaveProperty('x-a');
   });
 
-  it('D2-10: bytes behind its end are nobody’s answer', async () => {
+  it('D2-10: bytes after its end are not used as another response', async () => {
     const got = await passed(
       'HTTP/1.1 200 OK\nContent-Length: 2',
       'okHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil',

@@ -20,8 +20,8 @@ const ask = (f: Forwarder, path = '/x', from = '127.0.0.1') => sendRaw(f.url, re
 /** Two clients, by turns. */
 const CLIENTS = ['127.0.0.1', '127.0.0.2'];
 
-describe('an upstream with more to do than it may have', () => {
-  it('D2-10: gets as many requests at once as allowed; some wait, and the others are a 503', async () => {
+describe('an upstream under too much load', () => {
+  it('D2-10: gets at most the configured concurrent requests; some are queued, and others get 503', async () => {
     await using upstream = await slowUpstream();
     await using f = await startForwarder({ services: { slow: { at: upstream.url, connections: 2, queue: 3 } } });
     const { requests, counts } = f.upstream('slow');
@@ -43,7 +43,7 @@ describe('an upstream with more to do than it may have', () => {
     expect([requests.held(), requests.waiting(), counts.refused]).toEqual([0, 0, 1]);
   });
 
-  it('D2-10: who leaves the queue is never sent, and who waits too long is a 504', async () => {
+  it('D2-10: a client that leaves the queue is not forwarded, and one that waits too long gets 504', async () => {
     await using upstream = await slowUpstream();
     const endpoints = [
       { methods: ['GET'], path: '/x', services: ['slow'] },
@@ -67,7 +67,7 @@ describe('an upstream with more to do than it may have', () => {
     expect([(await last).status, upstream.seen.length]).toEqual([200, 2]);
   });
 
-  it('D2-10: frozen, it leaves the others as they were', async () => {
+  it('D2-10: does not affect other upstreams when it is frozen', async () => {
     await using frozen = await startRawUpstream(() => undefined);
     await using upstream = await startUpstream((_req, res) => res.end('ok'));
     const endpoints = ['frozen', 'plain'].map((name) => ({ methods: ['GET'], path: `/${name}`, services: [name] }));
@@ -90,7 +90,7 @@ describe('an upstream with more to do than it may have', () => {
 describe('the circuit of an upstream', () => {
   const BREAKER = { failures: 3, open_ms: 5_000 };
 
-  it('D2-10: opens after failures in a row, sends nothing while open, and closes when one that tries is answered', async () => {
+  it('D2-10: opens after consecutive failures, sends nothing while open, and closes when a probe is answered', async () => {
     let nowMs = 0;
     let fails = true;
     await using upstream = await startUpstream((_req, res) => (fails ? res.destroy() : res.end('ok')));
@@ -122,7 +122,7 @@ describe('the circuit of an upstream', () => {
     expect(f.upstream('a').circuit).toEqual(CLOSED);
   });
 
-  it('D2-10: one request of a client tries at a time; one whose client leaves tells nothing, and the next one tries', async () => {
+  it('D2-10: one request per client probes at a time; one whose client disconnects decides nothing, and the next one probes', async () => {
     let nowMs = 0;
     await using upstream = await slowUpstream();
     await using f = await startForwarder({
@@ -147,7 +147,7 @@ describe('the circuit of an upstream', () => {
     expect(f.upstream('a').circuit.kind).toBe('closed');
   });
 
-  it('D2-10: who waits when it opens is sent away', async () => {
+  it('D2-10: rejects queued requests when it opens', async () => {
     await using upstream = await slowUpstream();
     const service = { at: upstream.url, connections: 3, breaker: { failures: 2 } };
     await using f = await startForwarder({ services: { a: service } });
@@ -166,7 +166,7 @@ describe('the circuit of an upstream', () => {
     expect([f.upstream('a').circuit.kind, upstream.seen.length]).toEqual(['open', 4]);
   });
 
-  it('D2-10: an answer of 5xx is an answer; a time that is over is a failure', async () => {
+  it('D2-10: counts a 5xx as a response, and a timeout as a failure', async () => {
     let status = 500;
     await using upstream = await startUpstream((_req, res) => {
       if (status > 0) res.writeHead(status).end('theirs');
@@ -184,7 +184,7 @@ describe('the circuit of an upstream', () => {
   });
 });
 
-describe('an endpoint whose senders know few statuses', () => {
+describe('an endpoint with a fixed set of statuses', () => {
   type Act = (res: ServerResponse) => unknown;
   const answers: [name: string, act: Act, status: number, message: string][] = [
     ['does not answer', () => undefined, 500, 'internal_error'],
@@ -205,7 +205,7 @@ describe('an endpoint whose senders know few statuses', () => {
   const post = (f: Forwarder, body = 'ok', from = '127.0.0.1') =>
     sendRaw(f.url, `${request('POST', '/x', { 'Content-Length': `${body.length}` })}${body}`, { from });
 
-  it.each(answers)('D2-14 D2-10: is told nothing else by an upstream that %s', async (name, act, status, message) => {
+  it.each(answers)('D2-14 D2-10: gets one of them from an upstream that %s', async (name, act, status, message) => {
     await using upstream = await startUpstream((_req, res) => void act(res));
     const endpoints = [name === 'does not answer' ? hasty : endpoint];
     await using f = await startForwarder({ services: { a: upstream.url }, endpoints });
@@ -214,7 +214,7 @@ describe('an endpoint whose senders know few statuses', () => {
     expect(got.headers).not.toHaveProperty('retry-after');
   });
 
-  it('D2-14 D2-10: nor by an open circuit, a full queue or a body over its limit', async () => {
+  it('D2-14 D2-10: gets one of them for an open circuit, a full queue or a body over its limit', async () => {
     await using upstream = await slowUpstream();
     const service = { at: upstream.url, connections: 1, queue: 0, breaker: { failures: 1 } };
     await using f = await startForwarder({ services: { a: service }, endpoints: [hasty] });
@@ -234,7 +234,7 @@ describe('an endpoint whose senders know few statuses', () => {
     ]);
   });
 
-  it.each([200, 400, 401, 409, 500])('D2-10: a %i of the upstream passes as it is', async (status) => {
+  it.each([200, 400, 401, 409, 500])('D2-10: passes on a %i of the upstream', async (status) => {
     await using upstream = await startUpstream((_req, res) => res.writeHead(status).end('theirs'));
     await using f = await startForwarder({ services: { a: upstream.url }, endpoints: [endpoint] });
     expect((await post(f)).status).toBe(status);

@@ -8,7 +8,7 @@ import { describeReal } from '../support/services/real.ts';
 
 const SERVICES = ['integration', 'notification', 'accounts', 'wallets', 'wallet-rules'];
 
-describeReal(['postgres', 'redis'], 'services of another process', () => {
+describeReal(['postgres', 'redis'], 'services in another process', () => {
   const stack = new AsyncDisposableStack();
   /** Runs the guards itself; believes that the gateway in front has run them. */
   let whole: Portcullis;
@@ -56,14 +56,14 @@ describeReal(['postgres', 'redis'], 'services of another process', () => {
     const accounts = (token: string, headers: Record<string, string> = {}) =>
       place().call('GET', '/v1/accounts?limit=2', { token, headers: { 'x-target-server': 'accounts', ...headers } });
 
-    it('D2-10 D2-02: accounts are as they were', async () => {
+    it('D2-10 D2-02: accounts are the same as in one process', async () => {
       const token = await whole.clientToken();
       const [got, direct] = [await accounts(token), await whole.call('GET', '/v1/accounts?limit=2', { token })];
       expect([got.status, got.json.data.length, got.text]).toEqual([200, 2, direct.text]);
       expect((await accounts(await whole.loginToken())).status).toBe(200);
     });
 
-    it('D2-02 1-09: a limit of the client counts each request once, and refuses with its headers', async () => {
+    it('D2-02 1-09: a client limit counts each request once, and rejects with its headers', async () => {
       const client = await addClient(whole, { monthly_limit: 5 });
       const token = await whole.clientToken(client);
       const seen: [number, string | null][] = [];
@@ -80,7 +80,7 @@ describeReal(['postgres', 'redis'], 'services of another process', () => {
       ]);
     });
 
-    it('D2-02 D1-09: the address is the client’s, wherever it is judged', async () => {
+    it('D2-02 D1-09: the address is that of the client, whichever process checks it', async () => {
       const client = await addClient(whole, { allowed_ips: ['127.0.0.1', '198.51.100.7'] });
       const token = await whole.clientToken(client);
       const from = async (address: string) => (await accounts(token, { 'x-forwarded-for': address })).json.message;
@@ -89,7 +89,7 @@ describeReal(['postgres', 'redis'], 'services of another process', () => {
       expect(await from('198.51.100.7, 203.0.113.9')).toBe('ip_not_allowed');
     });
 
-    it('D2-02: the certificate is judged where the guards are', async () => {
+    it('D2-02: the certificate is checked by the process with the guards', async () => {
       const certificate = { 'ssl-client-fingerprint': 'ab:cd' };
       const client = await addClient(whole, { require_certificate: true, cert_fingerprint: 'ab:cd' });
       const json = { grant_type: 'client_credentials', ...client };
@@ -123,14 +123,14 @@ describeReal(['postgres', 'redis'], 'services of another process', () => {
       }
     });
 
-    it('1-01 D2-07: what the gateway refuses is recorded there alone', async () => {
+    it('1-01 D2-07: a request that the gateway rejects is recorded only there', async () => {
       const correlationId = randomUUID();
       expect((await accounts('x.y.z', { 'x-correlation-id': correlationId })).status).toBe(401);
       expect(await recordsOf(correlationId, 1)).toHaveLength(1);
     });
   });
 
-  it('D1-05: who is no gateway in front is guarded by the process behind', async () => {
+  it('D1-05: a peer that is not the gateway is checked by the other process itself', async () => {
     const client = await addClient(whole, { allowed_ips: ['127.0.0.1'] });
     const token = await whole.clientToken(client);
     const call = request('GET', '/v1/accounts', { Authorization: `Bearer ${token}`, 'X-Forwarded-For': '127.0.0.1' });
@@ -138,7 +138,7 @@ describeReal(['postgres', 'redis'], 'services of another process', () => {
     expect((await sendRaw(behind.url, call, { from: '127.0.0.1' })).status).toBe(200);
   });
 
-  it('D2-10 1-11: each documented service answers from there as from here', async () => {
+  it('D2-10 1-11: each documented service answers as it does locally', async () => {
     const token = await front.clientToken();
     const basic = `Basic ${Buffer.from(`${whole.webhook.username}:${whole.webhook.password}`).toString('base64')}`;
     const at = '2026-11-01T00:00:00Z';

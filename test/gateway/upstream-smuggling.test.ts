@@ -65,7 +65,7 @@ const rows: [name: string, bytes: string, isNext?: 'next'][] = [
   ['two requests, one after the other', `${post('Content-Length: 3')}abc${EVIL}`, 'next'],
 ];
 
-it.each(rows)('D2-10: %s: both sides agree where it ends', async (_name, bytes, isNext) => {
+it.each(rows)('D2-10: %s: gateway and upstream agree where the request ends', async (_name, bytes, isNext) => {
   upstream.seen.length = 0;
   const { socket, text, isOpen } = begun(f.url, bytes);
   const answered = isNext ? /HTTP\/1\.1 [\s\S]*HTTP\/1\.1 / : /HTTP\/1\.1 (?!100)/;

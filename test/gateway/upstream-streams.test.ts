@@ -20,8 +20,8 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-describe('an answer', () => {
-  it('D2-10: its head passes before its body begins', async () => {
+describe('an upstream response', () => {
+  it('D2-10: its head is passed on before its body begins', async () => {
     let res: ServerResponse | undefined;
     handle = (_req, answer) => {
       res = answer;
@@ -36,7 +36,7 @@ describe('an answer', () => {
     socket.destroy();
   });
 
-  it('D2-10: each event of a stream passes as it is sent, and the record comes when it ends', async () => {
+  it('D2-10: each event of a stream is passed on as it is sent, and the record is written when it ends', async () => {
     let res: ServerResponse | undefined;
     handle = (_req, answer) => {
       res = answer;
@@ -59,7 +59,7 @@ describe('an answer', () => {
     );
   });
 
-  it('D2-10: an upstream waits while the client does not read, and goes on when it does', async () => {
+  it('D2-10: the upstream pauses while the client does not read, and resumes when it does', async () => {
     let isOver = false;
     let sent = 0;
     handle = (_req, res) => {
@@ -91,7 +91,7 @@ describe('an answer', () => {
     expect(bytes).toBeGreaterThan(sent);
   });
 
-  it('D2-10: early hints pass to a client that knows them, and only then', async () => {
+  it('D2-10: early hints are passed on only to a client that supports them', async () => {
     handle = (_req, res) => {
       res.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => res.end('ok'));
     };
@@ -124,8 +124,8 @@ describe('an answer', () => {
   });
 });
 
-describe('a request', () => {
-  it('D2-10: its body passes while it is being sent, and is framed anew', async () => {
+describe('an upstream request', () => {
+  it('D2-10: its body is forwarded while it arrives, with new framing', async () => {
     handle = (req, res) => req.on('end', () => res.end('done'));
     const before = upstream.seen.length;
     const socket = openSocket(f.url);
@@ -140,7 +140,7 @@ describe('a request', () => {
     expect(upstream.seen[before]?.headers).not.toHaveProperty('x-trailer');
   });
 
-  it('D2-10: leave to send is given once the upstream is there to take the body', async () => {
+  it('D2-10: 100 Continue is sent once the upstream is ready for the body', async () => {
     handle = (req, res) => req.on('end', () => res.end('done'));
     const got = begun(
       f.url,
@@ -155,14 +155,14 @@ describe('a request', () => {
     expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('expect');
   });
 
-  it('D2-10: an answer that comes before the body has gone ends the connection, not the answer', async () => {
+  it('D2-10: a response before the end of the body is complete, and closes the connection', async () => {
     handle = (_req, res) => res.writeHead(409).end('early');
     const { socket } = begun(f.url, 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc');
     const got = await readAnswer(socket);
     expect(got).toMatchObject({ status: 409, headers: { connection: 'close' }, body: '5\r\nearly\r\n0\r\n\r\n' });
   });
 
-  it('D2-10: an answer that comes early arrives in full at a client that goes on sending', async () => {
+  it('D2-10: an early response arrives in full at a client that keeps sending', async () => {
     const text = 'a'.repeat(300_000);
     handle = (_req, res) => res.writeHead(409).end(text);
     for (let round = 0; round < 5; round++) {
@@ -171,7 +171,7 @@ describe('a request', () => {
     }
   });
 
-  it.each(['GET', 'DELETE'])('D2-10: a %s may have a body, and has none where there was none', async (method) => {
+  it.each(['GET', 'DELETE'])('D2-10: a %s may have a body, and gets none if it had none', async (method) => {
     handle = (req, res) => req.on('end', () => res.end('done')).resume();
     const length = await sendRaw(f.url, `${request(method, '/x', { 'Content-Length': '2' })}ok`);
     expect([length.status, upstream.seen.at(-1)?.body]).toEqual([200, 'ok']);
@@ -180,7 +180,7 @@ describe('a request', () => {
     expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('content-length');
   });
 
-  it('D2-10: a POST without a body says so', async () => {
+  it('D2-10: a POST without a body has Content-Length: 0', async () => {
     handle = (_req, res) => res.end('done');
     expect((await sendRaw(f.url, request('POST', '/x', { 'Content-Length': '0' }))).status).toBe(200);
     expect(upstream.seen.at(-1)?.headers).toMatchObject({ 'content-length': '0' });
@@ -203,7 +203,7 @@ describe('a WebSocket', () => {
 
   const place = (path: string) => `${f.url.replace('http', 'ws')}${path}`;
 
-  it('D2-10 D2-06: passes through with what both sides say, and leaves one record when it ends', async () => {
+  it('D2-10 D2-06: is passed through with the headers of both sides, and leaves one record when it closes', async () => {
     const before = f.ended.length;
     const socket = new WebSocket(place('/live?a=1'), ['chat'], { headers: { authorization: 'Bearer abc' } });
     const messages: string[] = [];
@@ -235,7 +235,7 @@ describe('a WebSocket', () => {
     expect(f.ended.slice(before)).toMatchObject([{ aborted: false, status: 101 }]);
   });
 
-  it('D2-10: one that the upstream refuses is refused with its answer', async () => {
+  it('D2-10: that the upstream rejects is rejected with its response', async () => {
     const socket = new WebSocket(place('/refused'));
     const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
     expect(response.statusCode).toBe(403);
@@ -246,7 +246,7 @@ describe('a WebSocket', () => {
   it.each([
     ['Content-Length', '5', 'abcde'],
     ['Transfer-Encoding', 'chunked', '5\r\nabcde\r\n0\r\n\r\n'],
-  ])('D2-10 D2-13: one with a body (%s: %s) never reaches the upstream', async (field, value, body) => {
+  ])('D2-10 D2-13: with a body (%s: %s) never reaches the upstream', async (field, value, body) => {
     const before = upstream.seen.length;
     const got = await sendRaw(f.url, request('GET', '/live', { ...UPGRADE, [field]: value }) + body);
     expect([got.status, JSON.parse(got.body).errors]).toEqual([
@@ -256,7 +256,7 @@ describe('a WebSocket', () => {
     expect(upstream.seen.length).toBe(before);
   });
 
-  it('D2-10: there are no more than allowed; a lost peer ends the other side', async () => {
+  it('D2-10: is rejected beyond the limit; if one side is lost the other is closed', async () => {
     const first = new WebSocket(place('/live'));
     await once(first, 'open');
     const second = new WebSocket(place('/live'));
@@ -273,7 +273,7 @@ describe('a WebSocket', () => {
     expect(await once(third, 'close')).toEqual([1006, Buffer.alloc(0)]);
   });
 
-  it('D2-10 D1-13: a stop ends it on both sides', async () => {
+  it('D2-10 D1-13: is closed on both sides by a stop', async () => {
     await vi.waitFor(() => expect(f.upstream('plain').sockets.held()).toBe(0));
     const socket = new WebSocket(place('/live'));
     await once(socket, 'open');

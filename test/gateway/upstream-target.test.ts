@@ -52,17 +52,20 @@ const rows: [path: string, target: string | undefined, answers: string | undefin
 ];
 
 describe('X-Target-Server with remote services', () => {
-  it.each(rows)('1-10 D2-15: %s for %s is answered by %s, by a binding by %s', async (path, target, ...answers) => {
-    const headers: Record<string, string> = target === undefined ? {} : { 'x-target-server': target };
-    for (const [index, f] of [open, bound].entries()) {
-      const got = await fetch(`${f.url}${path}`, { headers });
-      const answered = got.status === 404 ? undefined : await got.text();
-      if (got.status === 404) expect(await got.text()).toBe(envelope('not_found'));
-      expect(answered).toBe(answers[index]);
-    }
-  });
+  it.each(rows)(
+    '1-10 D2-15: %s with the header %s is answered by %s, and with a binding by %s',
+    async (path, target, ...answers) => {
+      const headers: Record<string, string> = target === undefined ? {} : { 'x-target-server': target };
+      for (const [index, f] of [open, bound].entries()) {
+        const got = await fetch(`${f.url}${path}`, { headers });
+        const answered = got.status === 404 ? undefined : await got.text();
+        if (got.status === 404) expect(await got.text()).toBe(envelope('not_found'));
+        expect(answered).toBe(answers[index]);
+      }
+    },
+  );
 
-  it('D2-10: the name passes to the upstream, which may have services of its own', async () => {
+  it('D2-10: the header is forwarded to the upstream, which may have services of its own', async () => {
     await fetch(`${open.url}/ab`, { headers: { 'x-target-server': 'b' } });
     expect(b.seen.at(-1)?.headers).toMatchObject({ 'x-target-server': 'b' });
   });
@@ -88,7 +91,7 @@ describe('/v1/discovers/**', () => {
   };
 
   it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])(
-    'D8-05 5.1-02: %s passes with a discover token',
+    'D8-05 5.1-02: %s is forwarded with a discover token',
     async (method) => {
       const got = await p.call(method, '/v1/discovers/nodes/7?all=1', { token: discoverToken() });
       expect([got.status, got.text, got.headers.get('x-method')]).toEqual([
@@ -100,21 +103,21 @@ describe('/v1/discovers/**', () => {
     },
   );
 
-  it('D8-05: it belongs to the service integration', async () => {
+  it('D8-05: belongs to the service integration', async () => {
     const call = (target: string) =>
       p.call('GET', '/v1/discovers/x', { token: discoverToken(), headers: { 'x-target-server': target } });
     expect((await call('integration')).status).toBe(200);
     for (const target of ['accounts', 'discovers', '/v1/discovers']) expect((await call(target)).status).toBe(404);
   });
 
-  it('D8-05 D2-15: neither HEAD nor its bare name is registered', async () => {
+  it('D8-05 D2-15: HEAD and the bare path are not registered', async () => {
     expect((await p.call('HEAD', '/v1/discovers/x', { token: discoverToken() })).status).toBe(404);
     expect((await p.call('GET', '/v1/discovers', { token: discoverToken() })).status).toBe(404);
   });
 });
 
-describe('a service that is moved away', () => {
-  it('D2-02: is reached by none whom the gateway refuses', async () => {
+describe('a service moved to another process', () => {
+  it('D2-02: is not reached by requests that the gateway rejects', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('moved'));
     await using file = await gatewayFile({ accounts: upstream.url });
     await using p = await startPortcullis({ env: { GATEWAY_CONFIG: file.path } });

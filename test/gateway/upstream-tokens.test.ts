@@ -18,7 +18,7 @@ import { describeReal } from '../support/services/real.ts';
 const CUT = /^HTTP\/1\.1 (?:101|200) /;
 const REFUSED = /^HTTP\/1\.1 401 [\s\S]*error_description="the token has (?:expired|been revoked)"/;
 
-describeReal('postgres', 'requests to a remote service that last', () => {
+describeReal('postgres', 'long requests to a remote service', () => {
   const stack = new AsyncDisposableStack();
   let service: LastingService;
   let p: Portcullis;
@@ -70,7 +70,7 @@ describeReal('postgres', 'requests to a remote service that last', () => {
     },
   );
 
-  it('D2-29 D3-07: end when their client is disabled on another process; those of others stay', async () => {
+  it('D2-29 D3-07: end when their client is disabled on another process, while other clients continue', async () => {
     const { client, credentials } = await createdClient(p, admin, { scopes: ['accounts:read'] });
     const others = await lastAll(admin);
     const all = await lastAll(await p.clientToken(credentials));
@@ -79,7 +79,7 @@ describeReal('postgres', 'requests to a remote service that last', () => {
     expect(others.filter(({ closedAt }) => closedAt !== undefined)).toEqual([]);
   });
 
-  it('D2-29: a request that the service has in full and may have begun is answered, though its token expires', async () => {
+  it('D2-29: a request that the service has received in full is answered, though its token expires', async () => {
     const token = expiring(2);
     const asked = ['POST', 'PUT'].map((method) =>
       fetch(`${replica.url}/lasting/answer`, { method, headers: { authorization: `Bearer ${token}` } }),
